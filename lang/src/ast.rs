@@ -1,0 +1,352 @@
+//! The syntax tree: what the grammar builds and the resolver reads.
+//!
+//! Names and text are slices of the source. The height of each node is known when it is made and
+//! bounded by [`MAX_DEPTH`], so that every walk over the tree, dropping it included, may recurse.
+
+use crate::{Diagnostic, Span};
+use std::borrow::Cow;
+
+/// A text of the source in WTF-8: borrowed where it stands in the source as it is.
+pub type Text<'s> = Cow<'s, [u8]>;
+
+/// A script.
+#[derive(Debug)]
+pub struct Script<'s> {
+    /// Its statements.
+    pub body: Vec<Stmt<'s>>,
+}
+
+/// A part of the tree with its place.
+#[derive(Debug)]
+pub struct Node<T> {
+    /// What it is.
+    pub kind: T,
+    /// Where it stands.
+    pub span: Span,
+    /// Height of the tree below.
+    depth: u16,
+}
+
+/// Deepest tree the parser builds.
+pub const MAX_DEPTH: u16 = 256;
+
+impl<T: Depth> Node<T> {
+    /// A node, unless it were too deep.
+    pub fn new(kind: T, span: Span) -> Result<Self, Diagnostic> {
+        match kind.depth() {
+            depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
+            _ => Err(Diagnostic::syntax("this is nested too deeply", span)),
+        }
+    }
+}
+
+/// Depth of the deepest part.
+pub trait Depth {
+    fn depth(&self) -> u16;
+}
+
+impl Depth for &str {
+    fn depth(&self) -> u16 {
+        0
+    }
+}
+
+impl<T> Depth for Node<T> {
+    fn depth(&self) -> u16 {
+        self.depth
+    }
+}
+
+impl<T: Depth> Depth for Box<T> {
+    fn depth(&self) -> u16 {
+        (**self).depth()
+    }
+}
+
+impl<T: Depth> Depth for Option<T> {
+    fn depth(&self) -> u16 {
+        self.as_ref().map_or(0, T::depth)
+    }
+}
+
+impl<T: Depth> Depth for Vec<T> {
+    fn depth(&self) -> u16 {
+        self.iter().map(T::depth).max().unwrap_or(0)
+    }
+}
+
+impl<A: Depth, B: Depth> Depth for (A, B) {
+    fn depth(&self) -> u16 {
+        self.0.depth().max(self.1.depth())
+    }
+}
+
+
+/// An expression.
+pub type Expr<'s> = Box<Node<ExprKind<'s>>>;
+/// A statement.
+pub type Stmt<'s> = Box<Node<StmtKind<'s>>>;
+/// A binding or assignment pattern.
+pub type Pattern<'s> = Box<Node<PatternKind<'s>>>;
+/// A name with its place.
+pub type Name<'s> = Node<Cow<'s, str>>;
+
+/// Kinds of statements.
+#[derive(Debug)]
+pub enum StmtKind<'s> {
+    /// `{ … }`
+    Block(Vec<Stmt<'s>>),
+    /// `break label;`
+    Break(Option<Name<'s>>),
+    /// `continue label;`
+    Continue(Option<Name<'s>>),
+    /// `const a = 1, b = 2;`
+    Declare(Declares, Vec<Declarator<'s>>),
+    /// `do body while (test);`
+    DoWhile(Stmt<'s>, Expr<'s>),
+    /// `;`
+    Empty,
+    /// `expression;`
+    Expr(Expr<'s>),
+    /// `for (init; test; update) body`
+    For(Option<Stmt<'s>>, Option<Expr<'s>>, Option<Expr<'s>>, Stmt<'s>),
+    /// `for (item in object) body`
+    ForIn(ForHead<'s>, Expr<'s>, Stmt<'s>),
+    /// `for (item of items) body`; `true`: `for await`
+    ForOf(bool, ForHead<'s>, Expr<'s>, Stmt<'s>),
+    /// `function name(…) { … }`
+    Function(Function<'s>),
+    /// `if (test) yes else no`
+    If(Expr<'s>, Stmt<'s>, Option<Stmt<'s>>),
+    /// `label: statement`
+    Labeled(Name<'s>, Stmt<'s>),
+    /// `return value;`
+    Return(Option<Expr<'s>>),
+    /// `switch (subject) { … }`
+    Switch(Expr<'s>, Vec<Case<'s>>),
+    /// `throw value;`
+    Throw(Expr<'s>),
+    /// `try { … } catch (error) { … } finally { … }`
+    Try(Vec<Stmt<'s>>, Option<Catch<'s>>, Option<Vec<Stmt<'s>>>),
+    /// `while (test) body`
+    While(Expr<'s>, Stmt<'s>),
+}
+
+/// The keyword of a declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declares {
+    /// `const`
+    Const,
+    /// `let`
+    Let,
+    /// `var`
+    Var,
+}
+
+/// What a loop over items assigns to.
+#[derive(Debug)]
+pub enum ForHead<'s> {
+    /// `const pattern`
+    Declare(Declares, Pattern<'s>),
+    /// `target`
+    Assign(Pattern<'s>),
+}
+
+/// `pattern = init`
+#[derive(Debug)]
+pub struct Declarator<'s> {
+    /// What is bound.
+    pub target: Pattern<'s>,
+    /// Its value.
+    pub init: Option<Expr<'s>>,
+}
+
+/// `case test:` or `default:` with its statements
+#[derive(Debug)]
+pub struct Case<'s> {
+    /// Absent for `default`.
+    pub test: Option<Expr<'s>>,
+    /// Statements up to the next case.
+    pub body: Vec<Stmt<'s>>,
+}
+
+/// `catch (binding) { … }`
+#[derive(Debug)]
+pub struct Catch<'s> {
+    /// Absent: `catch { … }`
+    pub binding: Option<Pattern<'s>>,
+    /// The handler.
+    pub body: Vec<Stmt<'s>>,
+}
+
+/// A function of any form.
+#[derive(Debug)]
+pub struct Function<'s> {
+    /// The name it declares or has as an expression.
+    pub name: Option<Name<'s>>,
+    /// Whether it is `(…) => …`.
+    pub is_arrow: bool,
+    /// Whether it is `async`.
+    pub is_async: bool,
+    /// Its parameters; the last one may be [`PatternKind::Rest`].
+    pub params: Vec<Pattern<'s>>,
+    /// Its body.
+    pub body: Body<'s>,
+    /// From the first token to the last.
+    pub span: Span,
+}
+
+/// The body of a function.
+#[derive(Debug)]
+pub enum Body<'s> {
+    /// `{ … }`
+    Block(Vec<Stmt<'s>>),
+    /// `=> expression`
+    Expr(Expr<'s>),
+}
+
+/// Kinds of patterns.
+#[derive(Debug)]
+pub enum PatternKind<'s> {
+    /// `[a, , b]`
+    Array(Vec<Option<Pattern<'s>>>),
+    /// `target = default`
+    Default(Pattern<'s>, Expr<'s>),
+    /// A member expression; only in assignments.
+    Member(Expr<'s>),
+    /// `name`
+    Name(Cow<'s, str>),
+    /// `{key: pattern, ...rest}`
+    Object(Vec<(Key<'s>, Pattern<'s>)>, Option<Pattern<'s>>),
+    /// `...pattern`
+    Rest(Pattern<'s>),
+}
+
+/// A property key in a literal or a pattern.
+#[derive(Debug)]
+pub enum Key<'s> {
+    /// `[expression]`
+    Computed(Expr<'s>),
+    /// `name`, `'text'`; numbers stand here as they print, which makes `1` and `'1'` the same key
+    Text(Text<'s>, Span),
+}
+
+/// Kinds of expressions.
+#[derive(Debug)]
+pub enum ExprKind<'s> {
+    /// `[a, , ...b]`
+    Array(Vec<Option<Expr<'s>>>),
+    /// `target = value`
+    Assign(AssignOp, Pattern<'s>, Expr<'s>),
+    /// `await value`
+    Await(Expr<'s>),
+    /// `12n`: the digits in base ten
+    BigInt(Cow<'s, str>),
+    /// `left operator right`
+    Binary(Binary, Expr<'s>, Expr<'s>),
+    /// Three operands or more of the same level of precedence, from left to right
+    Chain(Expr<'s>, Vec<(Binary, Expr<'s>)>),
+    /// `true`
+    Bool(bool),
+    /// `callee(arguments)`; `true`: `callee?.(arguments)`
+    Call(Expr<'s>, Vec<Expr<'s>>, bool),
+    /// `test ? yes : no`
+    Conditional(Expr<'s>, Expr<'s>, Expr<'s>),
+    /// A function expression, arrow function, or async one
+    Function(Function<'s>),
+    /// `object[index]`; `true`: `object?.[index]`
+    Index(Expr<'s>, Expr<'s>, bool),
+    /// `left && right`, two operands or more of one operator
+    Logical(Logical, Vec<Expr<'s>>),
+    /// `object.name`; `true`: `object?.name`
+    Member(Expr<'s>, Name<'s>, bool),
+    /// `name`
+    Name(Cow<'s, str>),
+    /// `new callee(arguments)`
+    New(Expr<'s>, Vec<Expr<'s>>),
+    /// `null`
+    Null,
+    /// `1.5`
+    Number(f64),
+    /// `{ … }`
+    Object(Vec<Property<'s>>),
+    /// `(expression)`: ends an optional chain and is no pattern
+    Paren(Expr<'s>),
+    /// `/pattern/flags`
+    Regex(&'s str, &'s str),
+    /// `first, second, …`
+    Sequence(Vec<Expr<'s>>),
+    /// `...value`, among arguments and elements
+    Spread(Expr<'s>),
+    /// `'text'`
+    String(Text<'s>),
+    /// `` tag`text${hole}text` ``
+    Tagged(Expr<'s>, Vec<Quasi<'s>>, Vec<Expr<'s>>),
+    /// `` `text${hole}text` ``
+    Template(Vec<Text<'s>>, Vec<Expr<'s>>),
+    /// `!operand`
+    Unary(Unary, Expr<'s>),
+    /// `target++`
+    Update {
+        /// 1 or -1.
+        delta: i8,
+        /// `++target`
+        prefix: bool,
+        /// What changes.
+        target: Pattern<'s>,
+    },
+}
+
+/// A constant part of a tagged template.
+#[derive(Debug)]
+pub struct Quasi<'s> {
+    /// With escapes decoded; `None` where an escape is invalid.
+    pub cooked: Option<Text<'s>>,
+    /// As written, line ends as `\n`.
+    pub raw: Text<'s>,
+}
+
+/// A part of an object literal.
+#[derive(Debug)]
+pub enum Property<'s> {
+    /// `key(…) { … }`
+    Method(Key<'s>, Function<'s>),
+    /// `name`, and `name = default` where it turns out to be a pattern
+    Shorthand(Name<'s>, Option<Expr<'s>>),
+    /// `...value`
+    Spread(Expr<'s>),
+    /// `key: value`
+    Value(Key<'s>, Expr<'s>),
+}
+
+/// `=`, `+=`, `&&=`, …
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssignOp {
+    /// `=`
+    Plain,
+    /// `+=` and the like
+    Binary(Binary),
+    /// `&&=`, `||=`, `??=`
+    Logical(Logical),
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    /// `~`
+    BitNot,
+    /// `delete`
+    Delete,
+    /// `-`
+    Minus,
+    /// `!`
+    Not,
+    /// `+`
+    Plus,
+    /// `typeof`
+    Typeof,
+    /// `void`
+    Void,
+}
+
+pub use crate::program::{Binary, Logical};

@@ -1,0 +1,526 @@
+//! The resolved program: what the evaluator sees.
+//!
+//! Names are gone: a variable is a [`Place`], a property name a [`TextId`]. Destructuring, optional
+//! chains, compound assignment to properties, defaults of parameters and hoisting are gone too: the
+//! resolver has written them as the simpler expressions below, with temporaries in slots of the
+//! frame. All early errors and refusals have been reported before a program exists.
+//!
+//! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
+//! is safe.
+
+use crate::Span;
+
+/// A text of the program, interned: property names and string constants share one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TextId(pub u32);
+
+/// A place in the frame of the running function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(pub u32);
+
+/// A function of the program; the main function is number 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionId(pub u32);
+
+/// A statement that `break` or `continue` can name; unique in its function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Label(pub u32);
+
+/// A whole script.
+#[derive(Debug)]
+pub struct Program {
+    /// Texts in WTF-8: UTF-8 that may hold lone surrogates.
+    pub texts: Vec<Box<[u8]>>,
+    /// Functions; the main function, which is async and has no parameters, comes first.
+    pub functions: Vec<Function>,
+    /// Names of the global slots: bindings of the main function that inner functions use.
+    pub globals: Vec<TextId>,
+    /// The free names of the script with their first place, in order of appearance.
+    pub free: Vec<(TextId, Span)>,
+    /// Constant parts of tagged templates.
+    pub templates: Vec<TemplateSite>,
+    /// How many object literals there are; each has a number below this.
+    pub object_sites: u32,
+    /// For each text, whether the script writes a property of that name that may hold a function:
+    /// such a method call may run a function of the script.
+    pub written: Vec<bool>,
+}
+
+/// The constant parts of one tagged template.
+#[derive(Debug)]
+pub struct TemplateSite {
+    /// With escapes decoded; `None` where an escape is invalid.
+    pub cooked: Vec<Option<TextId>>,
+    /// As written.
+    pub raw: Vec<TextId>,
+}
+
+/// One function.
+///
+/// A frame begins with the parameters, then the captured places, then everything else. At entry the
+/// caller has put the arguments into the parameter slots, `undefined` where one is missing.
+/// Defaults and patterns of parameters are statements at the head of the body.
+#[derive(Debug)]
+pub struct Function {
+    /// The name the function has, or would be given by the specification.
+    pub name: Option<TextId>,
+    /// Whether it is `async`.
+    pub is_async: bool,
+    /// Whether it is an arrow function.
+    pub is_arrow: bool,
+    /// How many slots arguments are put into: slots `0..parameters`.
+    pub parameters: u32,
+    /// Where the array of the remaining arguments goes.
+    pub rest: Option<Slot>,
+    /// The `length` of the function object.
+    pub length: u32,
+    /// Slots of the enclosing function that are copied into slots
+    /// `parameters..parameters + captures.len()` of this one: values that never change, or cells.
+    pub captures: Vec<Slot>,
+    /// Where the function object itself goes at entry: the name of a function expression.
+    pub itself: Option<Slot>,
+    /// Parameters that live in cells: at entry the argument is moved into a new cell.
+    pub boxed: Vec<Slot>,
+    /// How many slots a frame has; the evaluator puts its own temporaries behind them.
+    pub slots: u32,
+    /// The body. The value of the main function is what it returns.
+    pub body: Vec<Stmt>,
+    /// Where the whole function stands.
+    pub span: Span,
+}
+
+/// Where a variable lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In a slot of the frame.
+    Slot(Slot),
+    /// In a cell whose handle is in a slot, because closures share it.
+    Cell(Slot),
+    /// In a global slot, because the main function declares it and inner functions use it.
+    Global(u32),
+}
+
+/// A variable that is read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Where it lives.
+    pub place: Place,
+    /// Its name, for messages.
+    pub name: TextId,
+    /// Whether it may be met before it is initialized, so that the access has to check.
+    pub checked: bool,
+}
+
+/// A statement.
+#[derive(Debug)]
+pub struct Stmt {
+    /// What it is.
+    pub kind: StmtKind,
+    /// Where it stands.
+    pub span: Span,
+    /// Whether it contains an expression with [`Expr::splits`].
+    pub splits: bool,
+}
+
+/// What a binding holds when its scope is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Initial {
+    /// `let`, `const`: an access is an error until the declaration has run.
+    Uninitialized,
+    /// `var`.
+    Undefined,
+}
+
+/// Kinds of statements.
+#[derive(Debug)]
+pub enum StmtKind {
+    /// Beginning of the scope of a binding. A [`Place::Cell`] gets a new cell. Left out where nobody
+    /// could tell the difference.
+    Enter(Place, Initial),
+    /// The declaration of a binding has run: `let x = value`. Never checks.
+    Init(Place, Expr),
+    /// `expression;`
+    Expr(Expr),
+    /// `{ … }`
+    Block(Vec<Stmt>),
+    /// `if (test) yes else no`
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    /// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
+    /// statement before this one.
+    For {
+        /// Its number.
+        label: Label,
+        /// Absent: always true.
+        test: Option<Expr>,
+        /// Evaluated after each turn.
+        update: Option<Expr>,
+        /// The body.
+        body: Box<Stmt>,
+        /// Slots of cells that get a copy for each turn, before `update`.
+        fresh: Vec<Slot>,
+    },
+    /// `do body while (test)`
+    DoWhile {
+        /// Its number.
+        label: Label,
+        /// The body.
+        body: Box<Stmt>,
+        /// The test.
+        test: Expr,
+    },
+    /// `for (item of iterable) body`, `for await`, `for (item in object)`. The body begins with the
+    /// statements that bind the item.
+    ForEach {
+        /// Its number.
+        label: Label,
+        /// Which loop.
+        kind: ForEach,
+        /// What is walked over.
+        iterable: Expr,
+        /// Holds the iterator while the loop runs.
+        iterator: Slot,
+        /// Holds the item at the beginning of the body.
+        item: Slot,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// `switch`
+    Switch {
+        /// Its number.
+        label: Label,
+        /// What is compared.
+        subject: Expr,
+        /// Holds the subject.
+        slot: Slot,
+        /// The cases in order; `default` has no test. Bindings of the block are entered by
+        /// statements before this one.
+        cases: Vec<Case>,
+    },
+    /// `try`
+    Try {
+        /// The guarded block.
+        body: Vec<Stmt>,
+        /// Slot of the caught value, and the handler.
+        catch: Option<(Slot, Vec<Stmt>)>,
+        /// The finalizer.
+        finally: Option<Vec<Stmt>>,
+        /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
+        /// and a value.
+        completion: (Slot, Slot),
+    },
+    /// `label: statement` where the statement is no loop and no `switch`.
+    Labeled(Label, Box<Stmt>),
+    /// `break`
+    Break(Label),
+    /// `continue`
+    Continue(Label),
+    /// `return`
+    Return(Option<Expr>),
+    /// `throw`
+    Throw(Expr),
+}
+
+/// The three loops over items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForEach {
+    /// `for (… of …)`
+    Of,
+    /// `for (… in …)`
+    In,
+    /// `for await (… of …)`
+    AwaitOf,
+}
+
+/// A `case` or `default`.
+#[derive(Debug)]
+pub struct Case {
+    /// Absent for `default`.
+    pub test: Option<Expr>,
+    /// Statements up to the next case.
+    pub body: Vec<Stmt>,
+}
+
+/// An expression.
+#[derive(Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it stands.
+    pub span: Span,
+    /// Whether its evaluation can be left in the middle: it contains an `await` or a call that may
+    /// run a function of the script, and these are not inside a nested function.
+    pub splits: bool,
+}
+
+/// Kinds of expressions.
+#[derive(Debug)]
+pub enum ExprKind {
+    /// `undefined`
+    Undefined,
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// `1.5`
+    Number(f64),
+    /// `'text'`
+    String(TextId),
+    /// `12n`: the digits in base ten
+    BigInt(TextId),
+    /// `/pattern/flags`
+    Regex {
+        /// Between the slashes.
+        pattern: TextId,
+        /// After them.
+        flags: TextId,
+    },
+    /// `` `text${hole}text` ``; one text more than holes
+    Template(Vec<TextId>, Vec<Expr>),
+    /// The frozen array of strings that a tagged template passes first: index in
+    /// [`Program::templates`]. The same array each time the place is evaluated.
+    TemplateObject(u32),
+    /// `[…]`
+    Array(Vec<Element>),
+    /// `{…}` with the number of the literal
+    Object(u32, Vec<Property>),
+    /// A function expression, an arrow function, a method, or a hoisted declaration
+    Function(FunctionId),
+
+    /// A variable
+    Read(Variable),
+    /// `variable = value`
+    Write(Variable, Box<Expr>),
+    /// `constant = value`: the value is evaluated, then a `TypeError` is thrown. Where `checked`, a
+    /// `ReferenceError` comes first if the binding is not initialized.
+    WriteConst(Variable, Box<Expr>),
+    /// `++x`, `x--`, …
+    Update {
+        /// Which variable.
+        variable: Variable,
+        /// 1 or -1.
+        delta: i8,
+        /// Whether the new value is the result.
+        prefix: bool,
+    },
+    /// A temporary of the resolver.
+    Temp(Slot),
+    /// `temporary = value`; its value is the value.
+    SetTemp(Slot, Box<Expr>),
+    /// A name that the script does not declare: a built-in, a tool namespace, or nothing.
+    Global(TextId),
+    /// `typeof name` of such a name: no error where there is nothing.
+    TypeofGlobal(TextId),
+    /// `name = value` of such a name: a `ReferenceError` after the value.
+    WriteGlobal(TextId, Box<Expr>),
+    /// A read of a parameter by the default of an earlier one: always a `ReferenceError`.
+    Uninitialized(TextId),
+
+    /// `object.name`
+    Member(Box<Expr>, TextId),
+    /// `object[key]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `object.name = value`
+    SetMember(Box<Expr>, TextId, Box<Expr>),
+    /// `object[key] = value`; the key is converted after the value is evaluated
+    SetIndex(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `delete object.name`
+    DeleteMember(Box<Expr>, TextId),
+    /// `delete object[key]`
+    DeleteIndex(Box<Expr>, Box<Expr>),
+
+    /// A prefix operator
+    Unary(Unary, Box<Expr>),
+    /// `left operator right`
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    /// `first operator operand operator operand …`, from left to right, three operands or more
+    Chain(Box<Expr>, Vec<(Binary, Expr)>),
+    /// `left && right`, `left || right`, `left ?? right`
+    Logical(Logical, Box<Expr>, Box<Expr>),
+    /// `test ? yes : no`
+    Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `first, second, …`
+    Sequence(Vec<Expr>),
+
+    /// A call.
+    Call(Box<Call>),
+    /// `new Constructor(…)` of a built-in: the dotted name
+    New(Vec<TextId>, Vec<Argument>),
+    /// `await value`
+    Await(Box<Expr>),
+
+    /// The value, if it can be destructured by an object pattern, else a `TypeError`.
+    RequireObject {
+        /// What is destructured.
+        value: Box<Expr>,
+        /// The first property of the pattern, for the message.
+        first: Option<TextId>,
+    },
+    /// A new object with the own enumerable properties of the object in a slot, without those whose
+    /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
+    ObjectRest(Slot, Vec<Expr>),
+    /// An iterator over the value for an array pattern, else a `TypeError`.
+    Iterator(Box<Expr>),
+    /// The next item of the iterator in a slot, `undefined` when there is none.
+    IteratorNext(Slot),
+    /// An array of the items that are left.
+    IteratorRest(Slot),
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Call {
+    /// What is called.
+    pub callee: Callee,
+    /// With what.
+    pub arguments: Vec<Argument>,
+    /// Where the text of the callee stands, for messages.
+    pub callee_span: Span,
+}
+
+/// What is called.
+#[derive(Debug)]
+pub enum Callee {
+    /// `f(…)`
+    Value(Expr),
+    /// `object.name(…)`
+    Member(Expr, TextId),
+    /// `object[key](…)`
+    Index(Expr, Expr),
+    /// `object.name?.(…)`: the function with its receiver
+    With {
+        /// The function.
+        function: Expr,
+        /// The receiver.
+        this: Expr,
+    },
+}
+
+/// An argument or `...argument`.
+#[derive(Debug)]
+pub struct Argument {
+    /// The value.
+    pub value: Expr,
+    /// Whether its items are the arguments.
+    pub spread: bool,
+}
+
+/// A part of an array literal.
+#[derive(Debug)]
+pub enum Element {
+    /// Nothing between two commas
+    Hole,
+    /// `value`
+    Item(Expr),
+    /// `...value`
+    Spread(Expr),
+}
+
+/// A part of an object literal.
+#[derive(Debug)]
+pub enum Property {
+    /// `name: value`, `name`, `name() {}`. `__proto__` is refused before.
+    Named(TextId, Expr),
+    /// `[key]: value`
+    Computed(Expr, Expr),
+    /// `...value`
+    Spread(Expr),
+}
+
+/// Prefix operators, and conversions the resolver asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unary {
+    /// `!`
+    Not,
+    /// `-`
+    Minus,
+    /// `+`
+    Plus,
+    /// `~`
+    BitNot,
+    /// `typeof`
+    Typeof,
+    /// `void`
+    Void,
+    /// To a Number or a BigInt: the old value of `object.count++`
+    ToNumeric,
+    /// To a property key: computed keys that are used twice
+    ToPropertyKey,
+    /// One more than a numeric value: `object.count++`
+    Increment,
+    /// One less
+    Decrement,
+}
+
+/// Operators with two operands that are both evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `%`
+    Remainder,
+    /// `**`
+    Power,
+    /// `&`
+    BitAnd,
+    /// `|`
+    BitOr,
+    /// `^`
+    BitXor,
+    /// `<<`
+    ShiftLeft,
+    /// `>>`
+    ShiftRight,
+    /// `>>>`
+    ShiftRightUnsigned,
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `===`
+    StrictEqual,
+    /// `!==`
+    StrictNotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// `in`
+    In,
+    /// `instanceof`
+    Instanceof,
+}
+
+/// Operators that may leave their right operand alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Logical {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `??`
+    Coalesce,
+}
+
+impl Program {
+    /// The bytes of a text.
+    #[must_use]
+    pub fn text(&self, id: TextId) -> &[u8] {
+        &self.texts[id.0 as usize]
+    }
+
+    /// The main function.
+    #[must_use]
+    pub fn main(&self) -> &Function {
+        &self.functions[0]
+    }
+}
