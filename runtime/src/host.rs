@@ -1,0 +1,196 @@
+//! The boundary between a run and its host: what goes in, what comes out.
+//!
+//! All data crosses as JSON text. A run never blocks and never calls the host but for the clock and
+//! the directory of tools, which answer at once.
+
+use crate::outcome::Outcome;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run is given when it starts.
+#[derive(Clone)]
+pub struct Inputs {
+    /// JSON text of the object that the script sees as `codecallContext`; absent: `{}`.
+    pub context: Option<String>,
+    /// The tools a script can ask about.
+    pub tools: Arc<dyn Tools>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Seed of `Math.random` and `crypto.randomUUID`: the same seed gives the same numbers.
+    pub seed: u64,
+    /// How long one call of [`Run::resume`](crate::Run::resume) may take before it answers
+    /// [`Progress::Yielded`]; absent: no limit but those of the policy.
+    pub slice: Option<Duration>,
+}
+
+/// What a script can find out about tools. Whether a call is allowed is for the host to decide when
+/// it gets the [`Call`].
+pub trait Tools: Send + Sync {
+    /// What `getTool(name)` gives, as JSON text of an object; absent: there is no such tool.
+    fn describe(&self, name: &str) -> Option<String>;
+    /// Whether there is an app of that name, so that a free name of the script can be its namespace.
+    fn is_app(&self, app: &str) -> bool;
+    /// The full name of a tool by its app and its own name: `users.list` is `users:list`.
+    fn member(&self, app: &str, tool: &str) -> Option<String>;
+    /// Names of tools near to `name`, for error messages; the nearest first, at most three.
+    fn similar(&self, name: &str) -> Vec<String>;
+    /// Whether `name` is one of the host's own tools, which a script must not call.
+    fn is_reserved(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+}
+
+/// No tools at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTools;
+
+impl Tools for NoTools {
+    fn describe(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn is_app(&self, _app: &str) -> bool {
+        false
+    }
+
+    fn member(&self, _app: &str, _tool: &str) -> Option<String> {
+        None
+    }
+
+    fn similar(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The time, as the host sees it.
+pub trait Clock: Send + Sync {
+    /// Time since some fixed point; never goes back. Limits are measured with it.
+    fn monotonic(&self) -> Duration;
+    /// Milliseconds since 1970-01-01 UTC: `Date.now()`.
+    fn unix_ms(&self) -> f64;
+}
+
+/// The clock of the operating system.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Clock for SystemClock {
+    fn monotonic(&self) -> Duration {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed()
+    }
+
+    fn unix_ms(&self) -> f64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or(0.0, |elapsed| elapsed.as_millis() as f64)
+    }
+}
+
+/// A clock that stands still: for replay and tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FixedClock {
+    /// Milliseconds since 1970-01-01 UTC.
+    pub unix_ms: f64,
+}
+
+impl Clock for FixedClock {
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn unix_ms(&self) -> f64 {
+        self.unix_ms
+    }
+}
+
+/// Number of a tool call in its run: 0, 1, 2, …
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(pub u32);
+
+/// A tool call that a run waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number.
+    pub id: CallId,
+    /// The tool, as the script names it.
+    pub tool: String,
+    /// The input: JSON text of an object.
+    pub input: String,
+    /// How long the host may take: the policy's limit or the smaller one of the call's options.
+    pub timeout_ms: u64,
+}
+
+/// What a host tells a run.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A tool call has ended. The result is JSON text.
+    Settled {
+        /// Which call.
+        id: CallId,
+        /// How it ended.
+        result: Result<String, ToolError>,
+    },
+    /// Nobody wants the result any more: the run ends with `EXECUTION_ABORTED`.
+    Cancel,
+}
+
+/// How a tool call failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolError {
+    /// For the script and the model.
+    pub message: String,
+    /// `TOOL_NOT_FOUND`, `ACCESS_DENIED`, `TOOL_TIMEOUT`, `TOOL_EXECUTION_ERROR` or the tool's own.
+    pub code: String,
+    /// JSON text of whatever else is known.
+    pub details: Option<String>,
+    /// Whether the run ends here, whatever the script does.
+    pub fatal: bool,
+}
+
+impl ToolError {
+    /// A failure that a script can catch.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: code.into(), details: None, fatal: false }
+    }
+
+    /// The call took longer than it may.
+    #[must_use]
+    pub fn timeout(tool: &str, timeout_ms: u64) -> Self {
+        Self::new("TOOL_TIMEOUT", format!("Tool '{tool}' timed out after {timeout_ms}ms"))
+    }
+}
+
+/// A message of the script to whoever watches the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// `mcpLog(level, message, metadata)`
+    Log {
+        /// `debug`, `info`, `warn`, `error`, …
+        level: String,
+        /// The text.
+        message: String,
+        /// JSON text of an object.
+        metadata: Option<String>,
+    },
+    /// `mcpNotify(event, payload)`
+    Notify {
+        /// Name of the event.
+        event: String,
+        /// JSON text.
+        payload: String,
+    },
+}
+
+/// How far a run has come.
+#[derive(Debug)]
+pub enum Progress {
+    /// It waits for tool calls; these are new. Empty: it still waits for earlier ones.
+    Calls(Vec<Call>),
+    /// Its slice is used up: resume it when others had their turn.
+    Yielded,
+    /// It has ended.
+    Done(Box<Outcome>),
+}

@@ -1,0 +1,300 @@
+//! How a run ended, and the JSON that clients see of it.
+
+use crate::json::quote;
+use agentscript_lang::{Code, Diagnostic, Location, Refusal};
+use std::fmt::Write as _;
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The result as JSON text, or what went wrong.
+    pub result: Result<String, Box<Failure>>,
+    /// What the script logged, in order.
+    pub logs: Vec<String>,
+    /// What the run used.
+    pub stats: Stats,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// From start to end, in milliseconds.
+    pub duration_ms: f64,
+    /// The script's own time, in milliseconds.
+    pub script_ms: f64,
+    /// Steps.
+    pub steps: u64,
+    /// Loop bodies entered.
+    pub iterations: u64,
+    /// Tool calls made.
+    pub tool_calls: u64,
+    /// Most memory that was in use, in bytes.
+    pub peak_memory_bytes: u64,
+}
+
+/// The discriminant of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The script gave a result.
+    Ok,
+    /// The text is not AgentScript.
+    SyntaxError,
+    /// The script uses what it may not.
+    IllegalAccess,
+    /// The script failed.
+    RuntimeError,
+    /// A tool failed and the script let it.
+    ToolError,
+    /// The run took too long.
+    Timeout,
+}
+
+impl Status {
+    /// The status as clients see it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::SyntaxError => "syntax_error",
+            Self::IllegalAccess => "illegal_access",
+            Self::RuntimeError => "runtime_error",
+            Self::ToolError => "tool_error",
+            Self::Timeout => "timeout",
+        }
+    }
+}
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which kind of failure.
+    pub status: Status,
+    /// Stable code.
+    pub code: String,
+    /// For a reader who can repair the script.
+    pub message: String,
+    /// For `illegal_access`: what kind of thing was refused.
+    pub refusal: Option<Refusal>,
+    /// For `runtime_error`: name of the error.
+    pub name: Option<String>,
+    /// Frames of the script, as V8 prints them.
+    pub stack: Option<String>,
+    /// Where.
+    pub location: Option<Location>,
+    /// For `tool_error`: which tool.
+    pub tool_name: Option<String>,
+    /// For `tool_error`: JSON text of its input.
+    pub tool_input: Option<String>,
+    /// For `tool_error`: JSON text of what else is known.
+    pub details: Option<String>,
+    /// For scripts that were not compiled: everything that is wrong with them.
+    pub issues: Vec<Issue>,
+    /// How many tool calls had been made.
+    pub tool_calls: u64,
+}
+
+/// One of several things that are wrong with a script.
+#[derive(Clone, Debug)]
+pub struct Issue {
+    /// The diagnostic.
+    pub diagnostic: Diagnostic,
+    /// Where.
+    pub location: Location,
+}
+
+impl Failure {
+    /// A failure with nothing but the essentials.
+    pub fn new(status: Status, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code: code.into(),
+            message: message.into(),
+            refusal: None,
+            name: None,
+            stack: None,
+            location: None,
+            tool_name: None,
+            tool_input: None,
+            details: None,
+            issues: Vec::new(),
+            tool_calls: 0,
+        }
+    }
+
+    /// The failure of a script that was not compiled.
+    #[must_use]
+    pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
+        let issues: Vec<Issue> = diagnostics
+            .into_iter()
+            .map(|diagnostic| Issue { location: diagnostic.location(source), diagnostic })
+            .collect();
+        let Some(first) = issues.first() else {
+            return Self::new(Status::SyntaxError, Code::SyntaxError.as_str(), "the script is not valid");
+        };
+        let status = match first.diagnostic.code {
+            Code::SyntaxError | Code::ScriptTooLarge => Status::SyntaxError,
+            Code::ValidationError | Code::LoopNotAllowed => Status::IllegalAccess,
+        };
+        Self {
+            refusal: first.diagnostic.refusal,
+            location: Some(first.location),
+            ..Self::new(status, first.diagnostic.code.as_str(), described(&first.diagnostic))
+        }
+        .with_issues(issues)
+    }
+
+    fn with_issues(mut self, issues: Vec<Issue>) -> Self {
+        self.issues = issues;
+        self
+    }
+}
+
+/// The message of a diagnostic with its hint, as one text.
+fn described(diagnostic: &Diagnostic) -> String {
+    match &diagnostic.hint {
+        Some(hint) => format!("{}: {hint}", diagnostic.message),
+        None => diagnostic.message.to_string(),
+    }
+}
+
+impl Outcome {
+    /// The outcome of a script that was not compiled.
+    #[must_use]
+    pub fn not_compiled(failure: Failure) -> Self {
+        Self { result: Err(Box::new(failure)), logs: Vec::new(), stats: Stats::default() }
+    }
+
+    /// How the run ended, in a word.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.result.as_ref().map_or_else(|failure| failure.status, |_| Status::Ok)
+    }
+
+    /// The outcome as clients see it: one line of JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        let _ = write!(out, "{{\"status\":\"{}\"", self.status().as_str());
+        match &self.result {
+            Ok(result) => {
+                let _ = write!(out, ",\"result\":{result}");
+            }
+            Err(failure) => {
+                let _ = write!(out, ",\"error\":{}", failure.to_json());
+            }
+        }
+        if !self.logs.is_empty() {
+            out.push_str(",\"logs\":[");
+            for (index, line) in self.logs.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                quote(line, &mut out);
+            }
+            out.push(']');
+        }
+        out.push('}');
+        out
+    }
+}
+
+impl Failure {
+    /// The `error` object that clients see: one line of JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut object = Object::new();
+        object.text("code", &self.code);
+        match self.status {
+            Status::RuntimeError => object.text("source", "script"),
+            Status::ToolError => object.text("source", "tool"),
+            Status::Ok | Status::SyntaxError | Status::IllegalAccess | Status::Timeout => {}
+        }
+        if let Some(refusal) = self.refusal {
+            object.text("kind", refusal.as_str());
+        }
+        object.optional("toolName", self.tool_name.as_deref());
+        object.json("toolInput", self.tool_input.as_deref());
+        object.text("message", &self.message);
+        object.optional("name", self.name.as_deref());
+        object.optional("stack", self.stack.as_deref());
+        object.json("details", self.details.as_deref());
+        if let Some(location) = self.location {
+            object.json("location", Some(&location_json(location)));
+        }
+        if !self.issues.is_empty() && self.status == Status::IllegalAccess {
+            let issues: Vec<String> = self.issues.iter().map(Issue::to_json).collect();
+            object.json("issues", Some(&format!("[{}]", issues.join(","))));
+        }
+        if self.issues.is_empty() {
+            object.json("toolCalls", Some(&self.tool_calls.to_string()));
+        }
+        object.finish()
+    }
+}
+
+impl Issue {
+    fn to_json(&self) -> String {
+        let mut object = Object::new();
+        object.text("code", self.diagnostic.code.as_str());
+        object.optional("kind", self.diagnostic.refusal.map(Refusal::as_str));
+        object.text("message", &self.diagnostic.message);
+        object.optional("hint", self.diagnostic.hint.as_deref());
+        object.json("location", Some(&location_json(self.location)));
+        object.finish()
+    }
+}
+
+impl Stats {
+    /// The statistics as clients see them: one line of JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        format!(
+            "{{\"durationMs\":{:.3},\"scriptMs\":{:.3},\"steps\":{},\"iterations\":{},\"toolCalls\":{},\"peakMemoryBytes\":{}}}",
+            self.duration_ms, self.script_ms, self.steps, self.iterations, self.tool_calls, self.peak_memory_bytes
+        )
+    }
+}
+
+fn location_json(Location { line, column }: Location) -> String {
+    format!("{{\"line\":{line},\"column\":{column}}}")
+}
+
+/// A JSON object in the making.
+struct Object(String);
+
+impl Object {
+    fn new() -> Self {
+        Self(String::from("{"))
+    }
+
+    fn key(&mut self, key: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        quote(key, &mut self.0);
+        self.0.push(':');
+    }
+
+    fn text(&mut self, key: &str, value: &str) {
+        self.key(key);
+        quote(value, &mut self.0);
+    }
+
+    fn optional(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    fn json(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.key(key);
+            self.0.push_str(value);
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}

@@ -1,0 +1,1 @@
+//! CodeCall: the server.
