@@ -2,12 +2,25 @@
 
 #![forbid(unsafe_code)]
 
+mod builtins;
+mod code;
+mod convert;
+mod error;
+mod heap;
 pub mod host;
 mod json;
 pub mod limits;
+mod node;
+mod operator;
 pub mod outcome;
+mod promise;
+mod property;
 mod run;
 mod script;
+mod symbol;
+mod value;
+mod vm;
+mod vm_stub;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use host::*;

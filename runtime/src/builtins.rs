@@ -1,0 +1,96 @@
+//! Built-in functions: one file a type, each with its tables on top and its functions below in the
+//! same order.
+//!
+//! To add one, add a row and a function. A function that calls functions of the script is a row with
+//! [`Body::Prelude`] and a function of that name in `prelude.js`: written in the language itself it
+//! suspends, counts and recurses like any script.
+
+pub mod array;
+pub mod bigint;
+pub mod boolean;
+pub mod collections;
+pub mod console;
+pub mod error;
+pub mod function;
+pub mod global;
+pub mod inspect;
+pub mod intrinsic;
+pub mod iterator;
+pub mod json;
+pub mod math;
+pub mod number;
+pub mod object;
+pub mod promise;
+pub mod registry;
+pub mod string;
+pub mod tool;
+pub mod uri;
+
+use crate::error::Result;
+use crate::value::Value;
+use crate::vm::Vm;
+
+/// A built-in function: receiver and arguments in, value out.
+pub type NativeFn = fn(&mut Vm, Value, &[Value]) -> Result;
+
+/// How a built-in function is run.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// A function of Rust, which runs no function of the script but for implicit conversions.
+    Native(NativeFn),
+    /// A function of `prelude.js`, whose first parameter is the receiver.
+    Prelude(&'static str),
+    /// Not callable: a namespace such as `Math`.
+    Namespace,
+}
+
+/// A row of a table of functions.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The property name.
+    pub name: &'static str,
+    /// The `length` of the function object.
+    pub length: u8,
+    /// How it is run.
+    pub body: Body,
+}
+
+/// A row of a function of Rust.
+pub const fn native(name: &'static str, length: u8, function: NativeFn) -> Row {
+    Row { name, length, body: Body::Native(function) }
+}
+
+/// A row of a function of `prelude.js`.
+pub const fn prelude(name: &'static str, length: u8, function: &'static str) -> Row {
+    Row { name, length, body: Body::Prelude(function) }
+}
+
+/// A global: a constructor with its static properties, a function, or a namespace.
+#[derive(Clone, Copy)]
+pub struct Global {
+    /// Its name.
+    pub name: &'static str,
+    /// The `length` of the function object.
+    pub length: u8,
+    /// What a call does.
+    pub call: Body,
+    /// What `new` does, where that is allowed.
+    pub construct: Option<Body>,
+    /// Static functions.
+    pub functions: &'static [Row],
+    /// Static numbers.
+    pub numbers: &'static [(&'static str, f64)],
+}
+
+impl Global {
+    /// A plain function.
+    pub const fn function(row: Row) -> Self {
+        Self { name: row.name, length: row.length, call: row.body, construct: None, functions: &[], numbers: &[] }
+    }
+}
+
+/// An argument, `undefined` where there is none.
+#[inline(always)]
+pub fn arg(arguments: &[Value], index: usize) -> Value {
+    arguments.get(index).copied().unwrap_or(Value::UNDEFINED)
+}

@@ -1,0 +1,1 @@
+//! Values as `util.inspect` of Node prints them.

@@ -1,0 +1,9 @@
+//! Built-ins: `promise`.
+
+use super::{Global, Row};
+
+/// Globals of this file.
+pub const GLOBALS: &[Global] = &[];
+
+/// Methods of its values.
+pub const METHODS: &[Row] = &[];

@@ -1,0 +1,260 @@
+//! All built-ins by name and number: made once for the process and shared by all runs.
+
+use super::{Body, Global, Row};
+use crate::symbol::{Sym, known};
+use hashbrown::HashMap;
+use std::sync::{Arc, LazyLock};
+
+/// Which table of methods a value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Family {
+    /// Plain objects; every other family falls back to it.
+    Object,
+    /// Arrays.
+    Array,
+    /// Functions of any kind.
+    Function,
+    /// Strings.
+    String,
+    /// Numbers.
+    Number,
+    /// Booleans.
+    Boolean,
+    /// BigInts.
+    BigInt,
+    /// Errors.
+    Error,
+    /// Maps.
+    Map,
+    /// Sets.
+    Set,
+    /// Promises.
+    Promise,
+    /// Iterators.
+    Iterator,
+}
+
+const FAMILIES: usize = 12;
+
+/// A built-in function or namespace.
+pub struct Native {
+    /// Its name.
+    pub name: &'static str,
+    /// The `length` of the function object.
+    pub length: u8,
+    /// What a call does.
+    pub call: Body,
+    /// What `new` does.
+    pub construct: Option<Body>,
+}
+
+impl Native {
+    /// Whether it can be called.
+    pub fn is_function(&self) -> bool {
+        !matches!(self.call, Body::Namespace)
+    }
+}
+
+/// A static property of a built-in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Static {
+    /// A function, by number.
+    Native(u32),
+    /// A number.
+    Number(f64),
+}
+
+/// All built-ins.
+pub struct Registry {
+    /// The texts of the fixed symbols.
+    pub names: Vec<&'static str>,
+    /// The same behind each other.
+    pub text: Arc<[u8]>,
+    /// Where each name stands in it.
+    pub ranges: Vec<(u32, u32)>,
+    /// Functions and namespaces by number.
+    pub natives: Vec<Native>,
+    symbols: HashMap<&'static [u8], Sym>,
+    /// For each fixed symbol and family, one more than the number of the method.
+    methods: Vec<[u16; FAMILIES]>,
+    statics: HashMap<(u32, Sym), Static>,
+    static_names: HashMap<u32, Vec<Sym>>,
+    globals: HashMap<&'static str, u32>,
+    /// Functions that only the prelude can call.
+    intrinsics: HashMap<&'static str, u32>,
+}
+
+/// The registry of this process.
+#[inline]
+pub fn registry() -> &'static Registry {
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+    &REGISTRY
+}
+
+impl Registry {
+    fn new() -> Self {
+        let mut this = Self {
+            names: Vec::new(),
+            text: Arc::default(),
+            ranges: Vec::new(),
+            natives: Vec::new(),
+            symbols: HashMap::new(),
+            methods: Vec::new(),
+            statics: HashMap::new(),
+            static_names: HashMap::new(),
+            globals: HashMap::new(),
+            intrinsics: HashMap::new(),
+        };
+        for text in known::TEXTS {
+            this.name(text);
+        }
+        use super::*;
+        let globals: [&[Global]; 16] = [
+            object::GLOBALS,
+            array::GLOBALS,
+            function::GLOBALS,
+            string::GLOBALS,
+            number::GLOBALS,
+            boolean::GLOBALS,
+            bigint::GLOBALS,
+            math::GLOBALS,
+            json::GLOBALS,
+            collections::GLOBALS,
+            error::GLOBALS,
+            promise::GLOBALS,
+            uri::GLOBALS,
+            console::GLOBALS,
+            global::GLOBALS,
+            tool::GLOBALS,
+        ];
+        for global in globals.into_iter().flatten() {
+            let number = this.add(global.name, global.length, global.call, global.construct);
+            this.globals.insert(global.name, number);
+            for row in global.functions {
+                let function = this.row(row);
+                this.static_property(number, row.name, Static::Native(function));
+            }
+            for &(name, value) in global.numbers {
+                this.static_property(number, name, Static::Number(value));
+            }
+        }
+        let methods: [(Family, &[Row]); FAMILIES] = [
+            (Family::Object, object::METHODS),
+            (Family::Array, array::METHODS),
+            (Family::Function, function::METHODS),
+            (Family::String, string::METHODS),
+            (Family::Number, number::METHODS),
+            (Family::Boolean, boolean::METHODS),
+            (Family::BigInt, bigint::METHODS),
+            (Family::Error, error::METHODS),
+            (Family::Map, collections::MAP_METHODS),
+            (Family::Set, collections::SET_METHODS),
+            (Family::Promise, promise::METHODS),
+            (Family::Iterator, iterator::METHODS),
+        ];
+        for (family, rows) in methods {
+            for row in rows {
+                let number = this.row(row) as u16 + 1;
+                let symbol = this.name(row.name);
+                this.methods[symbol.0 as usize][family as usize] = number;
+            }
+        }
+        for row in intrinsic::FUNCTIONS {
+            let number = this.row(row);
+            this.intrinsics.insert(row.name, number);
+        }
+        let mut text = Vec::new();
+        for name in &this.names {
+            this.ranges.push((text.len() as u32, name.len() as u32));
+            text.extend_from_slice(name.as_bytes());
+        }
+        this.text = text.into();
+        this
+    }
+
+    fn name(&mut self, text: &'static str) -> Sym {
+        let Self { symbols, names, methods, .. } = self;
+        *symbols.entry(text.as_bytes()).or_insert_with(|| {
+            names.push(text);
+            methods.push([0; FAMILIES]);
+            Sym((names.len() - 1) as u32)
+        })
+    }
+
+    fn add(&mut self, name: &'static str, length: u8, call: Body, construct: Option<Body>) -> u32 {
+        self.name(name);
+        self.natives.push(Native { name, length, call, construct });
+        (self.natives.len() - 1) as u32
+    }
+
+    fn row(&mut self, row: &Row) -> u32 {
+        self.add(row.name, row.length, row.body, None)
+    }
+
+    fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
+        let symbol = self.name(name);
+        self.statics.insert((owner, symbol), property);
+        self.static_names.entry(owner).or_default().push(symbol);
+    }
+
+    /// The fixed symbol of a text.
+    #[inline]
+    pub fn symbol(&self, text: &[u8]) -> Option<Sym> {
+        self.symbols.get(text).copied()
+    }
+
+    /// The method of that name of a family, or of `Object.prototype`.
+    #[inline]
+    pub fn method(&self, family: Family, name: Sym) -> Option<u32> {
+        let row = self.methods.get(name.0 as usize)?;
+        let number = match row[family as usize] {
+            0 => row[Family::Object as usize],
+            number => number,
+        };
+        number.checked_sub(1).map(u32::from)
+    }
+
+    /// Whether some family has a method of that name, and none of them runs functions of the script.
+    pub fn is_plain_method(&self, name: &[u8]) -> bool {
+        let Some(symbol) = self.symbol(name) else { return false };
+        let numbers = self.methods[symbol.0 as usize];
+        numbers.iter().any(|&number| number != 0)
+            && numbers
+                .iter()
+                .filter(|&&number| number != 0)
+                .all(|&number| matches!(self.natives[usize::from(number) - 1].call, Body::Native(_)))
+    }
+
+    /// The names of the methods of a family, for suggestions.
+    pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
+        let families = [family as usize, Family::Object as usize];
+        let with = move |row: &[u16; FAMILIES]| families.iter().any(|&family| row[family] != 0);
+        self.methods.iter().zip(&self.names).filter(move |(row, _)| with(row)).map(|(_, &name)| name)
+    }
+
+    /// A static property.
+    pub fn property(&self, owner: u32, name: Sym) -> Option<Static> {
+        self.statics.get(&(owner, name)).copied()
+    }
+
+    /// The names of the static properties.
+    pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Sym> + '_ {
+        self.static_names.get(&owner).into_iter().flatten().copied()
+    }
+
+    /// The global of that name.
+    pub fn global(&self, name: &str) -> Option<u32> {
+        self.globals.get(name).copied()
+    }
+
+    /// The names of all globals, for suggestions.
+    pub fn global_names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.globals.keys().copied()
+    }
+
+    /// The function of that name that only the prelude can call.
+    pub fn intrinsic(&self, name: &str) -> Option<u32> {
+        self.intrinsics.get(name).copied()
+    }
+}

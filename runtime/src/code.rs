@@ -1,0 +1,134 @@
+//! What is executed: functions as lists of operations over trees of nodes, and their frames.
+
+use crate::node::{Body, Op};
+use crate::symbol::{ProgramTexts, Sym};
+use crate::value::Value;
+use agentscript_lang::Span;
+use agentscript_lang::program::Slot;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Which function: of the script or of the prelude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FunctionRef(u32);
+
+const PRELUDE: u32 = 1 << 31;
+
+impl FunctionRef {
+    /// A function of the script.
+    pub fn script(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// A function of the prelude.
+    pub fn prelude(index: u32) -> Self {
+        Self(index | PRELUDE)
+    }
+
+    /// Whether it is of the prelude.
+    #[inline(always)]
+    pub fn is_prelude(self) -> bool {
+        self.0 & PRELUDE != 0
+    }
+
+    /// Its index among the functions of its code.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        (self.0 & !PRELUDE) as usize
+    }
+}
+
+/// A compiled script, or the prelude.
+pub struct Code {
+    /// Its functions; the main function comes first.
+    pub functions: Vec<Function>,
+    /// Its texts.
+    pub texts: Arc<ProgramTexts>,
+    /// Names of the global slots.
+    pub globals: Vec<Sym>,
+    /// Constant parts of tagged templates: cooked and raw.
+    pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
+    /// How many object literals there are.
+    pub object_sites: u32,
+}
+
+/// A compiled function.
+pub struct Function {
+    /// Its name.
+    pub name: Option<Sym>,
+    /// Whether it is async.
+    pub is_async: bool,
+    /// How many slots arguments go into.
+    pub parameters: u32,
+    /// Where the remaining arguments go.
+    pub rest: Option<Slot>,
+    /// The `length` of the function object.
+    pub length: u32,
+    /// Slots of the enclosing frame that are captured.
+    pub captures: Box<[Slot]>,
+    /// Where the function object goes.
+    pub itself: Option<Slot>,
+    /// Parameters that live in cells.
+    pub boxed: Box<[Slot]>,
+    /// Size of a frame.
+    pub slots: u32,
+    /// Whether entering needs nothing but the arguments.
+    pub simple: bool,
+    /// What is executed.
+    pub body: Body,
+    /// Where it stands in the source.
+    pub span: Span,
+    /// Which operations are guarded by which handler, the innermost first.
+    pub handlers: Box<[Handler]>,
+}
+
+/// A range of operations guarded by a `catch` or `finally`.
+#[derive(Clone, Copy, Debug)]
+pub struct Handler {
+    /// First guarded operation.
+    pub from: u32,
+    /// Behind the last.
+    pub to: u32,
+    /// Where execution goes on.
+    pub target: u32,
+    /// Where the thrown value goes.
+    pub slot: Slot,
+}
+
+/// What happens to the value that a frame returns.
+#[derive(Clone, Copy, Debug)]
+pub enum After {
+    /// The caller goes on with it.
+    Call,
+    /// It resolves the promise of an async function, which its caller gets: `true` while there still
+    /// is a caller that waits for the promise.
+    Async(Value, bool),
+    /// It resolves a promise that a reaction made, where there is one.
+    Job(Value),
+    /// A native function goes on with it.
+    Nested,
+}
+
+/// One activation of a function.
+pub struct Frame {
+    /// Which function.
+    pub code: FunctionRef,
+    /// The next operation.
+    pub pc: u32,
+    /// Where the value goes that it waits for.
+    pub dst: Slot,
+    /// What happens to its result.
+    pub after: After,
+    /// Parameters, captures, variables, temporaries.
+    pub slots: Box<[Cell<Value>]>,
+}
+
+impl Function {
+    /// The operations, where the body is not a plain tree.
+    pub fn ops(&self) -> &[Op] {
+        match &self.body {
+            Body::Ops(ops) => ops,
+            Body::Tree(_) | Body::Value(_) => &[],
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
+
+use crate::error::Result;
+use crate::heap::to_utf16;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use num_bigint::BigInt;
+use num_traits::ToPrimitive as _;
+
+/// What an object is asked to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Whatever it likes.
+    Default,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+}
+
+/// `typeof value`
+pub fn type_of(value: Value) -> &'static str {
+    match value.kind() {
+        Kind::Number => "number",
+        Kind::Undefined | Kind::Empty | Kind::Cell => "undefined",
+        Kind::Boolean => "boolean",
+        Kind::String => "string",
+        Kind::BigInt => "bigint",
+        Kind::Function | Kind::Bound | Kind::Tool => "function",
+        Kind::Native if crate::builtins::registry::registry().natives[value.index()].is_function() => "function",
+        Kind::Null
+        | Kind::Object
+        | Kind::Array
+        | Kind::Native
+        | Kind::Map
+        | Kind::Set
+        | Kind::Promise
+        | Kind::Iterator
+        | Kind::App => "object",
+    }
+}
+
+/// A double as `Number.prototype.toString` writes it in base ten.
+pub fn number_text(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return (number as i64).to_string();
+    }
+    ryu_js::Buffer::new().format(number).to_owned()
+}
+
+/// The number that a text stands for (ECMAScript 7.1.4.1.1); NaN where it stands for none.
+pub fn text_number(text: &str) -> f64 {
+    let text = text.trim_matches(is_space);
+    let radix = |digits: &str, radix: u32| {
+        let valid = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        if valid { parse_radix(digits, radix) } else { f64::NAN }
+    };
+    match text.as_bytes() {
+        [] => 0.0,
+        [b'0', b'x' | b'X', ..] => radix(&text[2..], 16),
+        [b'0', b'o' | b'O', ..] => radix(&text[2..], 8),
+        [b'0', b'b' | b'B', ..] => radix(&text[2..], 2),
+        _ => match text {
+            "Infinity" | "+Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            // Rust reads "inf", "nan" and the like too.
+            _ if text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) => {
+                text.parse().unwrap_or(f64::NAN)
+            }
+            _ => f64::NAN,
+        },
+    }
+}
+
+/// The value of digits in a radix, rounded once.
+pub fn parse_radix(digits: &str, radix: u32) -> f64 {
+    if digits.len() <= 10 {
+        return u64::from_str_radix(digits, radix).map_or(f64::NAN, |number| number as f64);
+    }
+    BigInt::parse_bytes(digits.as_bytes(), radix).and_then(|number| number.to_f64()).unwrap_or(f64::NAN)
+}
+
+/// White space and line ends of the language, which `trim` removes.
+pub fn is_space(c: char) -> bool {
+    matches!(c, '\u{9}'..='\u{d}' | ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}'
+        | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{feff}')
+}
+
+/// The low 32 bits of a number (ECMAScript 7.1.6).
+#[inline(always)]
+pub fn to_int32(number: f64) -> i32 {
+    let int = number as i32;
+    if f64::from(int) == number { int } else { to_int32_slow(number) }
+}
+
+fn to_int32_slow(number: f64) -> i32 {
+    if !number.is_finite() {
+        return 0;
+    }
+    // The remainder is exact and fits.
+    (number.trunc() % 4_294_967_296.0) as i64 as i32
+}
+
+impl Vm {
+    /// Whether a value counts as true.
+    #[inline(always)]
+    pub fn truthy(&self, value: Value) -> bool {
+        if value.is_bool() { value == Value::TRUE } else { self.truthy_slow(value) }
+    }
+
+    fn truthy_slow(&self, value: Value) -> bool {
+        match value.kind() {
+            Kind::Number => {
+                let number = value.as_number();
+                number != 0.0 && !number.is_nan()
+            }
+            Kind::String => self.heap.str(value).bytes != 0,
+            Kind::BigInt => self.heap.bigints[value.index()] != BigInt::ZERO,
+            Kind::Undefined | Kind::Null | Kind::Empty => false,
+            _ => true,
+        }
+    }
+
+    /// To a string value.
+    #[inline]
+    pub fn to_string(&mut self, value: Value) -> Result {
+        if value.is_string() { Ok(value) } else { self.to_string_slow(value) }
+    }
+
+    fn to_string_slow(&mut self, value: Value) -> Result {
+        Ok(match value.kind() {
+            Kind::Number => {
+                let number = value.as_number();
+                let index = number as u32;
+                // Small integers are mostly property names: their strings are kept.
+                if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
+                    return Ok(self.key_string(crate::property::PropertyKey::Index(index)));
+                }
+                self.string(&number_text(number))
+            }
+            Kind::Undefined | Kind::Empty | Kind::Cell => self.symbol_string(known::UNDEFINED),
+            Kind::Null => self.symbol_string(known::NULL),
+            Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
+            Kind::BigInt => {
+                let text = self.heap.bigints[value.index()].to_string();
+                self.work(text.len() * text.len() / 64)?;
+                self.string(&text)
+            }
+            Kind::String => value,
+            _ => {
+                let primitive = self.to_primitive(value, Hint::String)?;
+                self.to_string(primitive)?
+            }
+        })
+    }
+
+    /// To text of Rust.
+    pub fn to_text(&mut self, value: Value) -> Result<String> {
+        let string = self.to_string(value)?;
+        Ok(self.heap.text(string).into_owned())
+    }
+
+    /// To a number; a BigInt is a `TypeError`.
+    #[inline]
+    pub fn to_number(&mut self, value: Value) -> Result<f64> {
+        if value.is_number() { Ok(value.as_number()) } else { self.to_number_slow(value) }
+    }
+
+    fn to_number_slow(&mut self, value: Value) -> Result<f64> {
+        Ok(match value.kind() {
+            Kind::Number => value.as_number(),
+            Kind::Undefined | Kind::Empty | Kind::Cell => f64::NAN,
+            Kind::Null => 0.0,
+            Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
+            Kind::String => text_number(&self.heap.text(value)),
+            Kind::BigInt => return Err(self.type_error("Cannot convert a BigInt value to a number")),
+            _ => {
+                let primitive = self.to_primitive(value, Hint::Number)?;
+                self.to_number(primitive)?
+            }
+        })
+    }
+
+    /// To a Number or BigInt value.
+    pub fn to_numeric(&mut self, value: Value) -> Result {
+        if value.is_number() {
+            return Ok(value);
+        }
+        let primitive = self.to_primitive(value, Hint::Number)?;
+        if primitive.is(Kind::BigInt) {
+            return Ok(primitive);
+        }
+        Ok(Value::number(self.to_number(primitive)?))
+    }
+
+    /// To an integer, infinities kept, NaN as 0 (ECMAScript 7.1.5).
+    pub fn to_integer(&mut self, value: Value) -> Result<f64> {
+        let number = self.to_number(value)?;
+        Ok(if number.is_nan() { 0.0 } else { number.trunc() + 0.0 })
+    }
+
+    /// A position relative to an end, as `slice` and its kin read it: clamped to `0..=length`.
+    pub fn to_position(&mut self, value: Value, length: usize, default: usize) -> Result<usize> {
+        if value.is_undefined() {
+            return Ok(default);
+        }
+        let number = self.to_integer(value)?;
+        let length_f = length as f64;
+        Ok(if number < 0.0 { (length_f + number).max(0.0) as usize } else { number.min(length_f) as usize })
+    }
+
+    /// To a primitive (ECMAScript 7.1.1). Functions of the script run nested.
+    pub fn to_primitive(&mut self, value: Value, hint: Hint) -> Result {
+        if !value.is_object() {
+            return Ok(value);
+        }
+        let order = match hint {
+            Hint::String => [known::TO_STRING, known::VALUE_OF],
+            Hint::Default | Hint::Number => [known::VALUE_OF, known::TO_STRING],
+        };
+        for name in order {
+            let method = self.get(value, name)?;
+            if method.is_callable() {
+                let primitive = self.call_nested(method, value, &[])?;
+                if !primitive.is_object() {
+                    return Ok(primitive);
+                }
+            }
+        }
+        Err(self.type_error("Cannot convert object to primitive value"))
+    }
+
+    /// `left === right`
+    #[inline]
+    pub fn strict_equals(&self, left: Value, right: Value) -> bool {
+        if left.is_number() && right.is_number() {
+            return left.as_number() == right.as_number();
+        }
+        left == right || self.same_content(left, right)
+    }
+
+    /// Whether two strings or two BigInts have the same content.
+    fn same_content(&self, left: Value, right: Value) -> bool {
+        if left.is_string() && right.is_string() {
+            return self.heap.bytes(left) == self.heap.bytes(right);
+        }
+        left.is(Kind::BigInt)
+            && right.is(Kind::BigInt)
+            && self.heap.bigints[left.index()] == self.heap.bigints[right.index()]
+    }
+
+    /// `Object.is(left, right)` but for the sign of zero: what `includes` and `Map` compare with.
+    pub fn same_value_zero(&self, left: Value, right: Value) -> bool {
+        if left.is_number() && right.is_number() {
+            let (left, right) = (left.as_number(), right.as_number());
+            return left == right || left.is_nan() && right.is_nan();
+        }
+        self.strict_equals(left, right)
+    }
+
+    /// `Object.is(left, right)`
+    pub fn same_value(&self, left: Value, right: Value) -> bool {
+        if left.is_number() && right.is_number() {
+            let (left, right) = (left.as_number(), right.as_number());
+            return left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan();
+        }
+        self.strict_equals(left, right)
+    }
+
+    /// `left == right` (ECMAScript 7.2.13)
+    pub fn loose_equals(&mut self, left: Value, right: Value) -> Result<bool> {
+        if left.is_nullish() || right.is_nullish() {
+            return Ok(left.is_nullish() && right.is_nullish());
+        }
+        let (a, b) = (left.kind(), right.kind());
+        if a == b || left.is_object() && right.is_object() {
+            return Ok(self.strict_equals(left, right));
+        }
+        if left.is_object() {
+            let left = self.to_primitive(left, Hint::Default)?;
+            return self.loose_equals(left, right);
+        }
+        if right.is_object() {
+            let right = self.to_primitive(right, Hint::Default)?;
+            return self.loose_equals(left, right);
+        }
+        match (a, b) {
+            (Kind::BigInt, _) => self.bigint_equals(left, right),
+            (_, Kind::BigInt) => self.bigint_equals(right, left),
+            _ => Ok(self.to_number(left)? == self.to_number(right)?),
+        }
+    }
+
+    fn bigint_equals(&mut self, bigint: Value, other: Value) -> Result<bool> {
+        if other.is_string() {
+            let parsed = crate::builtins::bigint::parse(&self.heap.text(other));
+            return Ok(parsed.is_some_and(|parsed| parsed == self.heap.bigints[bigint.index()]));
+        }
+        let number = self.to_number(other)?;
+        let exact = self.heap.bigints[bigint.index()].to_f64().unwrap_or(f64::NAN);
+        Ok(number.fract() == 0.0
+            && number == exact
+            && num_traits::FromPrimitive::from_f64(number).is_some_and(|n: BigInt| n == self.heap.bigints[bigint.index()]))
+    }
+
+    /// The order of two strings by UTF-16 code units.
+    pub fn compare_strings(&self, left: Value, right: Value) -> std::cmp::Ordering {
+        let (a, b) = (self.heap.bytes(left), self.heap.bytes(right));
+        if self.heap.str(left).is_ascii() || self.heap.str(right).is_ascii() {
+            return a.cmp(b);
+        }
+        // UTF-8 orders by code point; UTF-16 puts surrogate pairs before U+E000.
+        to_utf16(a).cmp(&to_utf16(b))
+    }
+}

@@ -1,0 +1,167 @@
+//! What can be thrown, and how errors are worded and placed.
+//!
+//! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
+//! run passes every `catch` and `finally`.
+
+use crate::code::FunctionRef;
+use crate::heap::Class;
+use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::outcome::{Failure, Status};
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::{Location, Refusal};
+
+/// What evaluation gives.
+pub type Result<T = Value> = std::result::Result<T, Thrown>;
+
+/// What evaluation throws.
+pub struct Thrown(pub Box<Cause>);
+
+/// What is thrown.
+pub enum Cause {
+    /// A value of the script, which it can catch.
+    Value(Value),
+    /// The end of the run.
+    Stop(Failure),
+}
+
+/// Where an error was made.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The innermost place first: function and offset in its source.
+    pub frames: Vec<(FunctionRef, u32)>,
+    /// The tool call whose failure this error is.
+    pub call: Option<u32>,
+}
+
+/// How many frames a trace keeps, as in V8.
+const TRACE_DEPTH: usize = 10;
+
+impl Thrown {
+    /// A thrown value.
+    #[cold]
+    pub fn value(value: Value) -> Self {
+        Self(Box::new(Cause::Value(value)))
+    }
+
+    /// The end of the run.
+    #[cold]
+    pub fn stop(failure: Failure) -> Self {
+        Self(Box::new(Cause::Stop(failure)))
+    }
+
+    /// The end of the run at a limit or by the host, as `runtime_error`.
+    #[cold]
+    pub fn limit(code: &str, message: impl Into<String>) -> Self {
+        Self::stop(Failure::new(Status::RuntimeError, code, message))
+    }
+
+    /// The end of the run at something that is refused.
+    #[cold]
+    pub fn illegal(code: &str, refusal: Refusal, message: impl Into<String>) -> Self {
+        let mut failure = Failure::new(Status::IllegalAccess, code, message);
+        failure.refusal = Some(refusal);
+        Self::stop(failure)
+    }
+
+    /// Say where it happened, unless that is known.
+    #[cold]
+    pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
+        match *self.0 {
+            Cause::Value(value) => {
+                vm.locate(value, offset);
+                Self(Box::new(Cause::Value(value)))
+            }
+            Cause::Stop(mut failure) => {
+                if failure.location.is_none() && failure.status != Status::Timeout {
+                    failure.location = vm.location(vm.current, offset);
+                }
+                Self(Box::new(Cause::Stop(failure)))
+            }
+        }
+    }
+}
+
+impl Vm {
+    /// A new error of a class with a message.
+    pub fn new_error(&mut self, class: Class, message: &str) -> Value {
+        let error = self.heap.new_of_class(class);
+        let text = self.heap.new_string(message.as_bytes());
+        self.heap.set_own(error, known::MESSAGE, text);
+        self.heap.add_flags(error, HIDDEN_MESSAGE | HIDDEN_CAUSE);
+        error
+    }
+
+    /// Throw a new error.
+    #[cold]
+    pub fn throw(&mut self, class: Class, message: &str) -> Thrown {
+        Thrown::value(self.new_error(class, message))
+    }
+
+    /// Throw a `TypeError`.
+    #[cold]
+    pub fn type_error(&mut self, message: &str) -> Thrown {
+        self.throw(Class::TypeError, message)
+    }
+
+    /// Throw a `RangeError`.
+    #[cold]
+    pub fn range_error(&mut self, message: &str) -> Thrown {
+        self.throw(Class::RangeError, message)
+    }
+
+    /// Throw a `ReferenceError`.
+    #[cold]
+    pub fn reference_error(&mut self, message: &str) -> Thrown {
+        self.throw(Class::ReferenceError, message)
+    }
+
+    /// Note where an error was made, unless that is known or it is no error.
+    pub fn locate(&mut self, error: Value, offset: u32) {
+        if !error.is(Kind::Object) || !self.heap.class(error).is_error() {
+            return;
+        }
+        if self.heap.traces.get(&error.payload()).is_some_and(|trace| !trace.frames.is_empty()) {
+            return;
+        }
+        let innermost = std::iter::once((self.current, offset));
+        let callers = self.frames.iter().rev().map(|frame| (frame.code, self.offset_of(frame)));
+        let frames = innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
+        self.heap.traces.entry(error.payload()).or_default().frames = frames;
+        self.heap.meter.add_bytes(128);
+    }
+
+    /// Line and column of an offset in the script; nothing for the prelude.
+    pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
+        (!code.is_prelude()).then(|| Location::of(self.script.source(), offset))
+    }
+
+    /// The `stack` of an error: its text and the frames of the script.
+    pub fn stack_text(&mut self, error: Value) -> Result<String> {
+        let mut text = self.error_text(error)?;
+        let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
+        for (code, offset) in frames {
+            let Some(Location { line, column }) = self.location(code, offset) else { continue };
+            let name = self.function_name(code);
+            text.push_str(&match name.as_str() {
+                "" => format!("\n    at script:{line}:{column}"),
+                name => format!("\n    at {name} (script:{line}:{column})"),
+            });
+        }
+        Ok(text)
+    }
+
+    /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4).
+    pub fn error_text(&mut self, error: Value) -> Result<String> {
+        let name = self.get(error, known::NAME)?;
+        let name = if name.is_undefined() { "Error".to_owned() } else { self.to_text(name)? };
+        let message = self.get(error, known::MESSAGE)?;
+        let message = if message.is_undefined() { String::new() } else { self.to_text(message)? };
+        Ok(match (name.is_empty(), message.is_empty()) {
+            (true, _) => message,
+            (_, true) => name,
+            _ => format!("{name}: {message}"),
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! The heap of a run: typed slabs addressed by handles, dropped as a whole.
+//!
+//! Nothing here is reference counted and nothing runs when it is dropped. Memory comes back by
+//! [`collect`], which marks from the roots it is given and sweeps; it never moves anything. It only
+//! runs between operations, when no handle is in a local variable of Rust: functions that allocate
+//! may therefore hold as many handles as they like.
+
+mod array;
+pub mod collect;
+mod map;
+pub mod object;
+mod string;
+
+pub use array::Array;
+pub use map::{Key, MapData};
+pub use object::{Class, Object, Slots};
+pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
+
+use crate::limits::Limits;
+use crate::promise::Promise;
+use crate::symbol::ProgramTexts;
+use crate::value::{Kind, Value};
+use hashbrown::HashMap;
+use num_bigint::BigInt;
+use std::sync::Arc;
+
+/// Things of one kind, by number.
+pub struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Put `item` where there is room and give its number.
+    #[inline]
+    pub fn add(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.items[index as usize] = item;
+                index
+            }
+            None => {
+                self.items.push(item);
+                (self.items.len() - 1) as u32
+            }
+        }
+    }
+
+    /// How many there are, free places included.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl<T> std::ops::Index<usize> for Slab<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        &self.items[index]
+    }
+}
+
+impl<T> std::ops::IndexMut<usize> for Slab<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.items[index]
+    }
+}
+
+/// A function object.
+pub struct Closure {
+    /// Which function: an index into the script's or the prelude's code.
+    pub code: crate::code::FunctionRef,
+    /// What it captured.
+    pub captures: Box<[Value]>,
+}
+
+/// A built-in function with values of its own.
+#[derive(Clone, Copy)]
+pub struct Bound {
+    /// What it does.
+    pub native: crate::builtins::NativeFn,
+    /// What it knows. The function gets itself as its receiver and finds this in it.
+    pub data: [Value; 3],
+}
+
+/// What an iterator gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// Indices or keys.
+    Keys,
+    /// Items or values.
+    Values,
+    /// Pairs of both.
+    Entries,
+}
+
+/// An iterator over an array, a string, a `Map`, a `Set`, or the keys for `for…in`.
+pub struct Iterator {
+    /// What is walked over; `undefined` when it has ended.
+    pub source: Value,
+    /// What it gives.
+    pub yields: Yields,
+    /// Where it is: an index of an array, a byte of a string, an entry of a map.
+    pub position: usize,
+}
+
+/// What a run has used and may use.
+pub struct Meter {
+    /// Steps left until the account is settled; below zero: now.
+    pub fuel: i64,
+    /// The fuel that was granted when the account was last settled.
+    pub granted: i64,
+    /// Steps accounted for.
+    pub steps: u64,
+    /// Loop bodies entered.
+    pub iterations: u64,
+    /// Bytes in use, garbage included.
+    pub bytes: usize,
+    /// Most bytes that were in use after a collection or at the end.
+    pub peak: usize,
+    /// A collection is due at this many bytes.
+    pub collect_at: usize,
+    /// The limits.
+    pub limits: Limits,
+}
+
+/// A collection is not worth its time below this many bytes.
+pub const COLLECT_FIRST: usize = 1 << 20;
+
+impl Meter {
+    fn new(limits: Limits) -> Self {
+        Self {
+            fuel: 0,
+            granted: 0,
+            steps: 0,
+            iterations: 0,
+            bytes: 0,
+            peak: 0,
+            collect_at: COLLECT_FIRST.min(limits.max_memory_bytes as usize),
+            limits,
+        }
+    }
+
+    /// Count bytes that are being allocated. Who allocates a lot at once asks
+    /// [`Vm::reserve`](crate::vm::Vm::reserve) before.
+    #[inline]
+    pub fn add_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes > self.collect_at {
+            self.settle_soon();
+        }
+    }
+
+    /// Make the next tick settle the account.
+    #[cold]
+    fn settle_soon(&mut self) {
+        if self.fuel > 0 {
+            self.granted -= self.fuel;
+            self.fuel = 0;
+        }
+    }
+}
+
+/// The heap of a run.
+pub struct Heap {
+    /// What was used.
+    pub meter: Meter,
+    /// Plain objects and errors.
+    pub objects: Slab<Object>,
+    /// Arrays.
+    pub arrays: Slab<Array>,
+    /// String headers.
+    pub strings: Slab<Str>,
+    buffers: Vec<string::Buffer>,
+    /// Numbers of buffers that hold nothing.
+    free_buffers: Vec<usize>,
+    /// The buffer that small strings go into.
+    chunk: Option<usize>,
+    /// UTF-16 copies of strings that were indexed.
+    wide: HashMap<u32, Box<[u16]>>,
+    /// Functions.
+    pub closures: Slab<Closure>,
+    /// Built-in functions with values.
+    pub bound: Slab<Bound>,
+    /// Cells of captured variables.
+    pub cells: Slab<Value>,
+    /// The data of `Map` and `Set`.
+    pub maps: Slab<MapData>,
+    /// Promises.
+    pub promises: Slab<Promise>,
+    /// Iterators.
+    pub iterators: Slab<Iterator>,
+    /// BigInts.
+    pub bigints: Slab<BigInt>,
+    shapes: Vec<object::Shape>,
+    /// Named properties of objects that are not [`Kind::Object`]: handles of plain objects.
+    pub extras: HashMap<Value, u32>,
+    /// Where errors were made, by handle.
+    pub traces: HashMap<u32, crate::error::Trace>,
+}
+
+impl Heap {
+    /// An empty heap for a run of a program.
+    pub fn new(limits: Limits, texts: &Arc<ProgramTexts>) -> Self {
+        Self {
+            meter: Meter::new(limits),
+            objects: Slab::default(),
+            arrays: Slab::default(),
+            strings: Slab::default(),
+            buffers: vec![
+                string::Buffer::Shared(Arc::clone(&crate::builtins::registry::registry().text)),
+                string::Buffer::Shared(Arc::clone(&texts.bytes)),
+            ],
+            free_buffers: Vec::new(),
+            chunk: None,
+            wide: HashMap::new(),
+            closures: Slab::default(),
+            bound: Slab::default(),
+            cells: Slab::default(),
+            maps: Slab::default(),
+            promises: Slab::default(),
+            iterators: Slab::default(),
+            bigints: Slab::default(),
+            shapes: object::Shape::initial(),
+            extras: HashMap::new(),
+            traces: HashMap::new(),
+        }
+    }
+
+    /// A new cell.
+    #[inline]
+    pub fn new_cell(&mut self, value: Value) -> Value {
+        self.meter.add_bytes(8);
+        Value::handle(Kind::Cell, self.cells.add(value))
+    }
+
+    /// A new function object.
+    pub fn new_closure(&mut self, closure: Closure) -> Value {
+        self.meter.add_bytes(40 + closure.captures.len() * 8);
+        Value::handle(Kind::Function, self.closures.add(closure))
+    }
+
+    /// A new built-in function with values of its own.
+    pub fn new_bound(&mut self, native: crate::builtins::NativeFn, data: [Value; 3]) -> Value {
+        self.meter.add_bytes(40);
+        Value::handle(Kind::Bound, self.bound.add(Bound { native, data }))
+    }
+
+    /// A new iterator.
+    pub fn new_iterator(&mut self, source: Value, yields: Yields) -> Value {
+        self.meter.add_bytes(24);
+        Value::handle(Kind::Iterator, self.iterators.add(Iterator { source, yields, position: 0 }))
+    }
+
+    /// A new BigInt.
+    pub fn new_bigint(&mut self, value: BigInt) -> Value {
+        self.meter.add_bytes(32 + value.bits() as usize / 8);
+        Value::handle(Kind::BigInt, self.bigints.add(value))
+    }
+
+    /// A new empty `Map` or `Set`.
+    pub fn new_map(&mut self, kind: Kind) -> Value {
+        debug_assert!(matches!(kind, Kind::Map | Kind::Set));
+        self.meter.add_bytes(96);
+        Value::handle(kind, self.maps.add(MapData::default()))
+    }
+
+    /// A new pending promise.
+    pub fn new_promise(&mut self) -> Value {
+        self.meter.add_bytes(64);
+        Value::handle(Kind::Promise, self.promises.add(Promise::default()))
+    }
+}

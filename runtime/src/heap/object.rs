@@ -1,0 +1,344 @@
+//! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
+
+use super::Heap;
+use crate::symbol::Sym;
+use crate::value::{Kind, Value};
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
+
+/// Properties kept in the object itself.
+const INLINE: usize = 6;
+/// Keys of a shape; an object with more is a table.
+const MAX_KEYS: usize = 24;
+/// Shapes of a run; further objects are tables.
+const MAX_SHAPES: usize = 4096;
+
+/// The shape of objects that are tables.
+const TABLE: u32 = 0;
+/// The shape of objects without properties.
+pub const EMPTY: u32 = 1;
+
+/// No property can be added.
+pub const NON_EXTENSIBLE: u8 = 1;
+/// No property can be removed either.
+pub const SEALED: u8 = 2;
+/// No property can be changed either.
+pub const FROZEN: u8 = 4;
+/// Made by `Object.create(null)`.
+pub const NULL_PROTOTYPE: u8 = 8;
+/// For errors: `message` is not enumerable, because the constructor made it.
+pub const HIDDEN_MESSAGE: u8 = 16;
+/// For errors: `cause` is not enumerable.
+pub const HIDDEN_CAUSE: u8 = 32;
+/// For errors: `errors` is not enumerable.
+pub const HIDDEN_ERRORS: u8 = 64;
+
+/// What an object is beside its properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Class {
+    /// A plain object.
+    Plain,
+    /// Errors, by their constructors.
+    Error,
+    /// `AggregateError`
+    AggregateError,
+    /// `EvalError`
+    EvalError,
+    /// `RangeError`
+    RangeError,
+    /// `ReferenceError`
+    ReferenceError,
+    /// `SyntaxError`
+    SyntaxError,
+    /// `TypeError`
+    TypeError,
+    /// `URIError`
+    UriError,
+}
+
+impl Class {
+    /// The classes of errors.
+    pub const ERRORS: [Self; 8] = [
+        Self::Error,
+        Self::AggregateError,
+        Self::EvalError,
+        Self::RangeError,
+        Self::ReferenceError,
+        Self::SyntaxError,
+        Self::TypeError,
+        Self::UriError,
+    ];
+
+    /// Whether it is an error.
+    pub fn is_error(self) -> bool {
+        self != Self::Plain
+    }
+
+    /// The name of its constructor.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "Object",
+            Self::Error => "Error",
+            Self::AggregateError => "AggregateError",
+            Self::EvalError => "EvalError",
+            Self::RangeError => "RangeError",
+            Self::ReferenceError => "ReferenceError",
+            Self::SyntaxError => "SyntaxError",
+            Self::TypeError => "TypeError",
+            Self::UriError => "URIError",
+        }
+    }
+}
+
+/// A plain object or an error.
+pub struct Object {
+    shape: u32,
+    /// What it is.
+    pub class: Class,
+    /// The flags of this module.
+    pub flags: u8,
+    inline: [Value; INLINE],
+    more: Option<Box<Slots>>,
+}
+
+/// Properties that do not fit into the object.
+pub enum Slots {
+    /// The slots behind the inline ones.
+    Shaped(Vec<Value>),
+    /// All properties.
+    Table(IndexMap<Sym, Value, DefaultHashBuilder>),
+}
+
+/// The keys of objects that were made alike.
+pub(super) struct Shape {
+    keys: Vec<Sym>,
+    next: Vec<(Sym, u32)>,
+}
+
+impl Shape {
+    pub(super) fn initial() -> Vec<Self> {
+        (0..2).map(|_| Self { keys: Vec::new(), next: Vec::new() }).collect()
+    }
+}
+
+impl Object {
+    #[inline(always)]
+    fn slot(&self, index: usize) -> Value {
+        if index < INLINE { self.inline[index] } else { self.far_slot(index) }
+    }
+
+    fn far_slot(&self, index: usize) -> Value {
+        match self.more.as_deref() {
+            Some(Slots::Shaped(slots)) => slots[index - INLINE],
+            Some(Slots::Table(_)) | None => Value::UNDEFINED,
+        }
+    }
+
+    #[inline(always)]
+    fn set_slot(&mut self, index: usize, value: Value) {
+        if index < INLINE { self.inline[index] = value } else { self.set_far_slot(index, value) }
+    }
+
+    fn set_far_slot(&mut self, index: usize, value: Value) {
+        match self.more.as_deref_mut() {
+            Some(Slots::Shaped(slots)) => match slots.get_mut(index - INLINE) {
+                Some(slot) => *slot = value,
+                None => slots.push(value),
+            },
+            Some(Slots::Table(_)) => {}
+            None => self.more = Some(Box::new(Slots::Shaped(vec![value]))),
+        }
+    }
+
+    /// Every value the object holds.
+    pub(super) fn values(&self) -> (&[Value], Option<&Slots>) {
+        (&self.inline, self.more.as_deref())
+    }
+
+    pub(super) fn cost(&self) -> usize {
+        64 + match self.more.as_deref() {
+            None => 0,
+            Some(Slots::Shaped(slots)) => 32 + slots.capacity() * 8,
+            Some(Slots::Table(table)) => 96 + table.capacity() * 40,
+        }
+    }
+
+    pub(super) fn release(&mut self) {
+        self.more = None;
+    }
+}
+
+impl Heap {
+    /// A new empty object.
+    #[inline]
+    pub fn new_object(&mut self) -> Value {
+        self.new_of_class(Class::Plain)
+    }
+
+    /// A new empty object of a class.
+    #[inline]
+    pub fn new_of_class(&mut self, class: Class) -> Value {
+        self.meter.add_bytes(64);
+        let object = Object { shape: EMPTY, class, flags: 0, inline: [Value::UNDEFINED; INLINE], more: None };
+        Value::handle(Kind::Object, self.objects.add(object))
+    }
+
+    /// The shape that has these keys, which differ from each other, in this order; `None` where an
+    /// object with them would be a table.
+    pub fn shape_of(&mut self, keys: &[Sym]) -> Option<u32> {
+        let mut shape = EMPTY;
+        for &key in keys {
+            shape = self.next_shape(shape, key)?;
+        }
+        Some(shape)
+    }
+
+    /// A new object of a shape that has as many keys as there are values, at most [`INLINE`].
+    #[inline]
+    pub fn new_of_shape(&mut self, shape: u32, values: &[Value]) -> Value {
+        self.meter.add_bytes(64);
+        let mut inline = [Value::UNDEFINED; INLINE];
+        let (near, far) = values.split_at(values.len().min(INLINE));
+        inline[..near.len()].copy_from_slice(near);
+        let more = (!far.is_empty()).then(|| Box::new(Slots::Shaped(far.to_vec())));
+        Value::handle(Kind::Object, self.objects.add(Object { shape, class: Class::Plain, flags: 0, inline, more }))
+    }
+
+    fn next_shape(&mut self, shape: u32, key: Sym) -> Option<u32> {
+        let from = &self.shapes[shape as usize];
+        if let Some(&(_, next)) = from.next.iter().find(|&&(symbol, _)| symbol == key) {
+            return Some(next);
+        }
+        if from.keys.len() >= MAX_KEYS || self.shapes.len() >= MAX_SHAPES || from.next.len() >= 64 {
+            return None;
+        }
+        let mut keys = Vec::with_capacity(from.keys.len() + 1);
+        keys.extend_from_slice(&from.keys);
+        keys.push(key);
+        self.meter.add_bytes(64 + keys.len() * 4);
+        let next = self.shapes.len() as u32;
+        self.shapes.push(Shape { keys, next: Vec::new() });
+        self.shapes[shape as usize].next.push((key, next));
+        Some(next)
+    }
+
+    #[inline(always)]
+    fn position(&self, shape: u32, key: Sym) -> Option<usize> {
+        self.shapes[shape as usize].keys.iter().position(|&symbol| symbol == key)
+    }
+
+    /// The value of an own property of a plain object or error.
+    #[inline]
+    pub fn own(&self, object: Value, key: Sym) -> Option<Value> {
+        let object = &self.objects[object.index()];
+        if object.shape == TABLE {
+            let Some(Slots::Table(table)) = object.more.as_deref() else { return None };
+            return table.get(&key).copied();
+        }
+        self.position(object.shape, key).map(|index| object.slot(index))
+    }
+
+    /// Set an own property, whatever the flags of the object.
+    pub fn set_own(&mut self, object: Value, key: Sym, value: Value) {
+        let index = object.index();
+        let shape = self.objects[index].shape;
+        if shape != TABLE {
+            if let Some(slot) = self.position(shape, key) {
+                self.objects[index].set_slot(slot, value);
+                return;
+            }
+            let slot = self.shapes[shape as usize].keys.len();
+            if let Some(next) = self.next_shape(shape, key) {
+                if slot >= INLINE {
+                    self.meter.add_bytes(16);
+                }
+                let object = &mut self.objects[index];
+                object.shape = next;
+                object.set_slot(slot, value);
+                return;
+            }
+            self.make_table(index);
+        }
+        if let Some(Slots::Table(table)) = self.objects[index].more.as_deref_mut() {
+            let before = table.capacity();
+            table.insert(key, value);
+            let grown = table.capacity() - before;
+            self.meter.add_bytes(grown * 40);
+        }
+    }
+
+    fn make_table(&mut self, index: usize) {
+        let object = &self.objects[index];
+        let keys = &self.shapes[object.shape as usize].keys;
+        let table: IndexMap<Sym, Value, DefaultHashBuilder> =
+            keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect();
+        self.meter.add_bytes(96 + table.capacity() * 40);
+        let object = &mut self.objects[index];
+        object.shape = TABLE;
+        object.more = Some(Box::new(Slots::Table(table)));
+    }
+
+    /// Remove an own property, whatever the flags of the object; how many steps that took.
+    pub fn remove_own(&mut self, object: Value, key: Sym) -> usize {
+        let index = object.index();
+        if self.own(object, key).is_none() {
+            return 1;
+        }
+        if self.objects[index].shape != TABLE {
+            self.make_table(index);
+        }
+        match self.objects[index].more.as_deref_mut() {
+            Some(Slots::Table(table)) => {
+                let work = 1 + table.len() / 32;
+                table.shift_remove(&key);
+                work
+            }
+            Some(Slots::Shaped(_)) | None => 1,
+        }
+    }
+
+    /// How many own properties there are.
+    pub fn own_len(&self, object: Value) -> usize {
+        let object = &self.objects[object.index()];
+        match object.more.as_deref() {
+            Some(Slots::Table(table)) => table.len(),
+            Some(Slots::Shaped(_)) | None => self.shapes[object.shape as usize].keys.len(),
+        }
+    }
+
+    /// The own properties in the order they were made.
+    pub fn own_entries(&self, object: Value) -> Vec<(Sym, Value)> {
+        let object = &self.objects[object.index()];
+        match object.more.as_deref() {
+            Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, value)).collect(),
+            Some(Slots::Shaped(_)) | None => {
+                let keys = &self.shapes[object.shape as usize].keys;
+                keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect()
+            }
+        }
+    }
+
+    /// The class of an object value that is [`Kind::Object`].
+    pub fn class(&self, object: Value) -> Class {
+        self.objects[object.index()].class
+    }
+
+    /// The flags of an object or array; others have none.
+    pub fn flags(&self, object: Value) -> u8 {
+        match object.kind() {
+            Kind::Object => self.objects[object.index()].flags,
+            Kind::Array => self.arrays[object.index()].flags,
+            _ => 0,
+        }
+    }
+
+    /// Add flags to an object or array.
+    pub fn add_flags(&mut self, object: Value, flags: u8) {
+        match object.kind() {
+            Kind::Object => self.objects[object.index()].flags |= flags,
+            Kind::Array => self.arrays[object.index()].flags |= flags,
+            _ => {}
+        }
+    }
+}

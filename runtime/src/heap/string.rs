@@ -1,0 +1,389 @@
+//! Strings: headers over shared buffers.
+//!
+//! Text is WTF-8: UTF-8 in which a lone surrogate stands as three bytes. Lengths and positions that
+//! scripts see are UTF-16 code units. A string whose units equal its bytes is ASCII. Slices share
+//! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
+
+use super::Heap;
+use crate::value::{Kind, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Header of a string.
+#[derive(Clone, Copy)]
+pub struct Str {
+    buffer: u32,
+    start: u32,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Length in UTF-16 code units.
+    pub units: u32,
+}
+
+impl Str {
+    /// Whether all characters are ASCII.
+    #[inline(always)]
+    pub fn is_ascii(&self) -> bool {
+        self.bytes == self.units
+    }
+}
+
+/// Bytes that strings share.
+pub(super) enum Buffer {
+    /// Of the built-ins or of the script: never written to.
+    Shared(Arc<[u8]>),
+    /// Of the run.
+    Owned(Vec<u8>),
+}
+
+impl Buffer {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that the run pays for.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::Shared(_) => 0,
+            Self::Owned(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+/// Size of the buffers that small strings share; the first one of a run is smaller.
+const CHUNK: usize = 16 << 10;
+const FIRST_CHUNK: usize = 1 << 10;
+/// Strings longer than this get a buffer of their own.
+const SMALL: usize = 512;
+
+/// Length of WTF-8 in UTF-16 code units.
+pub fn units(bytes: &[u8]) -> usize {
+    if bytes.is_ascii() {
+        return bytes.len();
+    }
+    bytes.iter().map(|&byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
+}
+
+/// Append UTF-16 as WTF-8.
+pub fn push_utf16(units: &[u16], out: &mut Vec<u8>) {
+    for decoded in char::decode_utf16(units.iter().copied()) {
+        match decoded {
+            Ok(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            Err(lone) => push_surrogate(lone.unpaired_surrogate(), out),
+        }
+    }
+}
+
+/// Append a lone surrogate as its three bytes.
+pub fn push_surrogate(unit: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[0xED, 0x80 | (unit >> 6 & 0x3F) as u8, 0x80 | (unit & 0x3F) as u8]);
+}
+
+/// The code points of WTF-8, lone surrogates included.
+pub fn code_points(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (point, length) = first_code_point(rest)?;
+        rest = &rest[length..];
+        Some(point)
+    })
+}
+
+/// The first code point of WTF-8 and its length in bytes.
+pub fn first_code_point(bytes: &[u8]) -> Option<(u32, usize)> {
+    let first = u32::from(*bytes.first()?);
+    let next = |index: usize| u32::from(bytes.get(index).copied().unwrap_or(0)) & 0x3F;
+    Some(match first {
+        0..=0x7F => (first, 1),
+        0x80..=0xDF => ((first & 0x1F) << 6 | next(1), 2.min(bytes.len())),
+        0xE0..=0xEF => ((first & 0xF) << 12 | next(1) << 6 | next(2), 3.min(bytes.len())),
+        _ => ((first & 7) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4.min(bytes.len())),
+    })
+}
+
+/// The UTF-16 code units of WTF-8.
+pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for point in code_points(bytes) {
+        match u16::try_from(point) {
+            Ok(unit) => out.push(unit),
+            Err(_) => {
+                let offset = point - 0x10000;
+                out.extend([0xD800 | (offset >> 10) as u16, 0xDC00 | (offset & 0x3FF) as u16]);
+            }
+        }
+    }
+    out
+}
+
+/// Whether WTF-8 ends with a high surrogate and continues with a low one.
+fn splits_pair(left: &[u8], right: &[u8]) -> bool {
+    matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])
+}
+
+impl Heap {
+    /// The header of a string.
+    #[inline(always)]
+    pub fn str(&self, string: Value) -> Str {
+        debug_assert!(string.is_string());
+        self.strings[string.index()]
+    }
+
+    /// The bytes of a string, in WTF-8.
+    #[inline]
+    pub fn bytes(&self, string: Value) -> &[u8] {
+        let Str { buffer, start, bytes, .. } = self.str(string);
+        &self.buffers[buffer as usize].bytes()[start as usize..][..bytes as usize]
+    }
+
+    /// The text of a string; lone surrogates become U+FFFD.
+    pub fn text(&self, string: Value) -> Cow<'_, str> {
+        lossy(self.bytes(string))
+    }
+
+    fn header(&mut self, buffer: usize, start: usize, bytes: usize, units: usize) -> Value {
+        self.meter.add_bytes(16);
+        let header = Str { buffer: buffer as u32, start: start as u32, bytes: bytes as u32, units: units as u32 };
+        Value::handle(Kind::String, self.strings.add(header))
+    }
+
+    /// A string that is part of the texts of the built-ins.
+    pub fn builtin_string(&mut self, start: u32, bytes: u32) -> Value {
+        self.header(0, start as usize, bytes as usize, bytes as usize)
+    }
+
+    /// A string that is part of the texts of the script.
+    pub fn program_string(&mut self, start: u32, bytes: u32) -> Value {
+        let units = units(&self.buffers[1].bytes()[start as usize..][..bytes as usize]);
+        self.header(1, start as usize, bytes as usize, units)
+    }
+
+    /// A new string of WTF-8 bytes.
+    pub fn new_string(&mut self, bytes: &[u8]) -> Value {
+        let units = units(bytes);
+        if bytes.len() > SMALL {
+            return self.own_buffer(bytes.to_vec(), units);
+        }
+        let chunk = self.room(bytes.len());
+        let Buffer::Owned(buffer) = &mut self.buffers[chunk] else { return Value::UNDEFINED };
+        let start = buffer.len();
+        buffer.extend_from_slice(bytes);
+        self.header(chunk, start, bytes.len(), units)
+    }
+
+    /// A new string that takes over `bytes`, which are WTF-8.
+    pub fn take_string(&mut self, bytes: Vec<u8>) -> Value {
+        if bytes.len() > SMALL {
+            let units = units(&bytes);
+            return self.own_buffer(bytes, units);
+        }
+        self.new_string(&bytes)
+    }
+
+    /// A new string of UTF-16 code units.
+    pub fn new_utf16(&mut self, units: &[u16]) -> Value {
+        let mut bytes = Vec::with_capacity(units.len());
+        push_utf16(units, &mut bytes);
+        self.take_string(bytes)
+    }
+
+    fn own_buffer(&mut self, bytes: Vec<u8>, units: usize) -> Value {
+        let length = bytes.len();
+        let buffer = self.add_buffer(bytes);
+        self.header(buffer, 0, length, units)
+    }
+
+    /// A buffer with room for `length` more bytes.
+    fn room(&mut self, length: usize) -> usize {
+        if let Some(chunk) = self.chunk
+            && let Buffer::Owned(buffer) = &self.buffers[chunk]
+            && buffer.capacity() - buffer.len() >= length
+        {
+            return chunk;
+        }
+        let capacity = if self.chunk.is_none() { FIRST_CHUNK } else { CHUNK };
+        let chunk = self.add_buffer(Vec::with_capacity(capacity));
+        self.chunk = Some(chunk);
+        chunk
+    }
+
+    /// `left + right` for strings. The caller has checked the length.
+    pub fn concat(&mut self, left: Value, right: Value) -> Value {
+        let (a, b) = (self.str(left), self.str(right));
+        if a.bytes == 0 {
+            return right;
+        }
+        if b.bytes == 0 {
+            return left;
+        }
+        if !a.is_ascii() && !b.is_ascii() && splits_pair(self.bytes(left), self.bytes(right)) {
+            let mut joined = to_utf16(self.bytes(left));
+            joined.extend(to_utf16(self.bytes(right)));
+            return self.new_utf16(&joined);
+        }
+        let length = (a.bytes + b.bytes) as usize;
+        let units = (a.units + b.units) as usize;
+        let buffer = a.buffer as usize;
+        if let Buffer::Owned(bytes) = &self.buffers[buffer]
+            && (a.start + a.bytes) as usize == bytes.len()
+            && (self.chunk != Some(buffer) || bytes.capacity() - bytes.len() >= b.bytes as usize && length <= SMALL)
+        {
+            self.append(buffer, b);
+            return self.header(buffer, a.start as usize, length, units);
+        }
+        if length <= SMALL {
+            let chunk = self.room(length);
+            let start = self.append(chunk, a);
+            self.append(chunk, b);
+            return self.header(chunk, start, length, units);
+        }
+        // Twice the room: a string that grew once will grow again.
+        let mut bytes = Vec::with_capacity(length * 2);
+        bytes.extend_from_slice(self.bytes(left));
+        bytes.extend_from_slice(self.bytes(right));
+        self.own_buffer(bytes, units)
+    }
+
+    /// Append the bytes of a string to an owned buffer; gives where they begin.
+    fn append(&mut self, target: usize, string: Str) -> usize {
+        let range = string.start as usize..(string.start + string.bytes) as usize;
+        let source = string.buffer as usize;
+        let (start, before, after);
+        if source == target {
+            let Buffer::Owned(bytes) = &mut self.buffers[target] else { return 0 };
+            (start, before) = (bytes.len(), bytes.capacity());
+            bytes.extend_from_within(range);
+            after = bytes.capacity();
+        } else {
+            let Ok([target, source]) = self.buffers.get_disjoint_mut([target, source]) else { return 0 };
+            let Buffer::Owned(bytes) = target else { return 0 };
+            (start, before) = (bytes.len(), bytes.capacity());
+            bytes.extend_from_slice(&source.bytes()[range]);
+            after = bytes.capacity();
+        }
+        self.meter.add_bytes(after - before);
+        start
+    }
+
+    /// The part of a string between two byte positions, which are boundaries of characters.
+    pub fn slice_bytes(&mut self, string: Value, start: usize, end: usize) -> Value {
+        let Str { buffer, start: base, bytes, units: all } = self.str(string);
+        if start == 0 && end == bytes as usize {
+            return string;
+        }
+        let units = if bytes == all { end - start } else { units(&self.bytes(string)[start..end]) };
+        self.header(buffer as usize, base as usize + start, end - start, units)
+    }
+
+    /// The part of a string between two positions in UTF-16 code units, `start <= end <= length`.
+    pub fn slice(&mut self, string: Value, start: usize, end: usize) -> Value {
+        if self.str(string).is_ascii() {
+            return self.slice_bytes(string, start, end);
+        }
+        let units = self.utf16(string)[start..end].to_vec();
+        self.new_utf16(&units)
+    }
+
+    /// The UTF-16 code units of a string that is not ASCII; kept for the next time.
+    pub fn utf16(&mut self, string: Value) -> &[u16] {
+        let index = string.payload();
+        if !self.wide.contains_key(&index) {
+            let units: Box<[u16]> = to_utf16(self.bytes(string)).into();
+            self.meter.add_bytes(units.len() * 2 + 32);
+            self.wide.insert(index, units);
+        }
+        &self.wide[&index]
+    }
+
+    /// The code unit at a position, if there is one.
+    pub fn unit_at(&mut self, string: Value, index: usize) -> Option<u16> {
+        if self.str(string).is_ascii() {
+            self.bytes(string).get(index).map(|&byte| u16::from(byte))
+        } else {
+            self.utf16(string).get(index).copied()
+        }
+    }
+
+    /// Sweep strings: `live` tells which headers are in use, free ones included.
+    pub(super) fn sweep_strings(&mut self, live: &super::collect::Marks) -> usize {
+        let mut kept = vec![0_usize; self.buffers.len()];
+        for index in 0..self.strings.len() {
+            if !live.get(index) {
+                self.strings.free.push(index as u32);
+                self.strings.items[index].bytes = 0;
+                self.strings.items[index].units = 0;
+            } else {
+                let header = &self.strings.items[index];
+                kept[header.buffer as usize] += header.bytes as usize;
+            }
+        }
+        self.wide.retain(|&index, _| live.get(index as usize));
+        self.compact(&kept);
+        let wide: usize = self.wide.values().map(|units| units.len() * 2 + 32).sum();
+        let used = self.strings.len() - self.strings.free.len();
+        used * 16 + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
+    }
+
+    /// Free buffers that no string uses, and copy what is left out of those that are mostly empty.
+    fn compact(&mut self, kept: &[usize]) {
+        self.chunk = self.chunk.filter(|&chunk| kept[chunk] > 0);
+        let sparse: Vec<bool> = (0..self.buffers.len())
+            .map(|index| Some(index) != self.chunk && kept[index] * 2 < self.buffers[index].cost())
+            .collect();
+        let (strings, buffers) = (&mut self.strings, &mut self.buffers);
+        let mut target: Option<usize> = None;
+        for header in &mut strings.items {
+            let source = header.buffer as usize;
+            if header.bytes == 0 || !sparse.get(source).copied().unwrap_or(false) {
+                continue;
+            }
+            let slot = match target {
+                Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
+                _ => {
+                    buffers.push(Buffer::Owned(Vec::new()));
+                    buffers.len() - 1
+                }
+            };
+            target = Some(slot);
+            let Ok([source, Buffer::Owned(fresh)]) = buffers.get_disjoint_mut([source, slot]) else { continue };
+            let range = header.start as usize..(header.start + header.bytes) as usize;
+            header.buffer = slot as u32;
+            header.start = fresh.len() as u32;
+            fresh.extend_from_slice(&source.bytes()[range]);
+        }
+        self.free_buffers.clear();
+        for (index, buffer) in self.buffers.iter_mut().enumerate() {
+            let Buffer::Owned(bytes) = buffer else { continue };
+            if sparse.get(index).copied().unwrap_or(false) {
+                *bytes = Vec::new();
+            }
+            if bytes.capacity() == 0 && Some(index) != self.chunk {
+                self.free_buffers.push(index);
+            }
+        }
+    }
+
+    /// Keep a buffer; gives its number.
+    fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
+        self.meter.add_bytes(bytes.capacity() + 24);
+        if let Some(index) = self.free_buffers.pop() {
+            self.buffers[index] = Buffer::Owned(bytes);
+            return index;
+        }
+        self.buffers.push(Buffer::Owned(bytes));
+        self.buffers.len() - 1
+    }
+}
+
+/// WTF-8 as text; lone surrogates become U+FFFD.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(
+        code_points(bytes).map(|point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
+    )
+}

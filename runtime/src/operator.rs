@@ -1,0 +1,253 @@
+//! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
+
+use crate::convert::{Hint, to_int32, type_of};
+use crate::error::Result;
+use crate::heap::Class;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::program::{Binary, Unary};
+use num_bigint::BigInt;
+use num_traits::ToPrimitive as _;
+use std::cmp::Ordering;
+
+/// An operator with two numbers, but for comparisons of other types.
+#[inline(always)]
+pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
+    match operator {
+        Binary::Add => Value::number(left + right),
+        Binary::Subtract => Value::number(left - right),
+        Binary::Multiply => Value::number(left * right),
+        Binary::Divide => Value::number(left / right),
+        Binary::Remainder => Value::number(remainder(left, right)),
+        Binary::Power => Value::number(power(left, right)),
+        Binary::BitAnd => Value::number(f64::from(to_int32(left) & to_int32(right))),
+        Binary::BitOr => Value::number(f64::from(to_int32(left) | to_int32(right))),
+        Binary::BitXor => Value::number(f64::from(to_int32(left) ^ to_int32(right))),
+        Binary::ShiftLeft => Value::number(f64::from(to_int32(left).wrapping_shl(to_int32(right) as u32))),
+        Binary::ShiftRight => Value::number(f64::from(to_int32(left).wrapping_shr(to_int32(right) as u32))),
+        Binary::ShiftRightUnsigned => {
+            Value::number(f64::from((to_int32(left) as u32).wrapping_shr(to_int32(right) as u32)))
+        }
+        Binary::Equal | Binary::StrictEqual => Value::bool(left == right),
+        Binary::NotEqual | Binary::StrictNotEqual => Value::bool(left != right),
+        Binary::Less => Value::bool(left < right),
+        Binary::LessEqual => Value::bool(left <= right),
+        Binary::Greater => Value::bool(left > right),
+        Binary::GreaterEqual => Value::bool(left >= right),
+        // Numbers are no objects; the caller gets to the error by the slow path.
+        Binary::In | Binary::Instanceof => Value::FALSE,
+    }
+}
+
+/// `left % right`
+#[inline(always)]
+pub fn remainder(left: f64, right: f64) -> f64 {
+    let (a, b) = (left as u32, right as u32);
+    if f64::from(a) == left && f64::from(b) == right && b != 0 && (a != 0 || left.is_sign_positive()) {
+        f64::from(a % b)
+    } else {
+        left % right
+    }
+}
+
+/// `base ** exponent`: unlike IEEE, 1 to a NaN or infinite power is NaN (ECMAScript 6.1.6.1.3).
+pub fn power(base: f64, exponent: f64) -> f64 {
+    if exponent.is_nan() || exponent.is_infinite() && base.abs() == 1.0 {
+        return f64::NAN;
+    }
+    base.powf(exponent)
+}
+
+impl Vm {
+    /// `left operator right` for any values.
+    pub fn binary(&mut self, operator: Binary, left: Value, right: Value) -> Result {
+        let numbers = left.is_number() && right.is_number();
+        match operator {
+            Binary::In => self.contains(left, right).map(Value::bool),
+            Binary::Instanceof => self.instance_of(left, right).map(Value::bool),
+            _ if numbers => Ok(arithmetic(operator, left.as_number(), right.as_number())),
+            Binary::Add => self.add(left, right),
+            Binary::StrictEqual => Ok(Value::bool(self.strict_equals(left, right))),
+            Binary::StrictNotEqual => Ok(Value::bool(!self.strict_equals(left, right))),
+            Binary::Equal => self.loose_equals(left, right).map(Value::bool),
+            Binary::NotEqual => self.loose_equals(left, right).map(|equal| Value::bool(!equal)),
+            Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
+                self.compare(operator, left, right).map(Value::bool)
+            }
+            _ => self.numeric(operator, left, right),
+        }
+    }
+
+    /// `left + right`
+    pub fn add(&mut self, left: Value, right: Value) -> Result {
+        let (left, right) = if left.is_object() || right.is_object() {
+            let left = self.to_primitive(left, Hint::Default)?;
+            (left, self.to_primitive(right, Hint::Default)?)
+        } else {
+            (left, right)
+        };
+        if left.is_string() || right.is_string() {
+            let left = self.to_string(left)?;
+            let right = self.to_string(right)?;
+            return self.concat(left, right);
+        }
+        self.numeric(Binary::Add, left, right)
+    }
+
+    /// `left + right` for strings.
+    pub fn concat(&mut self, left: Value, right: Value) -> Result {
+        let (a, b) = (self.heap.str(left), self.heap.str(right));
+        if a.units as u64 + b.units as u64 > MAX_STRING {
+            return Err(self.range_error("Invalid string length"));
+        }
+        let bytes = (a.bytes + b.bytes) as usize;
+        if bytes > 1024 {
+            self.reserve(bytes)?;
+            self.work(b.bytes as usize / 64)?;
+        }
+        Ok(self.heap.concat(left, right))
+    }
+
+    fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {
+        let left = self.to_numeric(left)?;
+        let right = self.to_numeric(right)?;
+        match (left.is(Kind::BigInt), right.is(Kind::BigInt)) {
+            (false, false) => Ok(arithmetic(operator, left.as_number(), right.as_number())),
+            (true, true) => crate::builtins::bigint::binary(self, operator, left, right),
+            _ => Err(self.type_error("Cannot mix BigInt and other types, use explicit conversions")),
+        }
+    }
+
+    /// `<`, `<=`, `>`, `>=` (ECMAScript 7.2.12)
+    fn compare(&mut self, operator: Binary, left: Value, right: Value) -> Result<bool> {
+        let left = self.to_primitive(left, Hint::Number)?;
+        let right = self.to_primitive(right, Hint::Number)?;
+        let order = if left.is_string() && right.is_string() {
+            Some(self.compare_strings(left, right))
+        } else if left.is(Kind::BigInt) || right.is(Kind::BigInt) {
+            self.compare_bigint(left, right)?
+        } else {
+            let left = self.to_number(left)?;
+            left.partial_cmp(&self.to_number(right)?)
+        };
+        Ok(match operator {
+            Binary::Less => order == Some(Ordering::Less),
+            Binary::LessEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Binary::Greater => order == Some(Ordering::Greater),
+            _ => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        })
+    }
+
+    fn compare_bigint(&mut self, left: Value, right: Value) -> Result<Option<Ordering>> {
+        let integer = |vm: &mut Self, value: Value| -> Result<std::result::Result<BigInt, f64>> {
+            Ok(match value.kind() {
+                Kind::BigInt => Ok(vm.heap.bigints[value.index()].clone()),
+                Kind::String => crate::builtins::bigint::parse(&vm.heap.text(value)).ok_or(f64::NAN),
+                _ => Err(vm.to_number(value)?),
+            })
+        };
+        Ok(match (integer(self, left)?, integer(self, right)?) {
+            (Ok(left), Ok(right)) => Some(left.cmp(&right)),
+            (Ok(left), Err(right)) => compare_exact(&left, right),
+            (Err(left), Ok(right)) => compare_exact(&right, left).map(Ordering::reverse),
+            (Err(left), Err(right)) => left.partial_cmp(&right),
+        })
+    }
+
+    /// `key in object`
+    fn contains(&mut self, key: Value, object: Value) -> Result<bool> {
+        if !object.is_object() {
+            let key = self.to_text_lossy(key);
+            let text = self.to_text_lossy(object);
+            return Err(self.type_error(&format!("Cannot use 'in' operator to search for '{key}' in {text}")));
+        }
+        let key = self.to_property_key(key)?;
+        self.has_property(object, key)
+    }
+
+    /// Text of a value for messages, without running anything.
+    pub fn to_text_lossy(&mut self, value: Value) -> String {
+        if value.is_object() { self.object_tag(value) } else { self.to_text(value).unwrap_or_default() }
+    }
+
+    /// `value instanceof constructor`
+    fn instance_of(&mut self, value: Value, constructor: Value) -> Result<bool> {
+        if !constructor.is_callable() {
+            return Err(self.type_error(if constructor.is_object() {
+                "Right-hand side of 'instanceof' is not callable"
+            } else {
+                "Right-hand side of 'instanceof' is not an object"
+            }));
+        }
+        if !constructor.is(Kind::Native) {
+            return Ok(false);
+        }
+        let name = crate::builtins::registry::registry().natives[constructor.index()].name;
+        Ok(match name {
+            "Object" => value.is_object(),
+            "Function" => value.is_callable(),
+            "Array" => value.is(Kind::Array),
+            "Map" => value.is(Kind::Map),
+            "Set" => value.is(Kind::Set),
+            "Promise" => value.is(Kind::Promise),
+            _ if value.is(Kind::Object) => {
+                let class = self.heap.class(value);
+                class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain
+            }
+            _ => false,
+        })
+    }
+
+    /// A prefix operator on any value.
+    pub fn unary(&mut self, operator: Unary, value: Value) -> Result {
+        Ok(match operator {
+            Unary::Not => Value::bool(!self.truthy(value)),
+            Unary::Void => Value::UNDEFINED,
+            Unary::Typeof => {
+                let name = self.intern_text(type_of(value));
+                self.symbol_string(name)
+            }
+            Unary::Plus => Value::number(self.to_number(value)?),
+            Unary::ToNumeric => self.to_numeric(value)?,
+            Unary::ToPropertyKey => {
+                if value.is_number() {
+                    return Ok(value);
+                }
+                self.to_string(value)?
+            }
+            Unary::Minus | Unary::BitNot | Unary::Increment | Unary::Decrement => {
+                let value = self.to_numeric(value)?;
+                if value.is(Kind::BigInt) {
+                    return crate::builtins::bigint::unary(self, operator, value);
+                }
+                let number = value.as_number();
+                Value::number(match operator {
+                    Unary::Minus => -number,
+                    Unary::BitNot => f64::from(!to_int32(number)),
+                    Unary::Increment => number + 1.0,
+                    _ => number - 1.0,
+                })
+            }
+        })
+    }
+}
+
+/// Longest string in UTF-16 code units, as in V8.
+pub const MAX_STRING: u64 = (1 << 29) - 24;
+
+/// The order of an integer and a double, without rounding the integer.
+fn compare_exact(integer: &BigInt, number: f64) -> Option<Ordering> {
+    if number.is_nan() {
+        return None;
+    }
+    if number.is_infinite() {
+        return Some(if number > 0.0 { Ordering::Less } else { Ordering::Greater });
+    }
+    let floor: BigInt = num_traits::FromPrimitive::from_f64(number.floor())?;
+    Some(integer.cmp(&floor).then_with(|| if number.fract() == 0.0 { Ordering::Equal } else { Ordering::Less }))
+}
+
+/// The number nearest to an integer.
+pub fn bigint_number(integer: &BigInt) -> f64 {
+    integer.to_f64().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,152 @@
+//! Promises and microtasks in exactly the order of ECMAScript (27.2).
+
+use crate::error::Result;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use std::collections::VecDeque;
+
+/// Whether and how a promise is settled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Not yet.
+    #[default]
+    Pending,
+    /// With a value.
+    Fulfilled,
+    /// With a reason.
+    Rejected,
+}
+
+/// A promise.
+pub struct Promise {
+    /// Its state.
+    pub state: State,
+    /// Its value or reason.
+    pub value: Value,
+    /// Whether its resolving functions have been used.
+    pub resolved: bool,
+    /// What waits for it.
+    pub reactions: Vec<Reaction>,
+}
+
+impl Default for Promise {
+    fn default() -> Self {
+        Self { state: State::Pending, value: Value::UNDEFINED, resolved: false, reactions: Vec::new() }
+    }
+}
+
+/// What happens when a promise is settled.
+#[derive(Clone, Copy, Debug)]
+pub enum Reaction {
+    /// An async function goes on: number of its frame among [`Vm::waiting`].
+    Await(u32),
+    /// Handlers of `then`, and the promise they resolve; `undefined` where there is none.
+    Then {
+        /// Called with the value.
+        fulfilled: Value,
+        /// Called with the reason.
+        rejected: Value,
+        /// What the result resolves.
+        derived: Value,
+    },
+}
+
+/// A microtask.
+#[derive(Clone, Copy, Debug)]
+pub enum Job {
+    /// A reaction to a settled promise.
+    React(Reaction, State, Value),
+    /// `thenable.then(resolve, reject)` for a promise that was resolved with a thenable.
+    Adopt {
+        /// The promise.
+        promise: Value,
+        /// What it was resolved with.
+        thenable: Value,
+        /// Its method.
+        then: Value,
+    },
+}
+
+impl Vm {
+    /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
+    pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
+        let data = &mut self.heap.promises[promise.index()];
+        data.resolved = true;
+        data.state = state;
+        data.value = value;
+        let reactions = std::mem::take(&mut data.reactions);
+        let jobs: &mut VecDeque<Job> = &mut self.jobs;
+        jobs.extend(reactions.into_iter().map(|reaction| Job::React(reaction, state, value)));
+    }
+
+    /// Resolve a promise with a value that may be a promise or a thenable (27.2.1.3.2).
+    pub fn resolve_promise(&mut self, promise: Value, value: Value) {
+        self.heap.promises[promise.index()].resolved = true;
+        if promise == value {
+            let error = self.new_error(crate::heap::Class::TypeError, "Chaining cycle detected for promise #<Promise>");
+            return self.settle_promise(promise, State::Rejected, error);
+        }
+        if !value.is_object() {
+            return self.settle_promise(promise, State::Fulfilled, value);
+        }
+        match self.get(value, known::THEN) {
+            Ok(then) if then.is_callable() => {
+                self.jobs.push_back(Job::Adopt { promise, thenable: value, then });
+            }
+            // Reading a property runs nothing of the script and cannot throw here.
+            Ok(_) | Err(_) => self.settle_promise(promise, State::Fulfilled, value),
+        }
+    }
+
+    /// Reject a promise.
+    pub fn reject_promise(&mut self, promise: Value, reason: Value) {
+        self.settle_promise(promise, State::Rejected, reason);
+    }
+
+    /// A promise of a value; the value itself where it is a promise (27.2.4.7.1).
+    pub fn promise_of(&mut self, value: Value) -> Value {
+        if value.is(Kind::Promise) {
+            return value;
+        }
+        let promise = self.heap.new_promise();
+        self.resolve_promise(promise, value);
+        promise
+    }
+
+    /// Have a reaction happen when a promise is settled (27.2.5.4.1).
+    pub fn react(&mut self, promise: Value, reaction: Reaction) {
+        self.heap.meter.add_bytes(32);
+        let data = &mut self.heap.promises[promise.index()];
+        match data.state {
+            State::Pending => data.reactions.push(reaction),
+            state => {
+                let value = data.value;
+                self.jobs.push_back(Job::React(reaction, state, value));
+            }
+        }
+    }
+
+    /// The resolving functions of a promise (27.2.1.3).
+    pub fn resolving_functions(&mut self, promise: Value) -> (Value, Value) {
+        let data = [promise, Value::UNDEFINED, Value::UNDEFINED];
+        (self.heap.new_bound(resolve, data), self.heap.new_bound(reject, data))
+    }
+}
+
+/// A resolving function: only the first use counts.
+fn resolve(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let promise = vm.heap.bound[this.index()].data[0];
+    if !vm.heap.promises[promise.index()].resolved {
+        vm.resolve_promise(promise, crate::builtins::arg(arguments, 0));
+    }
+    Ok(Value::UNDEFINED)
+}
+
+fn reject(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let promise = vm.heap.bound[this.index()].data[0];
+    if !vm.heap.promises[promise.index()].resolved {
+        vm.reject_promise(promise, crate::builtins::arg(arguments, 0));
+    }
+    Ok(Value::UNDEFINED)
+}

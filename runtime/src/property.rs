@@ -1,0 +1,591 @@
+//! Properties of values of every kind: own ones first, then what built-ins of that kind have.
+//!
+//! There are no prototype objects: what a plain object does not have itself is looked up in the
+//! tables of built-ins. Names that would lead to prototypes and constructors end the run, unless
+//! they are own data.
+
+use crate::builtins::registry::{Family, Static, registry};
+use crate::error::{Result, Thrown};
+use crate::heap::object::{FROZEN, HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
+use crate::symbol::{Sym, array_index, known};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Refusal;
+
+/// A property key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PropertyKey {
+    /// An array index.
+    Index(u32),
+    /// A name.
+    Symbol(Sym),
+}
+
+impl Vm {
+    /// The property key of a value (ECMAScript 7.1.19).
+    #[inline]
+    pub fn to_property_key(&mut self, value: Value) -> Result<PropertyKey> {
+        if value.is_number() {
+            let number = value.as_number();
+            let index = number as u32;
+            if f64::from(index) == number && index != u32::MAX {
+                return Ok(PropertyKey::Index(index));
+            }
+        }
+        let string = self.to_string(value)?;
+        if let Some(index) = array_index(self.heap.bytes(string)) {
+            return Ok(PropertyKey::Index(index));
+        }
+        Ok(PropertyKey::Symbol(self.intern(string)))
+    }
+
+    /// A key as a name, as plain objects keep it.
+    pub fn key_symbol(&mut self, key: PropertyKey) -> Sym {
+        match key {
+            PropertyKey::Symbol(symbol) => symbol,
+            PropertyKey::Index(index) => {
+                let mut buffer = [0_u8; 10];
+                let mut at = buffer.len();
+                let mut rest = index;
+                loop {
+                    at -= 1;
+                    buffer[at] = b'0' + (rest % 10) as u8;
+                    rest /= 10;
+                    if rest == 0 {
+                        break;
+                    }
+                }
+                let (symbol, bytes) = self.symbols.intern(&buffer[at..]);
+                self.heap.meter.add_bytes(bytes);
+                symbol
+            }
+        }
+    }
+
+    /// A name as a key.
+    pub fn symbol_key(&self, symbol: Sym) -> PropertyKey {
+        self.symbols.index(symbol).map_or(PropertyKey::Symbol(symbol), PropertyKey::Index)
+    }
+
+    /// A key as a string.
+    pub fn key_string(&mut self, key: PropertyKey) -> Value {
+        let symbol = self.key_symbol(key);
+        self.symbol_string(symbol)
+    }
+
+    /// A key as text, for messages.
+    pub fn key_text(&mut self, key: PropertyKey) -> String {
+        match key {
+            PropertyKey::Index(index) => index.to_string(),
+            PropertyKey::Symbol(symbol) => self.symbol_text(symbol),
+        }
+    }
+
+    /// `object.name`
+    #[inline]
+    pub fn get(&mut self, object: Value, name: Sym) -> Result {
+        if object.is(Kind::Object)
+            && let Some(value) = self.heap.own(object, name)
+        {
+            return Ok(value);
+        }
+        if object.is(Kind::Array) && name == known::LENGTH {
+            return Ok(Value::number(self.heap.items(object).len() as f64));
+        }
+        self.get_slow(object, name)
+    }
+
+    /// `object[key]`
+    #[inline]
+    pub fn get_index(&mut self, object: Value, key: Value) -> Result {
+        if object.is(Kind::Array) && key.is_number() {
+            let number = key.as_number();
+            let index = number as u32 as usize;
+            if let Some(&item) = self.heap.items(object).get(index)
+                && index as f64 == number
+                && item != Value::HOLE
+            {
+                return Ok(item);
+            }
+        }
+        self.get_index_slow(object, key)
+    }
+
+    fn get_index_slow(&mut self, object: Value, key: Value) -> Result {
+        if object.is_nullish() {
+            let key = self.to_property_key(key)?;
+            let key = self.key_text(key);
+            return Err(self.no_properties(object, "read", "reading", &key));
+        }
+        let key = self.to_property_key(key)?;
+        self.get_key(object, key)
+    }
+
+    /// `object[key]` for a key that is converted.
+    pub fn get_key(&mut self, object: Value, key: PropertyKey) -> Result {
+        if let Some(value) = self.own_property(object, key) {
+            return Ok(value);
+        }
+        match key {
+            PropertyKey::Index(_) if !object.is_nullish() => Ok(Value::UNDEFINED),
+            PropertyKey::Index(_) | PropertyKey::Symbol(_) => {
+                let symbol = self.key_symbol(key);
+                self.get_slow(object, symbol)
+            }
+        }
+    }
+
+    #[cold]
+    fn no_properties(&mut self, object: Value, verb: &str, doing: &str, key: &str) -> Thrown {
+        let what = if object == Value::NULL { "null" } else { "undefined" };
+        self.type_error(&format!("Cannot {verb} properties of {what} ({doing} '{key}')"))
+    }
+
+    fn get_slow(&mut self, object: Value, name: Sym) -> Result {
+        if object.is_nullish() {
+            let name = self.symbol_text(name);
+            return Err(self.no_properties(object, "read", "reading", &name));
+        }
+        if let Some(value) = self.own_property(object, PropertyKey::Symbol(name)) {
+            return Ok(value);
+        }
+        self.inherited(object, name)
+    }
+
+    /// What a value has that is not its own: methods of its kind and of `Object.prototype`.
+    fn inherited(&mut self, object: Value, name: Sym) -> Result {
+        refuse(name, false)?;
+        if object.is(Kind::Object) {
+            if self.heap.flags(object) & NULL_PROTOTYPE != 0 {
+                return Ok(Value::UNDEFINED);
+            }
+            let class = self.heap.class(object);
+            if class.is_error() {
+                if name == known::NAME {
+                    let name = self.intern_text(class.name());
+                    return Ok(self.symbol_string(name));
+                }
+                if name == known::MESSAGE {
+                    return Ok(self.symbol_string(known::EMPTY));
+                }
+            }
+        }
+        if object.is(Kind::App) {
+            return self.tool_member(object, name);
+        }
+        Ok(match registry().method(self.family(object), name) {
+            Some(native) => Value::handle(Kind::Native, native),
+            None => Value::UNDEFINED,
+        })
+    }
+
+    /// Which table of methods a value has.
+    pub fn family(&self, value: Value) -> Family {
+        match value.kind() {
+            Kind::Number => Family::Number,
+            Kind::Boolean => Family::Boolean,
+            Kind::String => Family::String,
+            Kind::Array => Family::Array,
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => Family::Function,
+            Kind::Map => Family::Map,
+            Kind::Set => Family::Set,
+            Kind::Promise => Family::Promise,
+            Kind::Iterator => Family::Iterator,
+            Kind::BigInt => Family::BigInt,
+            Kind::Object if self.heap.class(value).is_error() => Family::Error,
+            Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Cell | Kind::Empty => Family::Object,
+        }
+    }
+
+    /// An own property of any value (ECMAScript 10.1.5, for data properties).
+    pub fn own_property(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
+        match object.kind() {
+            Kind::Object => {
+                let symbol = match key {
+                    PropertyKey::Symbol(symbol) => symbol,
+                    PropertyKey::Index(index) => self.symbols.find(index.to_string().as_bytes())?,
+                };
+                match self.heap.own(object, symbol) {
+                    None if symbol == known::STACK && self.heap.class(object).is_error() => {
+                        let text = self.stack_text(object).ok()?;
+                        Some(self.string(&text))
+                    }
+                    own => own,
+                }
+            }
+            Kind::Array => match key {
+                PropertyKey::Index(index) => {
+                    self.heap.items(object).get(index as usize).copied().filter(|&item| item != Value::HOLE)
+                }
+                PropertyKey::Symbol(known::LENGTH) => Some(Value::number(self.heap.items(object).len() as f64)),
+                PropertyKey::Symbol(symbol) => self.extra(object, symbol),
+            },
+            Kind::String => match key {
+                PropertyKey::Index(index) => self.character(object, index as usize),
+                PropertyKey::Symbol(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
+                PropertyKey::Symbol(_) => None,
+            },
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => {
+                let symbol = self.key_symbol(key);
+                if let Some(value) = self.extra(object, symbol) {
+                    return Some(value);
+                }
+                if object.is(Kind::Native) {
+                    match registry().property(object.payload(), symbol) {
+                        Some(Static::Native(native)) => return Some(Value::handle(Kind::Native, native)),
+                        Some(Static::Number(number)) => return Some(Value::number(number)),
+                        None if !registry().natives[object.index()].is_function() => return None,
+                        None => {}
+                    }
+                }
+                match symbol {
+                    known::NAME => {
+                        let name = self.callable_name(object);
+                        Some(self.string(&name))
+                    }
+                    known::LENGTH => Some(Value::number(f64::from(self.callable_length(object)))),
+                    _ => None,
+                }
+            }
+            Kind::Map | Kind::Set if key == PropertyKey::Symbol(known::SIZE) => {
+                Some(Value::number(self.heap.maps[object.index()].len() as f64))
+            }
+            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator => {
+                let symbol = self.key_symbol(key);
+                self.extra(object, symbol)
+            }
+            Kind::Number
+            | Kind::Undefined
+            | Kind::Null
+            | Kind::Boolean
+            | Kind::BigInt
+            | Kind::App
+            | Kind::Cell
+            | Kind::Empty => None,
+        }
+    }
+
+    /// The string of one code unit.
+    fn character(&mut self, string: Value, index: usize) -> Option<Value> {
+        if self.heap.str(string).is_ascii() {
+            return (index < self.heap.str(string).bytes as usize)
+                .then(|| self.heap.slice_bytes(string, index, index + 1));
+        }
+        let unit = self.heap.unit_at(string, index)?;
+        Some(self.heap.new_utf16(&[unit]))
+    }
+
+    /// A named property of an object that is no plain object.
+    fn extra(&self, object: Value, symbol: Sym) -> Option<Value> {
+        let &extra = self.heap.extras.get(&object)?;
+        self.heap.own(Value::handle(Kind::Object, extra), symbol)
+    }
+
+    /// `object.name = value` in strict mode
+    #[inline]
+    pub fn set(&mut self, object: Value, name: Sym, value: Value) -> Result<()> {
+        if object.is(Kind::Object) && self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) == 0 && name != known::PROTO {
+            self.heap.set_own(object, name, value);
+            return Ok(());
+        }
+        let key = self.symbol_key(name);
+        self.set_key(object, key, value)
+    }
+
+    /// `object[key] = value` in strict mode
+    #[inline]
+    pub fn set_index(&mut self, object: Value, key: Value, value: Value) -> Result<()> {
+        if object.is(Kind::Array) && key.is_number() {
+            let number = key.as_number();
+            let index = number as u32 as usize;
+            let array = &mut self.heap.arrays[object.index()];
+            if index as f64 == number && array.flags == 0 {
+                if let Some(item) = array.items.get_mut(index) {
+                    *item = value;
+                    return Ok(());
+                }
+                if index == array.items.len() {
+                    self.heap.push(object, value);
+                    return Ok(());
+                }
+            }
+        }
+        if object.is_nullish() {
+            let key = self.to_property_key(key)?;
+            let key = self.key_text(key);
+            return Err(self.no_properties(object, "set", "setting", &key));
+        }
+        let key = self.to_property_key(key)?;
+        self.set_key(object, key, value)
+    }
+
+    /// `object[key] = value` in strict mode for a key that is converted.
+    pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
+        if key == PropertyKey::Symbol(known::PROTO) {
+            return Err(refused_key(known::PROTO));
+        }
+        if object.is_nullish() {
+            let key = self.key_text(key);
+            return Err(self.no_properties(object, "set", "setting", &key));
+        }
+        if !object.is_object() {
+            let (key, text) = (self.key_text(key), self.to_text(object)?);
+            let what = crate::convert::type_of(object);
+            return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
+        }
+        let flags = self.heap.flags(object);
+        if flags & (FROZEN | NON_EXTENSIBLE) != 0 {
+            let exists = self.own_property(object, key).is_some();
+            if exists && flags & FROZEN != 0 {
+                let (key, text) = (self.key_text(key), self.object_tag(object));
+                return Err(self
+                    .type_error(&format!("Cannot assign to read only property '{key}' of object '{text}'")));
+            }
+            if !exists {
+                let key = self.key_text(key);
+                return Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")));
+            }
+        }
+        match (object.kind(), key) {
+            (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
+            (Kind::Array, PropertyKey::Symbol(known::LENGTH)) => self.set_length(object, value),
+            (Kind::Map | Kind::Set, PropertyKey::Symbol(known::SIZE)) => {
+                let text = self.object_tag(object);
+                Err(self.type_error(&format!("Cannot set property size of {text} which has only a getter")))
+            }
+            (Kind::Function, PropertyKey::Symbol(symbol @ (known::NAME | known::LENGTH))) => {
+                let name = self.symbol_text(symbol);
+                Err(self.type_error(&format!("Cannot assign to read only property '{name}' of function")))
+            }
+            (Kind::Native | Kind::Bound | Kind::App | Kind::Tool, _) => {
+                let key = self.key_text(key);
+                Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")))
+            }
+            _ => {
+                self.define(object, key, value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Make or change an own data property, whatever the flags: what literals, spread and data do.
+    pub fn define(&mut self, object: Value, key: PropertyKey, value: Value) {
+        match (object.kind(), key) {
+            (Kind::Object, _) => {
+                let symbol = self.key_symbol(key);
+                self.heap.set_own(object, symbol, value);
+            }
+            (Kind::Array, PropertyKey::Index(index)) => {
+                self.heap.with_items(object, |items| {
+                    let index = index as usize;
+                    if index >= items.len() {
+                        items.resize(index + 1, Value::HOLE);
+                    }
+                    items[index] = value;
+                });
+            }
+            _ => {
+                let symbol = self.key_symbol(key);
+                let extra = match self.heap.extras.get(&object) {
+                    Some(&extra) => extra,
+                    None => {
+                        let extra = self.heap.new_object().payload();
+                        self.heap.meter.add_bytes(32);
+                        self.heap.extras.insert(object, extra);
+                        extra
+                    }
+                };
+                self.heap.set_own(Value::handle(Kind::Object, extra), symbol, value);
+            }
+        }
+    }
+
+    fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
+        let length = self.heap.items(array).len();
+        if index as usize >= length {
+            let grown = index as usize + 1 - length;
+            self.reserve(grown.saturating_mul(8))?;
+            self.work(grown)?;
+        }
+        self.define(array, PropertyKey::Index(index), value);
+        Ok(())
+    }
+
+    /// `array.length = value` (ECMAScript 10.4.2.4)
+    fn set_length(&mut self, array: Value, value: Value) -> Result<()> {
+        let number = self.to_number(value)?;
+        let length = number as u32;
+        if f64::from(length) != number {
+            return Err(self.range_error("Invalid array length"));
+        }
+        let length = length as usize;
+        let present = self.heap.items(array).len();
+        if length > present {
+            self.reserve((length - present).saturating_mul(8))?;
+            self.work(length - present)?;
+        } else if self.heap.flags(array) & SEALED != 0 && length < present {
+            return Err(self.type_error(&format!("Cannot delete property '{}' of [object Array]", present - 1)));
+        }
+        self.heap.with_items(array, |items| items.resize(length, Value::HOLE));
+        Ok(())
+    }
+
+    /// `delete object[key]` in strict mode
+    pub fn delete(&mut self, object: Value, key: PropertyKey) -> Result {
+        if object.is_nullish() {
+            return Err(self.type_error("Cannot convert undefined or null to object"));
+        }
+        let fixed = match (object.kind(), key) {
+            (Kind::Array | Kind::String, PropertyKey::Symbol(known::LENGTH)) => true,
+            _ => {
+                self.heap.flags(object) & (SEALED | FROZEN) != 0
+                    || matches!(object.kind(), Kind::Native | Kind::Bound | Kind::App | Kind::Tool | Kind::String)
+            }
+        };
+        if fixed && self.own_property(object, key).is_some() {
+            let (key, text) = (self.key_text(key), self.object_tag(object));
+            return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
+        }
+        match (object.kind(), key) {
+            (Kind::Object, _) => {
+                let symbol = self.key_symbol(key);
+                let work = self.heap.remove_own(object, symbol);
+                self.work(work)?;
+            }
+            (Kind::Array, PropertyKey::Index(index)) => {
+                self.heap.with_items(object, |items| {
+                    if let Some(item) = items.get_mut(index as usize) {
+                        *item = Value::HOLE;
+                    }
+                });
+            }
+            _ => {
+                let symbol = self.key_symbol(key);
+                if let Some(&extra) = self.heap.extras.get(&object) {
+                    self.heap.remove_own(Value::handle(Kind::Object, extra), symbol);
+                }
+            }
+        }
+        Ok(Value::TRUE)
+    }
+
+    /// Whether there is such a property, own or of the built-ins: `key in object`.
+    pub fn has_property(&mut self, object: Value, key: PropertyKey) -> Result<bool> {
+        if self.own_property(object, key).is_some() {
+            return Ok(true);
+        }
+        let PropertyKey::Symbol(symbol) = key else { return Ok(false) };
+        Ok(match self.inherited(object, symbol) {
+            Ok(value) => !value.is_undefined(),
+            Err(thrown) => return Err(thrown),
+        })
+    }
+
+    /// The own property keys as `Object.keys` orders them: indices, then names in the order they were
+    /// made. With `all`, also those that are not enumerable.
+    pub fn own_keys(&mut self, object: Value, all: bool) -> Vec<PropertyKey> {
+        let mut keys = Vec::new();
+        match object.kind() {
+            Kind::Array => {
+                let items = self.heap.items(object);
+                keys.extend(
+                    items.iter().enumerate().filter(|&(_, &item)| item != Value::HOLE).map(|(index, _)| {
+                        PropertyKey::Index(index as u32)
+                    }),
+                );
+                if all {
+                    keys.push(PropertyKey::Symbol(known::LENGTH));
+                }
+            }
+            Kind::String => {
+                keys.extend((0..self.heap.str(object).units).map(PropertyKey::Index));
+                if all {
+                    keys.push(PropertyKey::Symbol(known::LENGTH));
+                }
+            }
+            Kind::Function if all => {
+                keys.extend([PropertyKey::Symbol(known::LENGTH), PropertyKey::Symbol(known::NAME)]);
+            }
+            Kind::Native if all => {
+                keys.extend(registry().property_names(object.payload()).map(PropertyKey::Symbol));
+            }
+            _ => {}
+        }
+        let named = match object.kind() {
+            Kind::Object => Some(object),
+            _ => self.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra)),
+        };
+        let Some(named) = named else { return keys };
+        let hidden = if object.is(Kind::Object) && self.heap.class(object).is_error() && !all {
+            let flags = self.heap.flags(object);
+            [(HIDDEN_MESSAGE, known::MESSAGE), (HIDDEN_CAUSE, known::CAUSE), (HIDDEN_ERRORS, known::ERRORS)]
+                .into_iter()
+                .filter(|&(flag, _)| flags & flag != 0)
+                .map(|(_, name)| name)
+                .chain([known::STACK])
+                .collect()
+        } else {
+            if object.is(Kind::Object) && self.heap.class(object).is_error() {
+                keys.push(PropertyKey::Symbol(known::STACK));
+            }
+            Vec::new()
+        };
+        let first = keys.len();
+        let entries = self.heap.own_entries(named);
+        keys.extend(entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)));
+        // Indices of plain objects come first, in order; the sort is stable.
+        if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
+            keys[first..].sort_by_key(|key| match key {
+                PropertyKey::Index(index) => u64::from(*index),
+                PropertyKey::Symbol(_) => u64::MAX,
+            });
+        }
+        keys
+    }
+
+    /// Whether an own property is enumerable.
+    pub fn is_enumerable(&mut self, object: Value, key: PropertyKey) -> bool {
+        self.own_keys(object, false).contains(&key)
+    }
+
+    /// `[object Array]`, `#<Object>`: how V8 names an object in messages.
+    pub fn object_tag(&self, object: Value) -> String {
+        match object.kind() {
+            Kind::Array => "[object Array]".into(),
+            Kind::Object => format!("#<{}>", self.heap.class(object).name()),
+            Kind::Map => "#<Map>".into(),
+            Kind::Set => "#<Set>".into(),
+            Kind::Promise => "#<Promise>".into(),
+            Kind::String => "[object String]".into(),
+            _ => "#<Object>".into(),
+        }
+    }
+}
+
+/// The end of the run where a script reaches for a prototype or a constructor by a computed key.
+fn refuse(name: Sym, write: bool) -> Result<()> {
+    match name {
+        known::PROTO
+        | known::CONSTRUCTOR
+        | known::PROTOTYPE
+        | known::DEFINE_GETTER
+        | known::DEFINE_SETTER
+        | known::LOOKUP_GETTER
+        | known::LOOKUP_SETTER
+            if !write || name == known::PROTO =>
+        {
+            Err(refused_key(name))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn refused_key(name: Sym) -> Thrown {
+    let name = known::TEXTS[name.0 as usize];
+    Thrown::illegal(
+        "VALIDATION_ERROR",
+        Refusal::DisallowedProperty,
+        format!("Property '{name}' is not allowed in AgentScript"),
+    )
+}

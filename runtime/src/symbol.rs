@@ -1,0 +1,173 @@
+//! Property names as numbers.
+//!
+//! Names of built-ins have the same number in every run; behind them come the texts of the script,
+//! then whatever a run makes. A symbol is an identity: two texts are equal exactly if their symbols
+//! are.
+
+use crate::builtins::registry::registry;
+use hashbrown::HashTable;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// A property name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sym(pub u32);
+
+macro_rules! known {
+    ($($name:ident = $text:literal),+ $(,)?) => {
+        /// Names that the interpreter itself uses, by their fixed numbers.
+        pub mod known {
+            use super::Sym;
+            #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the constants below are the interface")]
+            enum Number { $($name),+ }
+            $(#[doc = $text] pub const $name: Sym = Sym(Number::$name as u32);)+
+            /// The texts, in the order of the numbers.
+            pub const TEXTS: &[&str] = &[$($text),+];
+        }
+    };
+}
+
+known! {
+    EMPTY = "", LENGTH = "length", NAME = "name", MESSAGE = "message", STACK = "stack", CAUSE = "cause", ERRORS = "errors",
+    CODE = "code", TOOL_NAME = "toolName", DETAILS = "details", THEN = "then", TO_STRING = "toString",
+    VALUE_OF = "valueOf", TO_JSON = "toJSON", VALUE = "value", DONE = "done", NEXT = "next", RAW = "raw",
+    PROTO = "__proto__", CONSTRUCTOR = "constructor", PROTOTYPE = "prototype", INDEX = "index",
+    INPUT = "input", SUCCESS = "success", DATA = "data", ERROR = "error", STATUS = "status", REASON = "reason",
+    THROW_ON_ERROR = "throwOnError", TIMEOUT_MS = "timeoutMs", SIZE = "size", UNDEFINED = "undefined",
+    NULL = "null", TRUE = "true", FALSE = "false", NAN = "NaN", INFINITY = "Infinity", OBJECT = "object",
+    FUNCTION = "function", NUMBER = "number", STRING = "string", BOOLEAN = "boolean", BIGINT = "bigint",
+    CALLEE_TEXT = "callee", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
+    LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
+}
+
+/// The texts of one compiled script and their symbols; shared by all its runs.
+#[derive(Debug, Default)]
+pub struct ProgramTexts {
+    /// All texts behind each other, in WTF-8.
+    pub bytes: Arc<[u8]>,
+    /// Where each text that is no built-in's name stands: begin and length. Its symbol is the number
+    /// of built-in names plus its index here.
+    pub ranges: Vec<(u32, u32)>,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl ProgramTexts {
+    /// The symbols of the texts of a program, in their order.
+    pub fn new(texts: &[Box<[u8]>]) -> (Self, Vec<Sym>) {
+        let mut bytes = Vec::new();
+        let mut this = Self::default();
+        let registry = registry();
+        let symbols = texts
+            .iter()
+            .map(|text| {
+                if let Some(symbol) = registry.symbol(text) {
+                    return symbol;
+                }
+                let index = this.ranges.len() as u32;
+                this.ranges.push((bytes.len() as u32, text.len() as u32));
+                bytes.extend_from_slice(text);
+                let Self { table, hasher, ranges, .. } = &mut this;
+                let hash = hasher.hash_one(&**text);
+                table.insert_unique(hash, index, |&other| {
+                    let (start, length) = ranges[other as usize];
+                    hasher.hash_one(&bytes[start as usize..][..length as usize])
+                });
+                Sym(registry.names.len() as u32 + index)
+            })
+            .collect();
+        this.bytes = bytes.into();
+        (this, symbols)
+    }
+
+    /// The text of an index of [`ProgramTexts::ranges`].
+    pub fn text(&self, index: usize) -> &[u8] {
+        let (start, length) = self.ranges[index];
+        &self.bytes[start as usize..][..length as usize]
+    }
+
+    fn find(&self, text: &[u8]) -> Option<u32> {
+        self.table.find(self.hasher.hash_one(text), |&index| self.text(index as usize) == text).copied()
+    }
+}
+
+/// The symbols of a run.
+#[derive(Debug)]
+pub struct Symbols {
+    program: Arc<ProgramTexts>,
+    /// First symbol of the program, first symbol of the run.
+    bounds: (u32, u32),
+    /// Texts that the run has made, and where they begin.
+    made: Vec<Box<[u8]>>,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Symbols {
+    /// The symbols of a run of a program.
+    pub fn new(program: Arc<ProgramTexts>) -> Self {
+        let first = registry().names.len() as u32;
+        let bounds = (first, first + program.ranges.len() as u32);
+        Self { program, bounds, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
+    }
+
+    /// The text of a symbol, in WTF-8.
+    pub fn text(&self, symbol: Sym) -> &[u8] {
+        let (program, made) = self.bounds;
+        if symbol.0 < program {
+            registry().names[symbol.0 as usize].as_bytes()
+        } else if symbol.0 < made {
+            self.program.text((symbol.0 - program) as usize)
+        } else {
+            &self.made[(symbol.0 - made) as usize]
+        }
+    }
+
+    /// The symbol of a text, if there is one.
+    pub fn find(&self, text: &[u8]) -> Option<Sym> {
+        if let Some(symbol) = registry().symbol(text) {
+            return Some(symbol);
+        }
+        if let Some(index) = self.program.find(text) {
+            return Some(Sym(self.bounds.0 + index));
+        }
+        let hash = self.hasher.hash_one(text);
+        self.table.find(hash, |&index| *self.made[index as usize] == *text).map(|&index| Sym(self.bounds.1 + index))
+    }
+
+    /// The symbol of a text and how many bytes it took to make it.
+    pub fn intern(&mut self, text: &[u8]) -> (Sym, usize) {
+        if let Some(symbol) = self.find(text) {
+            return (symbol, 0);
+        }
+        let index = self.made.len() as u32;
+        self.made.push(text.into());
+        let Self { made, table, hasher, .. } = self;
+        table.insert_unique(hasher.hash_one(text), index, |&other| hasher.hash_one(&*made[other as usize]));
+        (Sym(self.bounds.1 + index), text.len() + 40)
+    }
+
+    /// The number that a property name stands for as an index, if it is written as one: `"12"`.
+    pub fn index(&self, symbol: Sym) -> Option<u32> {
+        array_index(self.text(symbol))
+    }
+
+    /// Index of the text in the buffer of the program, for symbols of the script.
+    pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
+        let (program, made) = self.bounds;
+        (program..made).contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - program) as usize])
+    }
+}
+
+/// The array index that a text is the canonical form of: 0 to 2³²−2.
+pub fn array_index(text: &[u8]) -> Option<u32> {
+    match text {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < 10 && rest.iter().all(u8::is_ascii_digit) => {
+            let number = text.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+            u32::try_from(number).ok().filter(|&index| index != u32::MAX)
+        }
+        _ => None,
+    }
+}

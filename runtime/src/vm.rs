@@ -1,0 +1,283 @@
+//! The state of a run: what every operation and built-in function works on.
+
+use crate::code::{Code, Frame, FunctionRef};
+use crate::error::{Result, Thrown};
+use crate::heap::{Heap, Slab};
+use crate::host::{Call, CallId, Inputs, Message};
+use crate::limits::Policy;
+use crate::outcome::{Failure, Status};
+use crate::promise::Job;
+use crate::script::Script;
+use crate::symbol::{Sym, Symbols};
+use crate::value::Value;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The state of a run.
+pub struct Vm {
+    /// Values.
+    pub heap: Heap,
+    /// Property names.
+    pub symbols: Symbols,
+    /// The strings of symbols, as far as they were asked for.
+    pub(crate) symbol_strings: Vec<Value>,
+    /// What runs.
+    pub script: Arc<Script>,
+    pub(crate) prelude: &'static Code,
+    /// The function that is being evaluated.
+    pub current: FunctionRef,
+    /// Callers of it, the innermost last.
+    pub(crate) frames: Vec<Frame>,
+    /// Frames of async functions that wait.
+    pub(crate) waiting: Slab<Option<Frame>>,
+    /// Frames to be used again, by size class.
+    pub(crate) pool: Vec<Vec<Box<[Cell<Value>]>>>,
+    /// Bindings of the main function that inner functions use.
+    pub(crate) globals: Vec<Value>,
+    /// Cached arrays of tagged templates.
+    pub(crate) templates: Vec<Value>,
+    /// Shapes of object literals; 0: not known yet.
+    pub(crate) shapes: Vec<u32>,
+    /// Microtasks.
+    pub(crate) jobs: VecDeque<Job>,
+    /// How deep calls nest.
+    pub(crate) depth: u64,
+    /// How deep implicit calls of script functions by operators nest.
+    pub(crate) nesting: u32,
+    /// Tool calls and what the script said.
+    pub(crate) host: HostState,
+}
+
+/// What a run shares with its host.
+pub struct HostState {
+    pub(crate) inputs: Inputs,
+    pub(crate) policy: Policy,
+    /// The value of `codecallContext`, once it was asked for.
+    pub(crate) context: Option<Value>,
+    /// All tool calls so far, by number.
+    pub(crate) calls: Vec<CallRecord>,
+    /// Calls that the host has not been told of yet.
+    pub(crate) queued: VecDeque<Call>,
+    /// Calls that the host is working on.
+    pub(crate) in_flight: u64,
+    /// What the script logged.
+    pub(crate) logs: Vec<String>,
+    pub(crate) log_bytes: usize,
+    pub(crate) log_calls: u64,
+    pub(crate) messages: Vec<Message>,
+    /// State of the random generator.
+    pub(crate) random: [u64; 2],
+    /// When the run began, by the host's clock.
+    pub(crate) began: Duration,
+    /// When the present slice began.
+    pub(crate) resumed: Duration,
+    /// Script time before the present slice.
+    pub(crate) spent: Duration,
+    /// Whether the slice is over and the next pause point has to pause.
+    pub(crate) slice_over: bool,
+    /// The end of the run that an implicit conversion could not throw.
+    pub(crate) cancelled: bool,
+}
+
+/// A tool call.
+pub struct CallRecord {
+    pub(crate) tool: String,
+    pub(crate) input: String,
+    pub(crate) promise: Value,
+    /// Whether a failure is a value and not an exception.
+    pub(crate) wrapped: bool,
+    pub(crate) settled: bool,
+}
+
+/// Steps between two looks at the clock.
+const GRANT: i64 = 4096;
+
+impl Vm {
+    /// One unit of work has been done: a statement, a loop turn, a call. Settles the account when
+    /// the fuel is used up; never collects.
+    #[inline(always)]
+    pub fn tick(&mut self) -> Result<()> {
+        self.heap.meter.fuel -= 1;
+        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
+    }
+
+    /// A built-in function is about to do, or has done, `units` of work: items, characters, entries.
+    #[inline]
+    pub fn work(&mut self, units: usize) -> Result<()> {
+        self.heap.meter.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
+        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
+    }
+
+    /// A loop body is entered.
+    #[inline(always)]
+    pub fn iteration(&mut self) -> Result<()> {
+        let meter = &mut self.heap.meter;
+        meter.iterations += 1;
+        if meter.iterations > meter.limits.max_iterations { Err(self.iteration_limit()) } else { self.tick() }
+    }
+
+    #[cold]
+    fn iteration_limit(&self) -> Thrown {
+        let limit = self.heap.meter.limits.max_iterations;
+        Thrown::limit(
+            "ITERATION_LIMIT",
+            format!("The script exceeded its iteration limit of {limit} loop turns; loop over less data"),
+        )
+    }
+
+    /// Ask for memory before allocating much at once: an error where it would not fit.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        let meter = &self.heap.meter;
+        let limit = meter.limits.max_memory_bytes as usize;
+        // What is there may be garbage; what is asked for is not.
+        if bytes > limit || meter.bytes.saturating_add(bytes) > limit.saturating_mul(2) {
+            return Err(self.memory_limit());
+        }
+        Ok(())
+    }
+
+    /// The end of the run at its memory limit.
+    #[cold]
+    pub fn memory_limit(&self) -> Thrown {
+        let limit = self.heap.meter.limits.max_memory_bytes;
+        Thrown::limit("MEMORY_LIMIT", format!("The script exceeded its memory limit of {limit} bytes"))
+    }
+
+    /// Account for the fuel that was used, check the limits, grant more.
+    #[cold]
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let meter = &mut self.heap.meter;
+        meter.steps += u64::try_from(meter.granted - meter.fuel).unwrap_or(0);
+        (meter.granted, meter.fuel) = (0, 0);
+        if meter.steps > meter.limits.max_steps {
+            let limit = meter.limits.max_steps;
+            return Err(Thrown::limit("STEP_LIMIT", format!("The script exceeded its limit of {limit} steps")));
+        }
+        if meter.bytes > (meter.limits.max_memory_bytes as usize).saturating_mul(2) {
+            return Err(self.memory_limit());
+        }
+        self.check_time()?;
+        let meter = &mut self.heap.meter;
+        // Where a collection is due, the next tick has to settle again until it was done.
+        if meter.bytes <= meter.collect_at {
+            let left = meter.limits.max_steps - meter.steps;
+            meter.granted = GRANT.min(i64::try_from(left).unwrap_or(GRANT));
+            meter.fuel = meter.granted;
+        }
+        Ok(())
+    }
+
+    /// Check the limits of time, and whether the slice is over.
+    pub(crate) fn check_time(&mut self) -> Result<()> {
+        let host = &mut self.host;
+        let now = host.inputs.clock.monotonic();
+        let slice = now.saturating_sub(host.resumed);
+        let limits = &host.policy.limits;
+        if host.spent + slice > Duration::from_millis(limits.timeout_ms) {
+            return Err(timeout(limits.timeout_ms));
+        }
+        if now.saturating_sub(host.began) > Duration::from_millis(limits.max_duration_ms) {
+            return Err(timeout(limits.max_duration_ms));
+        }
+        if host.inputs.slice.is_some_and(|limit| slice > limit) {
+            host.slice_over = true;
+        }
+        Ok(())
+    }
+
+    /// The string of a symbol.
+    #[inline]
+    pub fn symbol_string(&mut self, symbol: Sym) -> Value {
+        match self.symbol_strings.get(symbol.0 as usize) {
+            Some(&string) if string.is_string() => string,
+            _ => self.make_symbol_string(symbol),
+        }
+    }
+
+    fn make_symbol_string(&mut self, symbol: Sym) -> Value {
+        let index = symbol.0 as usize;
+        let registry = crate::builtins::registry::registry();
+        let string = if let Some(&(start, length)) = registry.ranges.get(index) {
+            self.heap.builtin_string(start, length)
+        } else if let Some((start, length)) = self.symbols.program_range(symbol) {
+            self.heap.program_string(start, length)
+        } else {
+            let text = self.symbols.text(symbol);
+            self.heap.new_string(text)
+        };
+        if self.symbol_strings.len() <= index {
+            self.heap.meter.add_bytes((index + 1 - self.symbol_strings.len()) * 8);
+            self.symbol_strings.resize(index + 1, Value::UNDEFINED);
+        }
+        self.symbol_strings[index] = string;
+        string
+    }
+
+    /// The symbol of a string.
+    #[inline]
+    pub fn intern(&mut self, string: Value) -> Sym {
+        let (symbol, bytes) = self.symbols.intern(self.heap.bytes(string));
+        if bytes > 0 {
+            self.heap.meter.add_bytes(bytes);
+        }
+        symbol
+    }
+
+    /// The symbol of a text.
+    pub fn intern_text(&mut self, text: &str) -> Sym {
+        let (symbol, bytes) = self.symbols.intern(text.as_bytes());
+        if bytes > 0 {
+            self.heap.meter.add_bytes(bytes);
+        }
+        symbol
+    }
+
+    /// A new string of a text.
+    pub fn string(&mut self, text: &str) -> Value {
+        self.heap.new_string(text.as_bytes())
+    }
+
+    /// The text of a symbol, for messages.
+    pub fn symbol_text(&self, symbol: Sym) -> String {
+        crate::heap::lossy(self.symbols.text(symbol)).into_owned()
+    }
+
+    /// A random number in [0, 1): xorshift128+, as V8's, seeded by the host.
+    pub fn random(&mut self) -> f64 {
+        let [mut a, b] = self.host.random;
+        a ^= a << 23;
+        a ^= a >> 17;
+        a ^= b ^ (b >> 26);
+        self.host.random = [b, a];
+        (a.wrapping_add(b) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Note a tool call for the host; gives the promise of its result.
+    pub(crate) fn add_call(&mut self, tool: String, input: String, timeout_ms: u64, wrapped: bool) -> Result {
+        let limit = self.host.policy.limits.max_tool_calls;
+        if limit > 0 && self.host.calls.len() as u64 >= limit {
+            return Err(Thrown::limit(
+                "MAX_TOOL_CALLS_EXCEEDED",
+                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
+            ));
+        }
+        self.heap.meter.add_bytes(tool.len() + input.len() * 2 + 128);
+        let promise = self.heap.new_promise();
+        let id = CallId(self.host.calls.len() as u32);
+        self.host.queued.push_back(Call { id, tool: tool.clone(), input: input.clone(), timeout_ms });
+        self.host.calls.push(CallRecord { tool, input, promise, wrapped, settled: false });
+        Ok(promise)
+    }
+}
+
+/// The end of the run at a limit of time.
+#[cold]
+fn timeout(limit_ms: u64) -> Thrown {
+    Thrown::stop(Failure::new(
+        Status::Timeout,
+        "TIMEOUT",
+        format!("Script execution timed out after {limit_ms}ms"),
+    ))
+}
