@@ -2,7 +2,7 @@
 //! same order.
 //!
 //! To add one, add a row and a function. A function that calls functions of the script is a row with
-//! [`Body::Prelude`] and a function of that name in `prelude.js`: written in the language itself it
+//! [`Body::Prelude`] and a function of that name in `prelude/`: written in the language itself it
 //! suspends, counts and recurses like any script.
 
 pub mod array;
@@ -14,7 +14,6 @@ pub mod error;
 pub mod function;
 pub mod global;
 pub mod inspect;
-pub mod intrinsic;
 pub mod iterator;
 pub mod json;
 pub mod math;
@@ -38,7 +37,7 @@ pub type NativeFn = fn(&mut Vm, Value, &[Value]) -> Result;
 pub enum Body {
     /// A function of Rust, which runs no function of the script but for implicit conversions.
     Native(NativeFn),
-    /// A function of `prelude.js`, whose first parameter is the receiver.
+    /// A function of `prelude/`, whose first parameter is the receiver.
     Prelude(&'static str),
     /// Not callable: a namespace such as `Math`.
     Namespace,
@@ -60,7 +59,7 @@ pub const fn native(name: &'static str, length: u8, function: NativeFn) -> Row {
     Row { name, length, body: Body::Native(function) }
 }
 
-/// A row of a function of `prelude.js`.
+/// A row of a function of `prelude/`.
 pub const fn prelude(name: &'static str, length: u8, function: &'static str) -> Row {
     Row { name, length, body: Body::Prelude(function) }
 }
@@ -88,6 +87,17 @@ impl Global {
         Self { name: row.name, length: row.length, call: row.body, construct: None, functions: &[], numbers: &[] }
     }
 }
+
+/// The prelude: built-ins written in the language itself.
+pub const PRELUDE: &str = concat!(
+    include_str!("builtins/prelude/array.js"),
+    include_str!("builtins/prelude/collections.js"),
+    include_str!("builtins/prelude/json.js"),
+    include_str!("builtins/prelude/object.js"),
+    include_str!("builtins/prelude/promise.js"),
+    include_str!("builtins/prelude/string.js"),
+    include_str!("builtins/prelude/tool.js"),
+);
 
 /// An argument, `undefined` where there is none.
 #[inline(always)]

@@ -10,3 +10,6 @@ pub const MAP_METHODS: &[Row] = &[];
 
 /// Methods of sets.
 pub const SET_METHODS: &[Row] = &[];
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = &[];

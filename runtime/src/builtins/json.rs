@@ -1,7 +1,10 @@
 //! Built-ins: `json`.
 
-use super::Global;
+use super::{Global, Row};
 
 /// Globals of this file.
 pub const GLOBALS: &[Global] = &[];
 
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = &[];

@@ -160,7 +160,17 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        for row in intrinsic::FUNCTIONS {
+        let intrinsics: [&[Row]; 8] = [
+            array::INTRINSICS,
+            collections::INTRINSICS,
+            error::INTRINSICS,
+            json::INTRINSICS,
+            object::INTRINSICS,
+            promise::INTRINSICS,
+            string::INTRINSICS,
+            tool::INTRINSICS,
+        ];
+        for row in intrinsics.into_iter().flatten() {
             let number = this.row(row);
             this.intrinsics.insert(row.name, number);
         }
