@@ -52,6 +52,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Make a place free again.
+    pub fn release(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
     /// How many there are, free places included.
     pub fn len(&self) -> usize {
         self.items.len()

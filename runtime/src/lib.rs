@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
 mod builtins;
 mod code;
 mod convert;
 mod error;
+mod execute;
 mod heap;
 pub mod host;
 mod json;
@@ -13,14 +15,15 @@ pub mod limits;
 mod node;
 mod operator;
 pub mod outcome;
+mod prelude;
 mod promise;
 mod property;
 mod run;
 mod script;
+mod support;
 mod symbol;
 mod value;
 mod vm;
-mod vm_stub;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use host::*;

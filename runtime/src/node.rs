@@ -1,6 +1,153 @@
-//! stub
+//! What is executed: trees of specialised nodes, and operations where a tree could be left in the
+//! middle.
+//!
+//! An expression or statement that cannot suspend is one tree, evaluated by ordinary calls of Rust.
+//! Whatever can suspend (an `await`, a call of a function of the script, a loop, which may have to
+//! pause) is an operation of a list; its operands are trees. So no function of the script is ever on
+//! the native stack, but for leaves that call nothing.
+
+mod call;
+mod control;
+mod each;
+mod literal;
+mod operand;
+mod operator;
+mod property;
+mod variable;
+
+pub use call::*;
+pub use control::*;
+pub use each::*;
+pub use literal::*;
+pub use operand::*;
+pub use operator::*;
+pub use property::*;
+pub use variable::*;
+
+use crate::error::{Result, Thrown};
 use crate::value::Value;
-/// op
-pub enum Op { /** x */ A }
-/// body
-pub enum Body { /** o */ Ops(Vec<Op>), /** t */ Tree(u8), /** v */ Value(Value) }
+use crate::vm::Vm;
+use agentscript_lang::Span;
+use agentscript_lang::program::{ForEach, Slot};
+use std::cell::Cell;
+
+/// The slots of a frame.
+pub type Slots = [Cell<Value>];
+
+/// An expression.
+pub trait Node: Send + Sync {
+    /// Its value.
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result;
+
+    /// Whether its value counts as true.
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+        let value = self.eval(vm, fp)?;
+        Ok(vm.truthy(value))
+    }
+}
+
+/// An expression of any kind.
+pub type Expression = Box<dyn Node>;
+
+/// A statement.
+pub trait Statement: Send + Sync {
+    /// Execute it.
+    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow;
+}
+
+/// A statement of any kind.
+pub type AnyStatement = Box<dyn Statement>;
+
+/// How a statement ended.
+pub enum Flow {
+    /// The next one follows.
+    Normal,
+    /// `break` out of the statement of that number.
+    Break(u32),
+    /// `continue` with the loop of that number.
+    Continue(u32),
+    /// `return`
+    Return(Value),
+    /// `throw`
+    Throw(Thrown),
+}
+
+/// The value of a result, or the end of the statement.
+macro_rules! flow {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(thrown) => return $crate::node::Flow::Throw(thrown),
+        }
+    };
+}
+pub(crate) use flow;
+
+/// The body of a function.
+pub enum Body {
+    /// Something in it can suspend.
+    Ops(Box<[Op]>),
+    /// Statements that cannot suspend.
+    Tree(AnyStatement),
+    /// `return expression` that cannot suspend.
+    Value(Expression),
+}
+
+/// An operation with the place in the source that it stands for.
+pub struct Op {
+    /// What is done.
+    pub kind: OpKind,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+/// What an operation does. Numbers of operations are targets of jumps.
+pub enum OpKind {
+    /// A statement without `break` and `continue` to the outside.
+    Run(AnyStatement),
+    /// An expression for its effect.
+    Eval(Expression),
+    /// A slot gets a value.
+    Set(Slot, Expression),
+    /// Go to an operation.
+    Jump(u32),
+    /// Go there if the value counts as true.
+    JumpIf(Expression, u32),
+    /// Go there if it does not.
+    JumpUnless(Expression, u32),
+    /// Go there unless the slot holds `undefined` or `null`.
+    JumpUnlessNullish(Slot, u32),
+    /// Go where the number in the slot says; the next operation where it is not listed.
+    Dispatch(Slot, Box<[u32]>),
+    /// A turn of a loop begins.
+    Turn,
+    /// A whole loop whose parts cannot suspend.
+    Loop(Box<Loop>),
+    /// A whole loop over items whose body cannot suspend; the iterator is in its slot.
+    Each(Box<EachLoop>),
+    /// A loop over items begins: its iterator goes into the slot.
+    Iterate(ForEach, Expression, Slot, Span),
+    /// The next item, or a jump when there is none.
+    Next {
+        /// Holds the iterator.
+        iterator: Slot,
+        /// Gets the item.
+        item: Slot,
+        /// Where to go at the end.
+        end: u32,
+    },
+    /// A call.
+    Call(Box<Call>, Slot),
+    /// `new` of a built-in that calls functions of the script.
+    Construct(u32, Box<[Argument]>, Slot),
+    /// `await`
+    Await(Expression, Slot),
+    /// `await` of an item of `for await`, as its iterator wraps it.
+    AwaitItem(Slot),
+    /// `return`
+    Return(Expression),
+    /// `throw`
+    Throw(Expression),
+    /// What was thrown is thrown again: the end of a `finally`.
+    Rethrow(Slot),
+}

@@ -24,15 +24,13 @@ pub struct Promise {
     pub state: State,
     /// Its value or reason.
     pub value: Value,
-    /// Whether its resolving functions have been used.
-    pub resolved: bool,
     /// What waits for it.
     pub reactions: Vec<Reaction>,
 }
 
 impl Default for Promise {
     fn default() -> Self {
-        Self { state: State::Pending, value: Value::UNDEFINED, resolved: false, reactions: Vec::new() }
+        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Vec::new() }
     }
 }
 
@@ -72,7 +70,6 @@ impl Vm {
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
     pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
         let data = &mut self.heap.promises[promise.index()];
-        data.resolved = true;
         data.state = state;
         data.value = value;
         let reactions = std::mem::take(&mut data.reactions);
@@ -82,7 +79,6 @@ impl Vm {
 
     /// Resolve a promise with a value that may be a promise or a thenable (27.2.1.3.2).
     pub fn resolve_promise(&mut self, promise: Value, value: Value) {
-        self.heap.promises[promise.index()].resolved = true;
         if promise == value {
             let error = self.new_error(crate::heap::Class::TypeError, "Chaining cycle detected for promise #<Promise>");
             return self.settle_promise(promise, State::Rejected, error);
@@ -127,26 +123,30 @@ impl Vm {
         }
     }
 
-    /// The resolving functions of a promise (27.2.1.3).
+    /// The resolving functions of a promise (27.2.1.3): only the first use of either counts.
     pub fn resolving_functions(&mut self, promise: Value) -> (Value, Value) {
-        let data = [promise, Value::UNDEFINED, Value::UNDEFINED];
+        let used = self.heap.new_cell(Value::FALSE);
+        let data = [promise, used, Value::UNDEFINED];
         (self.heap.new_bound(resolve, data), self.heap.new_bound(reject, data))
     }
 }
 
-/// A resolving function: only the first use counts.
 fn resolve(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let promise = vm.heap.bound[this.index()].data[0];
-    if !vm.heap.promises[promise.index()].resolved {
-        vm.resolve_promise(promise, crate::builtins::arg(arguments, 0));
-    }
+    settle_bound(vm, this, State::Fulfilled, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
 }
 
 fn reject(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let promise = vm.heap.bound[this.index()].data[0];
-    if !vm.heap.promises[promise.index()].resolved {
-        vm.reject_promise(promise, crate::builtins::arg(arguments, 0));
-    }
+    settle_bound(vm, this, State::Rejected, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
+}
+
+/// What a resolving function does.
+pub fn settle_bound(vm: &mut Vm, function: Value, state: State, value: Value) {
+    let [promise, used, _] = vm.heap.bound[function.index()].data;
+    let used = &mut vm.heap.cells[used.index()];
+    if std::mem::replace(used, Value::TRUE) == Value::TRUE {
+        return;
+    }
+    if state == State::Rejected { vm.reject_promise(promise, value) } else { vm.resolve_promise(promise, value) }
 }

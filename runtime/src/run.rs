@@ -1,41 +1,354 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::host::{Event, Inputs, Message, Progress};
+use crate::code::{After, Frame, FunctionRef};
+use crate::error::{Cause, Thrown};
+use crate::execute::{Exit, stopped};
+use crate::heap::{Heap, Slab};
+use crate::host::{CallId, Event, Inputs, Message, Progress};
+use crate::json::SerializationError;
 use crate::limits::Policy;
-use crate::outcome::{Outcome, Stats};
+use crate::node::new_slots;
+use crate::outcome::{Failure, Outcome, Stats, Status};
+use crate::promise::State;
 use crate::script::Script;
+use crate::symbol::{Symbols, known};
+use crate::value::{Kind, Value};
+use crate::vm::{GRANT, HostState, Vm};
+use agentscript_lang::program::Slot;
+use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One execution of one script. Plain data: it can be moved between threads, kept as long as its
 /// tool calls take, and dropped at any time, which cancels it.
 pub struct Run {
-    script: Arc<Script>,
+    vm: Vm,
+    /// A frame whose slice was over.
+    paused: Option<Frame>,
+    /// Events that were not settled yet when the slice was over.
+    events: VecDeque<Event>,
+    stage: Stage,
+}
+
+/// How far a run is.
+enum Stage {
+    /// Nothing has been done.
+    New,
+    /// The main function runs or waits.
+    Main,
+    /// The result is there, but a promise in it is still pending.
+    Result,
+    /// The outcome has been given.
+    Done,
 }
 
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
-        let _ = (inputs, policy);
-        Self { script }
+        let seed = inputs.seed;
+        let code = &script.code;
+        let vm = Vm {
+            heap: Heap::new(policy.limits, &code.texts),
+            symbols: Symbols::new(Arc::clone(&code.texts)),
+            symbol_strings: Vec::new(),
+            prelude: crate::prelude::code(),
+            current: FunctionRef::script(0),
+            frames: Vec::new(),
+            waiting: Slab::default(),
+            pool: Vec::new(),
+            globals: vec![Value::UNINITIALIZED; code.globals.len()],
+            templates: Vec::new(),
+            shapes: vec![0; code.object_sites as usize],
+            prelude_closures: HashMap::new(),
+            current_after: After::Call,
+            main: None,
+            frame_bytes: 0,
+            grant: GRANT,
+            stress: false,
+            jobs: VecDeque::new(),
+            nesting: 0,
+            host: HostState {
+                began: Duration::ZERO,
+                resumed: Duration::ZERO,
+                spent: Duration::ZERO,
+                inputs,
+                policy: policy.clone(),
+                context: None,
+                calls: Vec::new(),
+                queued: VecDeque::new(),
+                in_flight: 0,
+                logs: Vec::new(),
+                log_bytes: 0,
+                log_calls: 0,
+                messages: Vec::new(),
+                random: scramble(seed),
+                slice_over: false,
+                always_pause: false,
+            },
+            script,
+        };
+        Self { vm, paused: None, events: VecDeque::new(), stage: Stage::New }
     }
 
     /// Go on until nothing can go on without an event, or the slice is used up.
     ///
-    /// Events are settled in their order. After [`Progress::Done`] it must not be called again.
+    /// Events are settled in their order, and everything that follows from one is done before the
+    /// next. After [`Progress::Done`] nothing is left to be done, and the run answers
+    /// [`Progress::Calls`] without calls.
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
-        let _ = (events.into_iter().count(), &self.script);
-        Progress::Done(Box::new(Outcome { result: Ok("null".into()), logs: Vec::new(), stats: Stats::default() }))
+        self.events.extend(events);
+        self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
+        let progress = self.advance();
+        let host = &mut self.vm.host;
+        host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
+        match progress {
+            Ok(Some(progress)) => progress,
+            Ok(None) => Progress::Calls(self.take_calls()),
+            Err(failure) => self.failed(*failure),
+        }
     }
 
     /// Messages that the script has sent since the last call.
     pub fn take_messages(&mut self) -> Vec<Message> {
-        Vec::new()
+        std::mem::take(&mut self.vm.host.messages)
     }
 
     /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that
     /// waits for tools resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        Duration::MAX
+        let host = &self.vm.host;
+        host.began + Duration::from_millis(host.policy.limits.max_duration_ms.saturating_add(1))
     }
+
+    /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
+    #[doc(hidden)]
+    pub fn stress(&mut self, steps: u32, collect: bool) {
+        self.vm.grant = i64::from(steps);
+        self.vm.stress = collect;
+        if !collect {
+            self.vm.host.always_pause = true;
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<Progress>, Box<Failure>> {
+        if matches!(self.stage, Stage::Done) {
+            return Ok(Some(Progress::Calls(Vec::new())));
+        }
+        if matches!(self.stage, Stage::New) {
+            self.start();
+        }
+        self.vm.check_time().map_err(failure_of)?;
+        self.vm.host.slice_over = false;
+        loop {
+            if let Some(frame) = self.paused.take() {
+                let exit = self.vm.execute(frame);
+                if self.halted(exit)? {
+                    return Ok(Some(Progress::Yielded));
+                }
+                continue;
+            }
+            if let Some(job) = self.vm.jobs.pop_front() {
+                let exit = self.vm.run_job(job);
+                if self.halted(exit)? {
+                    return Ok(Some(Progress::Yielded));
+                }
+                continue;
+            }
+            if let Some(done) = self.finish()? {
+                return Ok(Some(done));
+            }
+            match self.events.pop_front() {
+                Some(Event::Settled { id, result }) => self.settle(id, result)?,
+                Some(Event::Cancel) => {
+                    let message = "The run was cancelled";
+                    return Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)));
+                }
+                None => break,
+            }
+        }
+        if self.vm.host.in_flight == 0 && self.vm.host.queued.is_empty() {
+            return Err(Box::new(self.deadlock()));
+        }
+        Ok(None)
+    }
+
+    fn start(&mut self) {
+        let vm = &mut self.vm;
+        vm.host.began = vm.host.inputs.clock.monotonic();
+        let promise = vm.heap.new_promise();
+        vm.main = Some(promise);
+        let slots = new_slots((vm.script.code.functions[0].slots.max(1)) as usize);
+        let after = After::Async(promise, false);
+        self.paused = Some(Frame { code: FunctionRef::script(0), pc: 0, dst: Slot(0), after, slots });
+        self.stage = Stage::Main;
+    }
+
+    /// Whether the slice is over.
+    fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
+        match exit {
+            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.host.slice_over)),
+            Exit::Paused(frame) => {
+                self.paused = Some(frame);
+                Ok(true)
+            }
+            Exit::Stopped(failure) => Err(failure),
+        }
+    }
+
+    fn settle(&mut self, id: CallId, result: Result<String, crate::ToolError>) -> Result<(), Box<Failure>> {
+        let open = self.vm.host.calls.get(id.0 as usize).is_some_and(|call| !call.settled);
+        if !open {
+            return Ok(());
+        }
+        self.vm.host.in_flight = self.vm.host.in_flight.saturating_sub(1);
+        self.vm.settle_call(id, result).map_err(failure_of)
+    }
+
+    /// New calls, as many as may be under way.
+    fn take_calls(&mut self) -> Vec<crate::Call> {
+        let host = &mut self.vm.host;
+        let room = host.policy.limits.max_concurrency.max(1).saturating_sub(host.in_flight);
+        let count = host.queued.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        host.in_flight += count as u64;
+        host.queued.drain(..count).collect()
+    }
+
+    /// The outcome, where the main function has ended and nothing else is to be done at once.
+    fn finish(&mut self) -> Result<Option<Progress>, Box<Failure>> {
+        let Some(main) = self.vm.main else { return Ok(None) };
+        let promise = &self.vm.heap.promises[main.index()];
+        let value = promise.value;
+        match promise.state {
+            State::Pending => Ok(None),
+            State::Rejected => Err(Box::new(self.uncaught(value))),
+            State::Fulfilled => self.result(value),
+        }
+    }
+
+    fn result(&mut self, value: Value) -> Result<Option<Progress>, Box<Failure>> {
+        self.stage = Stage::Result;
+        if let Some(promise) = self.vm.pending_promise_in(value).map_err(failure_of)? {
+            let data = &self.vm.heap.promises[promise.index()];
+            return match data.state {
+                State::Rejected => {
+                    let reason = data.value;
+                    Err(Box::new(self.uncaught(reason)))
+                }
+                State::Pending | State::Fulfilled => Ok(None),
+            };
+        }
+        match self.vm.result_json(value) {
+            Ok(json) => {
+                self.stage = Stage::Done;
+                let outcome = Outcome { result: Ok(json), logs: self.take_logs(), stats: self.stats() };
+                Ok(Some(Progress::Done(Box::new(outcome))))
+            }
+            Err(SerializationError::Thrown(thrown)) => match *thrown.0 {
+                Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
+                Cause::Stop(failure) => Err(Box::new(failure)),
+            },
+            Err(SerializationError::Unserializable(message)) => {
+                let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
+                failure.name = Some("TypeError".into());
+                Err(Box::new(failure))
+            }
+        }
+    }
+
+    /// What a value means that the script threw and nobody caught.
+    fn uncaught(&mut self, value: Value) -> Failure {
+        let vm = &mut self.vm;
+        let trace = if value.is(Kind::Object) { vm.heap.traces.get(&value.payload()).cloned() } else { None };
+        let location = trace.as_ref().and_then(|trace| {
+            let &(code, offset) = trace.frames.first()?;
+            vm.location(code, offset)
+        });
+        let is_error = vm.error_class(value).is_some();
+        // Reading these can only run what the script itself defined; failing that, there is a text.
+        let mut text = |name| {
+            let value = vm.get(value, name).ok()?;
+            if value.is_undefined() { None } else { vm.to_text(value).ok() }
+        };
+        let (message, name, code) = if is_error {
+            (text(known::MESSAGE).unwrap_or_default(), text(known::NAME), text(known::CODE))
+        } else {
+            (String::new(), None, None)
+        };
+        if let Some(call) = trace.as_ref().and_then(|trace| trace.call) {
+            let record = &vm.host.calls[call as usize];
+            let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
+            failure.tool_name = Some(record.tool.clone());
+            failure.tool_input = Some(record.input.clone());
+            failure.location = location;
+            let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
+            if !details.is_undefined() {
+                failure.details = vm.result_json(details).ok();
+            }
+            return failure;
+        }
+        let message = if is_error { message } else { vm.uncaught_text(value) };
+        let mut failure = Failure::new(Status::RuntimeError, "EXECUTION_ERROR", message);
+        failure.name = name.or_else(|| Some("Error".into()));
+        failure.location = location;
+        failure.stack = if is_error { vm.stack_text(value).ok() } else { None };
+        failure
+    }
+
+    /// Nothing can wake the script any more.
+    fn deadlock(&mut self) -> Failure {
+        let vm = &self.vm;
+        let waits = vm.main_wait();
+        let location = waits.and_then(|(code, offset)| vm.location(code, offset));
+        let place = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
+        let message = format!("The script awaits{place} a promise that nothing can settle");
+        let mut failure = Failure::new(Status::RuntimeError, "EXECUTION_ERROR", message);
+        failure.name = Some("Error".into());
+        failure.location = location;
+        failure
+    }
+
+    fn failed(&mut self, mut failure: Failure) -> Progress {
+        self.stage = Stage::Done;
+        failure.tool_calls = self.vm.host.calls.len() as u64;
+        let outcome = Outcome { result: Err(Box::new(failure)), logs: self.take_logs(), stats: self.stats() };
+        Progress::Done(Box::new(outcome))
+    }
+
+    fn take_logs(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.vm.host.logs)
+    }
+
+    fn stats(&self) -> Stats {
+        let (meter, host) = (&self.vm.heap.meter, &self.vm.host);
+        let now = host.inputs.clock.monotonic();
+        let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
+        Stats {
+            duration_ms: milliseconds(now.saturating_sub(host.began)),
+            script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
+            steps: meter.steps + u64::try_from(meter.granted - meter.fuel).unwrap_or(0),
+            iterations: meter.iterations,
+            tool_calls: host.calls.len() as u64,
+            peak_memory_bytes: meter.peak.max(meter.bytes) as u64,
+        }
+    }
+}
+
+fn failure_of(thrown: Thrown) -> Box<Failure> {
+    match stopped(thrown) {
+        Exit::Stopped(failure) => failure,
+        _ => Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ERROR", "the script failed")),
+    }
+}
+
+/// Two words of state from a seed: splitmix64.
+fn scramble(seed: u64) -> [u64; 2] {
+    let mut state = seed;
+    [(); 2].map(|()| {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (word ^ (word >> 31)) | 1
+    })
 }

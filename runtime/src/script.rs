@@ -1,10 +1,14 @@
 //! Compiling a script.
 
+use crate::build::build;
+use crate::builtins::registry::registry;
+use crate::code::Code;
 use crate::host::Inputs;
 use crate::limits::Policy;
 use crate::outcome::Failure;
+use crate::prelude::plain_call;
 use crate::run::Run;
-use agentscript_lang::{Diagnostic, Language, Loops};
+use agentscript_lang::{Diagnostic, Language, Loops, Options, Refusal};
 use std::sync::Arc;
 
 /// How a script is compiled.
@@ -44,7 +48,8 @@ impl Default for CompileOptions {
 
 /// A compiled script: immutable, shared between threads and runs.
 pub struct Script {
-    pub(crate) source: Arc<str>,
+    source: Arc<str>,
+    pub(crate) code: Code,
 }
 
 /// Why a script was not compiled.
@@ -61,8 +66,28 @@ pub struct CompileError {
 /// # Errors
 /// Syntax errors and everything that AgentScript or the options refuse.
 pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
-    let _ = options;
-    Ok(Arc::new(Script { source: source.into() }))
+    let registry = registry();
+    let disabled: Vec<(String, Refusal)> = options
+        .disabled
+        .iter()
+        .map(|name| (name.clone(), Refusal::IllegalBuiltinAccess))
+        .chain((!options.allow_console).then(|| ("console".to_owned(), Refusal::DisallowedGlobal)))
+        .collect();
+    let lang = Options {
+        language: options.language,
+        loops: options.loops,
+        max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
+        disabled: &disabled,
+        globals: &|name| registry.global(name).is_some() || matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext"),
+        plain_call: &|call| plain_call(registry, call),
+    };
+    match agentscript_lang::compile(source, &lang) {
+        Ok(program) => Ok(Arc::new(Script { source: source.into(), code: build(&program, false) })),
+        Err(failure) => Err(CompileError {
+            failure: Failure::of_diagnostics(source, failure.diagnostics.clone()),
+            diagnostics: failure.diagnostics,
+        }),
+    }
 }
 
 impl Script {

@@ -1,6 +1,6 @@
 //! The state of a run: what every operation and built-in function works on.
 
-use crate::code::{Code, Frame, FunctionRef};
+use crate::code::{After, Code, Frame, FunctionRef};
 use crate::error::{Result, Thrown};
 use crate::heap::{Heap, Slab};
 use crate::host::{Call, CallId, Inputs, Message};
@@ -10,6 +10,7 @@ use crate::promise::Job;
 use crate::script::Script;
 use crate::symbol::{Sym, Symbols};
 use crate::value::Value;
+use hashbrown::HashMap;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,10 +41,20 @@ pub struct Vm {
     pub(crate) templates: Vec<Value>,
     /// Shapes of object literals; 0: not known yet.
     pub(crate) shapes: Vec<u32>,
+    /// Function objects of the prelude, by index.
+    pub(crate) prelude_closures: HashMap<u32, Value>,
+    /// What happens to the result of the frame that is executed.
+    pub(crate) current_after: After,
+    /// The promise of the main function.
+    pub(crate) main: Option<Value>,
+    /// Bytes of the slots of all frames, those in the pool included.
+    pub(crate) frame_bytes: usize,
+    /// Steps between two looks at the clock.
+    pub(crate) grant: i64,
+    /// Whether garbage is collected at each look at the clock, for tests.
+    pub(crate) stress: bool,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
-    /// How deep calls nest.
-    pub(crate) depth: u64,
     /// How deep implicit calls of script functions by operators nest.
     pub(crate) nesting: u32,
     /// Tool calls and what the script said.
@@ -77,8 +88,8 @@ pub struct HostState {
     pub(crate) spent: Duration,
     /// Whether the slice is over and the next pause point has to pause.
     pub(crate) slice_over: bool,
-    /// The end of the run that an implicit conversion could not throw.
-    pub(crate) cancelled: bool,
+    /// Whether every look at the clock ends the slice, for tests.
+    pub(crate) always_pause: bool,
 }
 
 /// A tool call.
@@ -92,7 +103,7 @@ pub struct CallRecord {
 }
 
 /// Steps between two looks at the clock.
-const GRANT: i64 = 4096;
+pub(crate) const GRANT: i64 = 4096;
 
 impl Vm {
     /// One unit of work has been done: a statement, a loop turn, a call. Settles the account when
@@ -163,7 +174,7 @@ impl Vm {
         // Where a collection is due, the next tick has to settle again until it was done.
         if meter.bytes <= meter.collect_at {
             let left = meter.limits.max_steps - meter.steps;
-            meter.granted = GRANT.min(i64::try_from(left).unwrap_or(GRANT));
+            meter.granted = self.grant.min(i64::try_from(left).unwrap_or(GRANT));
             meter.fuel = meter.granted;
         }
         Ok(())
@@ -181,7 +192,7 @@ impl Vm {
         if now.saturating_sub(host.began) > Duration::from_millis(limits.max_duration_ms) {
             return Err(timeout(limits.max_duration_ms));
         }
-        if host.inputs.slice.is_some_and(|limit| slice > limit) {
+        if host.always_pause || host.inputs.slice.is_some_and(|limit| slice > limit) {
             host.slice_over = true;
         }
         Ok(())

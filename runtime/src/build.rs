@@ -1,0 +1,231 @@
+//! From the resolved program to what is executed.
+//!
+//! One question decides the form of everything: can it be left in the middle? What cannot is a tree
+//! of nodes; what can becomes operations, whose operands are trees. Operands that stand before
+//! something that can suspend are saved to temporary slots first, so that a suspended frame holds all
+//! its values in slots.
+
+mod call;
+mod expression;
+mod lower;
+mod statement;
+
+use crate::code::{Code, Function, FunctionRef, Handler};
+use crate::node::{Body, Expression, Op, OpKind};
+use crate::symbol::{ProgramTexts, Sym};
+use crate::value::Value;
+use agentscript_lang::Span;
+use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
+use std::sync::Arc;
+
+/// Build the code of a program.
+pub fn build(program: &Program, is_prelude: bool) -> Code {
+    let (texts, symbols) = ProgramTexts::new(&program.texts);
+    let builder = Builder { symbols: &symbols, program, is_prelude };
+    let functions = program.functions.iter().map(|function| builder.function(function)).collect();
+    let symbol = |text: &TextId| symbols[text.0 as usize];
+    Code {
+        functions,
+        globals: program.globals.iter().map(symbol).collect(),
+        templates: program
+            .templates
+            .iter()
+            .map(|site| {
+                let cooked = site.cooked.iter().map(|text| text.as_ref().map(symbol)).collect();
+                (cooked, site.raw.iter().map(symbol).collect())
+            })
+            .collect(),
+        object_sites: program.object_sites,
+        texts: Arc::new(texts),
+    }
+}
+
+/// What is known while a program is built.
+struct Builder<'p> {
+    program: &'p Program,
+    symbols: &'p [Sym],
+    is_prelude: bool,
+}
+
+/// A function in the making.
+struct Lowering<'b, 'p> {
+    builder: &'b Builder<'p>,
+    ops: Vec<Op>,
+    /// Targets of jumps: number of the operation, once it is known.
+    labels: Vec<u32>,
+    handlers: Vec<Handler>,
+    /// The next free temporary, and how many slots the frame has so far.
+    temp: u32,
+    slots: u32,
+    /// Statements around that can be left, the innermost last.
+    scopes: Vec<Scope>,
+    /// Offset of what is being lowered.
+    at: u32,
+}
+
+/// A statement that is being lowered and that `break`, `continue` or `return` can leave.
+enum Scope {
+    /// A loop, a `switch` or a labeled statement.
+    Target {
+        label: u32,
+        break_to: Target,
+        continue_to: Option<Target>,
+    },
+    /// A `try` with a `finally`: whoever leaves it goes there first.
+    Finally {
+        /// Gets the number of the way out.
+        kind: Slot,
+        /// Gets the value of a `return` or `throw`.
+        value: Slot,
+        /// Where the finalizer begins.
+        start: Target,
+        /// Ways out that are used, by number from [`FIRST_EXIT`].
+        exits: Vec<Leave>,
+    },
+}
+
+/// How the guarded part of a `try` can end before its finalizer.
+const ENDED: f64 = 0.0;
+const THROWN: f64 = 1.0;
+const FIRST_EXIT: usize = 2;
+
+/// A way out of a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Leave {
+    Break(u32),
+    Continue(u32),
+    /// With the value in the slot of the `finally`.
+    Return,
+}
+
+/// A place that jumps go to: an index of [`Lowering::labels`].
+#[derive(Clone, Copy, PartialEq)]
+struct Target(usize);
+
+impl Builder<'_> {
+    fn symbol(&self, text: TextId) -> Sym {
+        self.symbols[text.0 as usize]
+    }
+
+    fn text(&self, text: TextId) -> &str {
+        std::str::from_utf8(self.program.text(text)).unwrap_or_default()
+    }
+
+    fn function_ref(&self, index: u32) -> FunctionRef {
+        if self.is_prelude { FunctionRef::prelude(index) } else { FunctionRef::script(index) }
+    }
+
+    fn function(&self, function: &program::Function) -> Function {
+        let mut lowering = Lowering {
+            builder: self,
+            ops: Vec::new(),
+            labels: Vec::new(),
+            handlers: Vec::new(),
+            temp: function.slots,
+            slots: function.slots,
+            scopes: Vec::new(),
+            at: function.span.start,
+        };
+        let body = lowering.body(function);
+        Function {
+            name: function.name.map(|name| self.symbol(name)),
+            is_async: function.is_async,
+            parameters: function.parameters,
+            rest: function.rest,
+            length: function.length,
+            captures: function.captures.clone().into(),
+            itself: function.itself,
+            boxed: function.boxed.clone().into(),
+            slots: lowering.slots,
+            simple: function.captures.is_empty() && function.boxed.is_empty() && function.itself.is_none(),
+            body,
+            span: function.span,
+            handlers: lowering.handlers.into(),
+        }
+    }
+}
+
+impl Lowering<'_, '_> {
+    fn body(&mut self, function: &program::Function) -> Body {
+        let is_tree = !function.is_async && function.body.iter().all(|statement| self.is_tree(statement));
+        if is_tree {
+            if let [statement] = &*function.body
+                && let StmtKind::Return(Some(value)) = &statement.kind
+            {
+                return Body::Value(self.tree(value));
+            }
+            return Body::Tree(self.block(&function.body));
+        }
+        self.statements(&function.body);
+        self.resolve_labels();
+        Body::Ops(std::mem::take(&mut self.ops).into())
+    }
+
+    fn emit(&mut self, kind: OpKind) {
+        self.ops.push(Op { kind, at: self.at });
+    }
+
+    fn set(&mut self, slot: Slot, value: Expression) {
+        self.emit(OpKind::Set(slot, value));
+    }
+
+    fn set_number(&mut self, slot: Slot, number: f64) {
+        self.set(slot, Box::new(crate::node::Constant(Value::number(number))));
+    }
+
+    /// A new temporary, free again at the end of the statement.
+    fn temp(&mut self) -> Slot {
+        let slot = Slot(self.temp);
+        self.temp += 1;
+        self.slots = self.slots.max(self.temp);
+        slot
+    }
+
+    fn target(&mut self) -> Target {
+        self.labels.push(u32::MAX);
+        Target(self.labels.len() - 1)
+    }
+
+    /// Jumps to `target` come here.
+    fn place(&mut self, target: Target) {
+        self.labels[target.0] = self.ops.len() as u32;
+    }
+
+    fn jump(&mut self, target: Target) {
+        self.emit(OpKind::Jump(target.0 as u32));
+    }
+
+    /// Jumps hold indices of labels until all labels are placed.
+    fn resolve_labels(&mut self) {
+        let labels = &self.labels;
+        let place = |target: &mut u32| *target = labels[*target as usize];
+        for op in &mut self.ops {
+            match &mut op.kind {
+                OpKind::Jump(target)
+                | OpKind::JumpIf(_, target)
+                | OpKind::JumpUnless(_, target)
+                | OpKind::JumpUnlessNullish(_, target)
+                | OpKind::Next { end: target, .. } => place(target),
+                OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(place),
+                OpKind::Run(_)
+                | OpKind::Eval(_)
+                | OpKind::Set(..)
+                | OpKind::Turn
+                | OpKind::Loop(_)
+                | OpKind::Each(_)
+                | OpKind::Iterate(..)
+                | OpKind::Call(..)
+                | OpKind::Construct(..)
+                | OpKind::Await(..)
+                | OpKind::AwaitItem(_)
+                | OpKind::Return(_)
+                | OpKind::Throw(_)
+                | OpKind::Rethrow(_) => {}
+            }
+        }
+    }
+
+    fn at(&mut self, span: Span) {
+        self.at = span.start;
+    }
+}

@@ -1,0 +1,228 @@
+//! Calls: nodes where a built-in is known to run nothing of the script, operations elsewhere.
+
+use super::Lowering;
+use crate::builtins::Body as NativeBody;
+use crate::builtins::registry::{Static, registry};
+use crate::node::{
+    self, Argument, Built, Call, Callee, Constant, Expression, MethodCall, NativeCall, OpKind, SpreadCall, SpreadNew,
+    constant_global,
+};
+use crate::value::{Kind, Value};
+use agentscript_lang::program::{self, Expr, ExprKind, Slot, TextId};
+
+impl Lowering<'_, '_> {
+    /// A free name.
+    pub(super) fn global(&mut self, name: TextId, typeof_only: bool, at: u32) -> Built {
+        let text = self.builder.text(name);
+        if self.builder.is_prelude
+            && let Some(intrinsic) = registry().intrinsic(text)
+        {
+            return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
+        }
+        constant_global(text).unwrap_or_else(|| {
+            Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only })
+        })
+    }
+
+    /// The built-in function that a callee is known to be, with its receiver.
+    fn known(&self, callee: &program::Callee) -> Option<(u32, Value)> {
+        let registry = registry();
+        match callee {
+            program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) => {
+                let name = self.builder.text(*name);
+                let intrinsic = if self.builder.is_prelude { registry.intrinsic(name) } else { None };
+                Some((intrinsic.or_else(|| registry.global(name))?, Value::UNDEFINED))
+            }
+            program::Callee::Member(Expr { kind: ExprKind::Global(owner), .. }, name) => {
+                let owner = registry.global(self.builder.text(*owner))?;
+                match registry.property(owner, self.builder.symbol(*name))? {
+                    Static::Native(native) => Some((native, Value::handle(Kind::Native, owner))),
+                    Static::Number(_) => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a call is an operation of its own and not a node.
+    pub(super) fn is_op(&self, call: &program::Call) -> bool {
+        match self.known(&call.callee) {
+            Some((native, _)) => !matches!(registry().natives[native as usize].call, NativeBody::Native(_)),
+            None => match &call.callee {
+                program::Callee::Member(_, name) => {
+                    self.builder.program.written[name.0 as usize]
+                        || !registry().is_plain_method(self.builder.program.text(*name))
+                }
+                program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => true,
+            },
+        }
+    }
+
+    pub(super) fn call(&mut self, call: &program::Call, expr: &Expr) -> Built {
+        if self.is_op(call) {
+            let slot = self.temp();
+            self.call_into(call, slot, expr.span);
+            return Built::Local(node::Local(slot.0 as usize));
+        }
+        let at = call.callee_span.start;
+        let callee_span = call.callee_span;
+        let spread = call.arguments.iter().any(|argument| argument.spread);
+        if let Some((native, this)) = self.known(&call.callee) {
+            let NativeBody::Native(function) = registry().natives[native as usize].call else {
+                return Built::Constant(Constant(Value::UNDEFINED));
+            };
+            if spread {
+                let callee = Callee::With(
+                    Box::new(Constant(Value::handle(Kind::Native, native))),
+                    Box::new(Constant(this)),
+                );
+                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            }
+            let makes_error = registry().natives[native as usize].construct.is_some();
+            let arguments = self.plain_arguments(&call.arguments);
+            return Built::of(NativeCall { function, this, arguments, at, makes_error });
+        }
+        let program::Callee::Member(object, name) = &call.callee else {
+            return Built::Constant(Constant(Value::UNDEFINED));
+        };
+        let name = self.builder.symbol(*name);
+        let exprs: Vec<&Expr> =
+            std::iter::once(object).chain(call.arguments.iter().map(|argument| &argument.value)).collect();
+        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let Some(object) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+        if spread {
+            let callee = Callee::Member(object, name);
+            let spreads = call.arguments.iter().map(|argument| argument.spread);
+            let arguments = nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect();
+            return Built::of(SpreadCall { callee, arguments, callee_span });
+        }
+        Built::of(MethodCall { object, name, arguments: nodes.collect(), callee_span })
+    }
+
+    fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
+        let exprs: Vec<&Expr> = arguments.iter().map(|argument| &argument.value).collect();
+        self.operand_list(&exprs).into_iter().map(Built::node).collect()
+    }
+
+    fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {
+        let spreads = arguments.iter().map(|argument| argument.spread);
+        let nodes = self.plain_arguments(arguments);
+        nodes.into_iter().zip(spreads).map(|(value, spread)| Argument { value, spread }).collect()
+    }
+
+    /// Emit a call whose value goes into a slot.
+    pub(super) fn call_into(&mut self, call: &program::Call, slot: Slot, span: agentscript_lang::Span) {
+        let mut exprs: Vec<&Expr> = Vec::with_capacity(call.arguments.len() + 2);
+        let apply = self.is_apply(call);
+        match &call.callee {
+            program::Callee::Value(_) if apply => {}
+            program::Callee::Value(function) => exprs.push(function),
+            program::Callee::Member(object, _) => exprs.push(object),
+            program::Callee::Index(object, key) => exprs.extend([object, key]),
+            program::Callee::With { function, this } => exprs.extend([function, this]),
+        }
+        exprs.extend(call.arguments.iter().map(|argument| &argument.value));
+        // JavaScript reads the method before it evaluates the arguments: where these suspend, so
+        // must the callee be read before.
+        let late = call.arguments.iter().any(|argument| argument.value.splits);
+        let mut callee = None;
+        if late && !apply {
+            callee = Some(self.early_callee(call));
+            exprs.drain(..exprs.len() - call.arguments.len());
+        }
+        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let mut next = || nodes.next().unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED)));
+        let callee = match callee {
+            Some(callee) => callee,
+            None if apply => {
+                let function = next();
+                Callee::Prelude(function, next())
+            }
+            None => match &call.callee {
+                program::Callee::Value(_) => Callee::Value(next()),
+                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.symbol(*name)),
+                program::Callee::Index(..) => {
+                    let object = next();
+                    Callee::Index(object, next())
+                }
+                program::Callee::With { .. } => {
+                    let function = next();
+                    Callee::With(function, next())
+                }
+            },
+        };
+        let arguments: Box<[Argument]> = if apply {
+            Box::new([Argument { value: next(), spread: true }])
+        } else {
+            let spreads = call.arguments.iter().map(|argument| argument.spread);
+            nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect()
+        };
+        let spread = arguments.iter().any(|argument| argument.spread);
+        self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
+        self.emit(OpKind::Call(Box::new(Call { callee, arguments, spread, callee_span: call.callee_span }), slot));
+    }
+
+    /// Read the callee before the arguments: function and receiver in temporaries.
+    fn early_callee(&mut self, call: &program::Call) -> Callee {
+        let local = |slot: Slot| -> Expression { Box::new(node::Local(slot.0 as usize)) };
+        let at = call.callee_span.start;
+        let (function, this) = (self.temp(), self.temp());
+        match &call.callee {
+            program::Callee::Value(value) => {
+                self.into_slot(value, function);
+                return Callee::Value(local(function));
+            }
+            program::Callee::Member(object, name) => {
+                self.into_slot(object, this);
+                let name = self.builder.symbol(*name);
+                let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
+                self.set(function, member.node());
+            }
+            program::Callee::Index(object, key) => {
+                let [object, key] = [object, key].map(|expr| {
+                    let slot = self.temp();
+                    self.into_slot(expr, slot);
+                    slot
+                });
+                self.set(this, local(object));
+                let built = |slot: Slot| Built::Local(node::Local(slot.0 as usize));
+                self.set(function, node::index(built(object), built(key), at).node());
+            }
+            program::Callee::With { function: value, this: receiver } => {
+                self.into_slot(value, function);
+                self.into_slot(receiver, this);
+            }
+        }
+        Callee::With(local(function), local(this))
+    }
+
+    /// Whether it is `$call(function, receiver, arguments)` of the prelude.
+    fn is_apply(&self, call: &program::Call) -> bool {
+        self.builder.is_prelude
+            && matches!(&call.callee, program::Callee::Value(Expr { kind: ExprKind::Global(name), .. })
+                if self.builder.text(*name) == "$call")
+    }
+
+    pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
+        let at = expr.span.start;
+        let name = path.first().map_or("", |&name| self.builder.text(name));
+        let native = registry().global(name).unwrap_or(0);
+        let arguments = self.arguments(arguments);
+        match registry().natives[native as usize].construct {
+            Some(NativeBody::Native(function)) => {
+                if arguments.iter().any(|argument| argument.spread) {
+                    return Built::of(SpreadNew { function, arguments, at });
+                }
+                let arguments = arguments.into_iter().map(|argument| argument.value).collect();
+                Built::of(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
+            }
+            Some(NativeBody::Prelude(_)) => {
+                let slot = self.temp();
+                self.at = at;
+                self.emit(OpKind::Construct(native, arguments, slot));
+                Built::Local(node::Local(slot.0 as usize))
+            }
+            Some(NativeBody::Namespace) | None => Built::of(node::NotAConstructor { name: name.to_owned(), at }),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Expressions: trees where nothing suspends, operations before them where something does.
+
+use super::Lowering;
+use crate::node::{
+    self, Argument, BigIntLiteral, Built, Chain, Conditional, Constant, Delete, Elements, Expression, Items,
+    LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject, Sequence,
+    Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal, specialise,
+};
+use crate::value::Value;
+use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Property, Slot, Unary};
+
+impl Lowering<'_, '_> {
+    /// An expression that cannot suspend.
+    pub(super) fn tree(&mut self, expr: &Expr) -> Expression {
+        self.value(expr).node()
+    }
+
+    pub(super) fn variable(&self, variable: &program::Variable, at: u32) -> Variable {
+        let name = self.builder.symbol(variable.name);
+        Variable { place: variable.place, name, checked: variable.checked, at }
+    }
+
+    /// Emit what has to be done before, and give what is left to be evaluated.
+    pub(super) fn value(&mut self, expr: &Expr) -> Built {
+        let at = expr.span.start;
+        match &expr.kind {
+            ExprKind::Undefined => Built::Constant(Constant(Value::UNDEFINED)),
+            ExprKind::Null => Built::Constant(Constant(Value::NULL)),
+            ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
+            ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
+            ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
+            ExprKind::BigInt(text) => {
+                Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
+            }
+            ExprKind::Regex { .. } => Built::Constant(Constant(Value::UNDEFINED)),
+            ExprKind::Template(texts, holes) => {
+                let head = self.builder.symbol(texts[0]);
+                let holes = self.nodes(holes);
+                let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
+                Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
+            }
+            ExprKind::TemplateObject(index) => {
+                Built::of(TemplateObject { index: *index, code: self.builder.function_ref(0) })
+            }
+            ExprKind::Array(elements) => self.array(elements, at),
+            ExprKind::Object(site, properties) => self.object(*site, properties, at),
+            ExprKind::Function(id) => {
+                let captures = self.builder.program.functions[id.0 as usize].captures.clone().into();
+                Built::of(node::Function { code: self.builder.function_ref(id.0), captures })
+            }
+            ExprKind::Read(variable) => self.variable(variable, at).read(),
+            ExprKind::Write(variable, value) => {
+                let variable = self.variable(variable, at);
+                specialise!(self.value(value), value => Write { variable, value })
+            }
+            ExprKind::WriteConst(variable, value) => {
+                let variable = self.variable(variable, at);
+                Built::of(WriteConst { variable, value: self.value(value).node() })
+            }
+            ExprKind::Update { variable, delta, prefix } => {
+                let variable = self.variable(variable, at);
+                Built::of(Update { variable, delta: f64::from(*delta), prefix: *prefix })
+            }
+            ExprKind::Temp(slot) => Built::Local(node::Local(slot.0 as usize)),
+            ExprKind::SetTemp(slot, value) => {
+                Built::of(node::SetTemp { slot: slot.0 as usize, value: self.value(value).node() })
+            }
+            ExprKind::Global(name) => self.global(*name, false, at),
+            ExprKind::TypeofGlobal(name) => {
+                let operand = self.global(*name, true, at).node();
+                Built::of(Prefix { operator: Unary::Typeof, operand, at })
+            }
+            ExprKind::WriteGlobal(name, value) => {
+                let name = self.builder.symbol(*name);
+                Built::of(WriteGlobal { name, value: self.value(value).node(), at })
+            }
+            ExprKind::Uninitialized(name) => Built::of(Uninitialized { name: self.builder.symbol(*name), at }),
+            ExprKind::Member(object, name) => {
+                let name = self.builder.symbol(*name);
+                node::member(self.value(object), name, at)
+            }
+            ExprKind::Index(object, key) => {
+                let [object, key] = self.operands([object, key]);
+                node::index(object, key, at)
+            }
+            ExprKind::SetMember(object, name, value) => {
+                let [object, value] = self.operands([object, value]);
+                node::set_member(object, self.builder.symbol(*name), value, at)
+            }
+            ExprKind::SetIndex(object, key, value) => {
+                let [object, key, value] = self.operands([object, key, value]);
+                node::set_index(object, key, value, at)
+            }
+            ExprKind::DeleteMember(object, name) => {
+                let key = Box::new(Text(self.builder.symbol(*name)));
+                Built::of(Delete { object: self.value(object).node(), key, at })
+            }
+            ExprKind::DeleteIndex(object, key) => {
+                let [object, key] = self.operands([object, key]);
+                Built::of(Delete { object: object.node(), key: key.node(), at })
+            }
+            ExprKind::Unary(Unary::Not, operand) => Built::of(Not(self.value(operand).node())),
+            ExprKind::Unary(Unary::Minus, operand) if matches!(operand.kind, ExprKind::Number(_)) => {
+                let ExprKind::Number(number) = operand.kind else { return Built::Constant(Constant(Value::NAN)) };
+                Built::Constant(Constant(Value::foreign_number(-number)))
+            }
+            ExprKind::Unary(operator, operand) => {
+                let operator = *operator;
+                specialise!(self.value(operand), operand => Prefix { operator, operand, at })
+            }
+            ExprKind::Binary(operator, left, right) => {
+                let [left, right] = self.operands([left, right]);
+                node::binary(*operator, left, right, at)
+            }
+            ExprKind::Chain(first, rest) => {
+                let all: Vec<&Expr> = std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect();
+                let mut nodes = self.operand_list(&all).into_iter().map(Built::node);
+                let Some(first) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+                let operators = rest.iter().map(|&(operator, _)| operator);
+                Built::of(Chain { first, rest: operators.zip(nodes).collect(), at })
+            }
+            ExprKind::Logical(operator, left, right) => self.logical(*operator, left, right),
+            ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
+            ExprKind::Sequence(expressions) => self.sequence(expressions),
+            ExprKind::Call(call) => self.call(call, expr),
+            ExprKind::New(path, arguments) => self.construct(path, arguments, expr),
+            ExprKind::Await(value) => {
+                let slot = self.temp();
+                self.await_into(value, slot, at);
+                Built::Local(node::Local(slot.0 as usize))
+            }
+            ExprKind::RequireObject { value, first } => {
+                let span = value.span;
+                let first = first.map(|first| self.builder.symbol(first));
+                Built::of(RequireObject { value: self.value(value).node(), first, span })
+            }
+            ExprKind::ObjectRest(slot, taken) => {
+                let taken = self.nodes(taken).into();
+                Built::of(ObjectRest { object: slot.0 as usize, taken })
+            }
+            ExprKind::Iterator(value) => {
+                let span = value.span;
+                Built::of(MakeIterator { value: self.value(value).node(), span })
+            }
+            ExprKind::IteratorNext(slot) => Built::of(node::IteratorNext(slot.0 as usize)),
+            ExprKind::IteratorRest(slot) => Built::of(node::IteratorRest(slot.0 as usize)),
+        }
+    }
+
+    /// Emit an expression for its effect.
+    pub(super) fn effect(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Sequence(expressions) => expressions.iter().for_each(|expr| self.effect(expr)),
+            _ => {
+                let built = self.value(expr);
+                self.at(expr.span);
+                if let Built::Node(node) = built {
+                    self.emit(OpKind::Eval(node));
+                }
+            }
+        }
+    }
+
+    /// Emit an expression whose value goes into a slot.
+    pub(super) fn into_slot(&mut self, expr: &Expr, slot: Slot) {
+        match &expr.kind {
+            ExprKind::Call(call) if expr.splits && self.is_op(call) => self.call_into(call, slot, expr.span),
+            ExprKind::Await(value) => self.await_into(value, slot, expr.span.start),
+            _ => {
+                let value = self.value(expr).node();
+                self.at(expr.span);
+                self.set(slot, value);
+            }
+        }
+    }
+
+    fn await_into(&mut self, value: &Expr, slot: Slot, at: u32) {
+        let value = self.value(value).node();
+        self.at = at;
+        self.emit(OpKind::Await(value, slot));
+    }
+
+    fn operands<const N: usize>(&mut self, exprs: [&Expr; N]) -> [Built; N] {
+        let mut built = self.operand_list(&exprs).into_iter();
+        exprs.map(|_| built.next().unwrap_or(Built::Constant(Constant(Value::UNDEFINED))))
+    }
+
+    pub(super) fn nodes(&mut self, exprs: &[Expr]) -> Vec<Expression> {
+        let exprs: Vec<&Expr> = exprs.iter().collect();
+        self.operand_list(&exprs).into_iter().map(Built::node).collect()
+    }
+
+    /// Build expressions that are evaluated one after the other. What stands before one that suspends
+    /// is saved to a temporary, unless it stays what it is meanwhile.
+    pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> Vec<Built> {
+        let last = exprs.iter().rposition(|expr| expr.splits).unwrap_or(0);
+        let mut built = Vec::with_capacity(exprs.len());
+        for (index, expr) in exprs.iter().enumerate() {
+            let value = self.value(expr);
+            built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
+        }
+        built
+    }
+
+    fn keep(&mut self, value: Built, later: &[&Expr]) -> Built {
+        match value {
+            Built::Constant(_) => value,
+            Built::Local(local) if !later.iter().any(|expr| super::lower::assigns(expr, local.0)) => value,
+            value => {
+                let slot = self.temp();
+                self.set(slot, value.node());
+                Built::Local(node::Local(slot.0 as usize))
+            }
+        }
+    }
+
+    fn array(&mut self, elements: &[Element], at: u32) -> Built {
+        let exprs: Vec<&Expr> = elements
+            .iter()
+            .filter_map(|element| match element {
+                Element::Hole => None,
+                Element::Item(value) | Element::Spread(value) => Some(value),
+            })
+            .collect();
+        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        if elements.iter().all(|element| matches!(element, Element::Item(_))) {
+            return Built::of(Items(nodes.collect()));
+        }
+        let elements = elements
+            .iter()
+            .map(|element| match element {
+                Element::Hole => None,
+                Element::Item(_) => nodes.next().map(|value| Argument { value, spread: false }),
+                Element::Spread(_) => nodes.next().map(|value| Argument { value, spread: true }),
+            })
+            .collect();
+        Built::of(Elements { elements, at })
+    }
+
+    fn object(&mut self, site: u32, properties: &[Property], at: u32) -> Built {
+        let mut exprs = Vec::with_capacity(properties.len());
+        for property in properties {
+            match property {
+                Property::Named(_, value) | Property::Spread(value) => exprs.push(value),
+                Property::Computed(key, value) => exprs.extend([key, value]),
+            }
+        }
+        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let mut keys = Vec::with_capacity(properties.len());
+        for property in properties {
+            if let Property::Named(name, _) = property {
+                let name = self.builder.symbol(*name);
+                if !keys.contains(&name) && keys.len() < 24 {
+                    keys.push(name);
+                }
+            }
+        }
+        if keys.len() == properties.len() {
+            return Built::of(Record { site: site as usize, keys: keys.into(), values: nodes.collect() });
+        }
+        let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
+        let parts = properties
+            .iter()
+            .map(|property| match property {
+                Property::Named(name, _) => {
+                    Part::Named(self.builder.symbol(*name), nodes.next().unwrap_or_else(undefined))
+                }
+                Property::Computed(..) => {
+                    let key = nodes.next().unwrap_or_else(undefined);
+                    Part::Computed(key, nodes.next().unwrap_or_else(undefined))
+                }
+                Property::Spread(_) => Part::Spread(nodes.next().unwrap_or_else(undefined)),
+            })
+            .collect();
+        Built::of(ObjectLiteral { parts, at })
+    }
+
+    fn logical(&mut self, operator: Logical, left: &Expr, right: &Expr) -> Built {
+        if !right.splits {
+            let left = self.value(left).node();
+            let right = self.value(right).node();
+            return Built::of(LogicalNode { operator, left, right });
+        }
+        let slot = self.temp();
+        let end = self.target();
+        self.into_slot(left, slot);
+        let local: Expression = Box::new(node::Local(slot.0 as usize));
+        self.emit(match operator {
+            Logical::And => OpKind::JumpUnless(local, end.0 as u32),
+            Logical::Or => OpKind::JumpIf(local, end.0 as u32),
+            Logical::Coalesce => OpKind::JumpUnlessNullish(slot, end.0 as u32),
+        });
+        self.into_slot(right, slot);
+        self.place(end);
+        Built::Local(node::Local(slot.0 as usize))
+    }
+
+    fn conditional(&mut self, test: &Expr, yes: &Expr, no: &Expr) -> Built {
+        if !yes.splits && !no.splits {
+            let test = self.value(test).node();
+            let yes = self.value(yes).node();
+            let no = self.value(no).node();
+            return Built::of(Conditional { test, yes, no });
+        }
+        let slot = self.temp();
+        let (other, end) = (self.target(), self.target());
+        let test = self.value(test).node();
+        self.emit(OpKind::JumpUnless(test, other.0 as u32));
+        self.into_slot(yes, slot);
+        self.jump(end);
+        self.place(other);
+        self.into_slot(no, slot);
+        self.place(end);
+        Built::Local(node::Local(slot.0 as usize))
+    }
+
+    fn sequence(&mut self, expressions: &[Expr]) -> Built {
+        let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
+            return Built::of(Sequence(self.nodes(expressions).into()));
+        };
+        // What comes before the last suspension is done; what follows is left to be evaluated.
+        for expr in &expressions[..split] {
+            self.effect(expr);
+        }
+        let rest = &expressions[split..];
+        if let [last] = rest {
+            return self.value(last);
+        }
+        self.effect(&rest[0]);
+        Built::of(Sequence(self.nodes(&rest[1..]).into()))
+    }
+}

@@ -1,0 +1,403 @@
+//! Statements.
+
+use super::{ENDED, FIRST_EXIT, Leave, Lowering, Scope, THROWN, Target};
+use crate::code::Handler;
+use crate::node::{
+    AnyStatement, Block, Break, Constant, Continue, EachLoop, Enter, Evaluate, Expression, If, Initialize, Local, Loop,
+    OpKind, Return, Statement, Switch, Throw, Try, refresh,
+};
+use crate::value::Value;
+use agentscript_lang::program::{Case, Expr, ForEach, Label, Slot, Stmt, StmtKind};
+
+impl Lowering<'_, '_> {
+    /// Statements as one tree.
+    pub(super) fn block(&mut self, statements: &[Stmt]) -> AnyStatement {
+        match statements {
+            [statement] => self.statement_tree(statement),
+            statements => {
+                Box::new(Block(statements.iter().map(|statement| self.statement_tree(statement)).collect()))
+            }
+        }
+    }
+
+    /// A statement that is a tree.
+    fn statement_tree(&mut self, statement: &Stmt) -> AnyStatement {
+        let at = statement.span.start;
+        match &statement.kind {
+            StmtKind::Enter(place, initial) => Box::new(Enter(*place, *initial)),
+            StmtKind::Init(place, value) => Box::new(Initialize(*place, self.tree(value))),
+            StmtKind::Expr(value) => Box::new(Evaluate(self.tree(value))),
+            StmtKind::Block(body) => self.block(body),
+            StmtKind::If(test, yes, no) => Box::new(If {
+                test: self.tree(test),
+                yes: self.statement_tree(yes),
+                no: no.as_ref().map(|no| self.statement_tree(no)),
+            }),
+            StmtKind::Switch { label, subject, cases, .. } => self.switch_tree(*label, subject, cases),
+            StmtKind::Try { body, catch, finally, .. } => Box::new(Try {
+                body: self.block(body),
+                catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
+                finally: finally.as_ref().map(|body| self.block(body)),
+            }),
+            StmtKind::Labeled(label, body) => {
+                Box::new(crate::node::Labeled(label.0, self.statement_tree(body)))
+            }
+            StmtKind::Break(label) => Box::new(Break(label.0)),
+            StmtKind::Continue(label) => Box::new(Continue(label.0)),
+            StmtKind::Return(value) => Box::new(Return(match value {
+                Some(value) => self.tree(value),
+                None => Box::new(Constant(Value::UNDEFINED)),
+            })),
+            StmtKind::Throw(value) => Box::new(Throw { value: self.tree(value), at }),
+            // Loops are no trees.
+            StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => Box::new(Block(Box::new([]))),
+        }
+    }
+
+    fn switch_tree(&mut self, label: Label, subject: &Expr, cases: &[Case]) -> AnyStatement {
+        let mut tests = Vec::with_capacity(cases.len());
+        let mut statements = Vec::new();
+        let subject = self.tree(subject);
+        for case in cases {
+            tests.push((case.test.as_ref().map(|test| self.tree(test)), statements.len()));
+            statements.extend(case.body.iter().map(|statement| self.statement_tree(statement)));
+        }
+        Box::new(Switch { label: label.0, subject, tests: tests.into(), statements: statements.into() })
+    }
+
+    /// Emit statements.
+    pub(super) fn statements(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        let keep = self.temp;
+        self.at(statement.span);
+        if self.is_tree(statement) {
+            match &statement.kind {
+                StmtKind::Expr(value) => self.effect(value),
+                StmtKind::Return(Some(value)) => {
+                    let value = self.tree(value);
+                    self.emit(OpKind::Return(value));
+                }
+                _ => {
+                    let tree = self.statement_tree(statement);
+                    self.emit(OpKind::Run(tree));
+                }
+            }
+        } else {
+            self.lower_statement(statement);
+        }
+        self.temp = keep;
+    }
+
+    fn lower_statement(&mut self, statement: &Stmt) {
+        let at = statement.span;
+        match &statement.kind {
+            StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
+            StmtKind::Init(place, value) => match place {
+                agentscript_lang::program::Place::Slot(slot) => self.into_slot(value, *slot),
+                place => {
+                    let value = self.value(value).node();
+                    self.at(at);
+                    self.emit(OpKind::Run(Box::new(Initialize(*place, value))));
+                }
+            },
+            StmtKind::Expr(value) => self.effect(value),
+            StmtKind::Block(body) => self.statements(body),
+            StmtKind::If(test, yes, no) => self.lower_if(test, yes, no.as_deref()),
+            StmtKind::For { label, test, update, body, fresh } => {
+                self.lower_for(*label, test.as_ref(), update.as_ref(), body, fresh);
+            }
+            StmtKind::DoWhile { label, body, test } => self.lower_do(*label, body, test),
+            StmtKind::ForEach { label, kind, iterable, iterator, item, body } => {
+                self.lower_each(*label, *kind, iterable, (*iterator, *item), body);
+            }
+            StmtKind::Switch { label, subject, slot, cases } => self.lower_switch(*label, subject, *slot, cases),
+            StmtKind::Try { body, catch, finally, completion } => {
+                self.lower_try(body, catch.as_ref(), finally.as_deref(), *completion);
+            }
+            StmtKind::Labeled(label, body) => {
+                let end = self.target();
+                self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
+                self.statement(body);
+                self.scopes.pop();
+                self.place(end);
+            }
+            StmtKind::Break(label) => self.leave(Leave::Break(label.0)),
+            StmtKind::Continue(label) => self.leave(Leave::Continue(label.0)),
+            StmtKind::Return(value) => self.lower_return(value.as_ref(), at.start),
+            StmtKind::Throw(value) => {
+                let value = self.value(value).node();
+                self.at(at);
+                self.emit(OpKind::Throw(value));
+            }
+        }
+    }
+
+    fn lower_if(&mut self, test: &Expr, yes: &Stmt, no: Option<&Stmt>) {
+        let (other, end) = (self.target(), self.target());
+        let test = self.value(test).node();
+        self.emit(OpKind::JumpUnless(test, other.0 as u32));
+        self.statement(yes);
+        if let Some(no) = no {
+            self.jump(end);
+            self.place(other);
+            self.statement(no);
+        } else {
+            self.place(other);
+        }
+        self.place(end);
+    }
+
+    /// Whether a loop can be one operation.
+    fn is_one_op(&self, parts: [Option<&Expr>; 2], body: &Stmt, label: Label) -> bool {
+        parts.into_iter().flatten().all(|part| !part.splits) && self.is_tree_body(body, label)
+    }
+
+    fn lower_for(&mut self, label: Label, test: Option<&Expr>, update: Option<&Expr>, body: &Stmt, fresh: &[Slot]) {
+        let fresh: Box<[usize]> = fresh.iter().map(|slot| slot.0 as usize).collect();
+        let counted = !self.builder.is_prelude;
+        if self.is_one_op([test, update], body, label) {
+            let test = test.map(|test| self.tree(test));
+            let update = update.map(|update| self.tree(update));
+            let body = self.statement_tree(body);
+            let each = Loop { label: label.0, test, update, body, fresh, test_after: false, counted };
+            return self.emit(OpKind::Loop(Box::new(each)));
+        }
+        let (start, next, end) = (self.target(), self.target(), self.target());
+        self.place(start);
+        if let Some(test) = test {
+            let test = self.value(test).node();
+            self.emit(OpKind::JumpUnless(test, end.0 as u32));
+        }
+        self.turn();
+        self.loop_body(label, body, next, end);
+        self.place(next);
+        if !fresh.is_empty() {
+            self.emit(OpKind::Run(Box::new(Refresh(fresh))));
+        }
+        if let Some(update) = update {
+            self.effect(update);
+        }
+        self.jump(start);
+        self.place(end);
+    }
+
+    fn turn(&mut self) {
+        if !self.builder.is_prelude {
+            self.emit(OpKind::Turn);
+        }
+    }
+
+    fn loop_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target) {
+        self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: Some(next) });
+        self.statement(body);
+        self.scopes.pop();
+    }
+
+    fn lower_do(&mut self, label: Label, body: &Stmt, test: &Expr) {
+        if self.is_one_op([Some(test), None], body, label) {
+            let test = Some(self.tree(test));
+            let body = self.statement_tree(body);
+            let (fresh, counted) = (Box::default(), !self.builder.is_prelude);
+            let each = Loop { label: label.0, test, update: None, body, fresh, test_after: true, counted };
+            return self.emit(OpKind::Loop(Box::new(each)));
+        }
+        let (start, next, end) = (self.target(), self.target(), self.target());
+        self.place(start);
+        self.turn();
+        self.loop_body(label, body, next, end);
+        self.place(next);
+        let test = self.value(test).node();
+        self.emit(OpKind::JumpIf(test, start.0 as u32));
+        self.place(end);
+    }
+
+    fn lower_each(&mut self, label: Label, kind: ForEach, iterable: &Expr, slots: (Slot, Slot), body: &Stmt) {
+        let (iterator, item) = slots;
+        let value = self.value(iterable).node();
+        self.at(iterable.span);
+        self.emit(OpKind::Iterate(kind, value, iterator, iterable.span));
+        if kind != ForEach::AwaitOf && self.is_tree_body(body, label) {
+            let body = self.statement_tree(body);
+            let (iterator, item) = (iterator.0 as usize, item.0 as usize);
+            let each = EachLoop { label: label.0, iterator, item, body, counted: !self.builder.is_prelude };
+            return self.emit(OpKind::Each(Box::new(each)));
+        }
+        let (next, over, end) = (self.target(), self.target(), self.target());
+        self.place(next);
+        self.emit(OpKind::Next { iterator, item, end: over.0 as u32 });
+        if kind == ForEach::AwaitOf {
+            self.emit(OpKind::AwaitItem(item));
+        }
+        self.turn();
+        self.loop_body(label, body, next, end);
+        self.jump(next);
+        self.place(over);
+        if kind == ForEach::AwaitOf {
+            // The end of the iterator is awaited like an item.
+            self.set(item, Box::new(Constant(Value::UNDEFINED)));
+            self.emit(OpKind::AwaitItem(item));
+        }
+        self.place(end);
+    }
+
+    fn lower_switch(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) {
+        self.into_slot(subject, slot);
+        let end = self.target();
+        let starts: Vec<Target> = cases.iter().map(|_| self.target()).collect();
+        let mut default = end;
+        for (case, &start) in cases.iter().zip(&starts) {
+            let Some(test) = &case.test else {
+                default = start;
+                continue;
+            };
+            let keep = self.temp;
+            let value = self.value(test);
+            let subject = crate::node::Built::Local(Local(slot.0 as usize));
+            let operator = agentscript_lang::program::Binary::StrictEqual;
+            let test = crate::node::binary(operator, subject, value, test.span.start).node();
+            self.emit(OpKind::JumpIf(test, start.0 as u32));
+            self.temp = keep;
+        }
+        self.jump(default);
+        self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
+        for (case, start) in cases.iter().zip(starts) {
+            self.place(start);
+            self.statements(&case.body);
+        }
+        self.scopes.pop();
+        self.place(end);
+    }
+
+    fn lower_return(&mut self, value: Option<&Expr>, at: u32) {
+        let value: Expression = match value {
+            Some(value) => self.value(value).node(),
+            None => Box::new(Constant(Value::UNDEFINED)),
+        };
+        self.at = at;
+        let finally = self.scopes.iter().rev().find_map(|scope| match scope {
+            Scope::Finally { value, .. } => Some(*value),
+            Scope::Target { .. } => None,
+        });
+        match finally {
+            Some(slot) => {
+                self.set(slot, value);
+                self.leave(Leave::Return);
+            }
+            None => self.emit(OpKind::Return(value)),
+        }
+    }
+
+    /// Emit a way out: straight, or through the finalizers in between.
+    fn leave(&mut self, way: Leave) {
+        for index in (0..self.scopes.len()).rev() {
+            match (&mut self.scopes[index], way) {
+                (Scope::Target { label, break_to, .. }, Leave::Break(wanted)) if *label == wanted => {
+                    let target = *break_to;
+                    return self.jump(target);
+                }
+                (Scope::Target { label, continue_to: Some(target), .. }, Leave::Continue(wanted)) if *label == wanted => {
+                    let target = *target;
+                    return self.jump(target);
+                }
+                (Scope::Finally { kind, start, exits, .. }, way) => {
+                    let number = exits.iter().position(|&exit| exit == way).unwrap_or_else(|| {
+                        exits.push(way);
+                        exits.len() - 1
+                    });
+                    let (kind, start) = (*kind, *start);
+                    self.set_number(kind, (number + FIRST_EXIT) as f64);
+                    return self.jump(start);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn lower_try(
+        &mut self,
+        body: &[Stmt],
+        catch: Option<&(Slot, Vec<Stmt>)>,
+        finally: Option<&[Stmt]>,
+        completion: (Slot, Slot),
+    ) {
+        let Some(finally) = finally else {
+            return self.lower_catch(body, catch);
+        };
+        let (kind, value) = completion;
+        let (start, caught) = (self.target(), self.target());
+        let from = self.ops.len() as u32;
+        self.scopes.push(Scope::Finally { kind, value, start, exits: Vec::new() });
+        self.lower_catch(body, catch);
+        let Some(Scope::Finally { exits, .. }) = self.scopes.pop() else { return };
+        self.set_number(kind, ENDED);
+        let to = self.ops.len() as u32;
+        self.jump(start);
+        self.place(caught);
+        let target = self.ops.len() as u32;
+        self.handlers.push(Handler { from, to, target, slot: value });
+        self.set_number(kind, THROWN);
+        self.place(start);
+        self.statements(finally);
+        // How the guarded part ended decides where to go on.
+        let (end, rethrow) = (self.target(), self.target());
+        let ways: Vec<Target> = exits.iter().map(|_| self.target()).collect();
+        let targets = [end, rethrow].iter().chain(&ways).map(|target| target.0 as u32).collect();
+        self.emit(OpKind::Dispatch(kind, targets));
+        self.place(rethrow);
+        self.emit(OpKind::Rethrow(value));
+        for (way, target) in exits.into_iter().zip(ways) {
+            self.place(target);
+            if way == Leave::Return {
+                self.return_slot(value);
+            } else {
+                self.leave(way);
+            }
+        }
+        self.place(end);
+    }
+
+    /// Return the value in a slot, through the finalizers around.
+    fn return_slot(&mut self, slot: Slot) {
+        let value: Expression = Box::new(Local(slot.0 as usize));
+        let outer = self.scopes.iter().rev().find_map(|scope| match scope {
+            Scope::Finally { value, .. } => Some(*value),
+            Scope::Target { .. } => None,
+        });
+        match outer {
+            Some(outer) => {
+                self.set(outer, value);
+                self.leave(Leave::Return);
+            }
+            None => self.emit(OpKind::Return(value)),
+        }
+    }
+
+    fn lower_catch(&mut self, body: &[Stmt], catch: Option<&(Slot, Vec<Stmt>)>) {
+        let from = self.ops.len() as u32;
+        self.statements(body);
+        let Some((slot, handler)) = catch else { return };
+        let to = self.ops.len() as u32;
+        let end = self.target();
+        self.jump(end);
+        let target = self.ops.len() as u32;
+        self.handlers.push(Handler { from, to, target, slot: *slot });
+        self.statements(handler);
+        self.place(end);
+    }
+}
+
+/// New cells for the variables of a loop.
+struct Refresh(Box<[usize]>);
+
+impl Statement for Refresh {
+    fn exec(&self, vm: &mut crate::vm::Vm, fp: &crate::node::Slots) -> crate::node::Flow {
+        refresh(vm, fp, &self.0);
+        crate::node::Flow::Normal
+    }
+}
+

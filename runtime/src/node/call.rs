@@ -1,0 +1,253 @@
+//! Calls.
+
+use super::{Expression, Node, Slots};
+use crate::builtins::registry::registry;
+use crate::builtins::{Body, NativeFn};
+use crate::error::{Result, Thrown};
+use crate::symbol::Sym;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Span;
+
+/// An argument.
+pub struct Argument {
+    /// Its value.
+    pub value: Expression,
+    /// Whether its items are the arguments.
+    pub spread: bool,
+}
+
+impl Argument {
+    /// Evaluate it and append what it gives.
+    pub fn push(&self, vm: &mut Vm, fp: &Slots, items: &mut Vec<Value>) -> Result<()> {
+        let value = self.value.eval(vm, fp)?;
+        if self.spread {
+            let more = vm.iterate_to_vec(value)?;
+            vm.reserve(more.len() * 8)?;
+            items.extend(more);
+        } else {
+            items.push(value);
+        }
+        Ok(())
+    }
+}
+
+/// What is called.
+pub enum Callee {
+    /// `f(…)`
+    Value(Expression),
+    /// `object.name(…)`
+    Member(Expression, Sym),
+    /// `object[key](…)`
+    Index(Expression, Expression),
+    /// A function with its receiver.
+    With(Expression, Expression),
+    /// `$call(function, receiver, arguments)` of the prelude: the arguments are the only argument.
+    Prelude(Expression, Expression),
+}
+
+impl Callee {
+    /// The function and its receiver.
+    pub fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result<(Value, Value)> {
+        match self {
+            Self::Value(function) => Ok((function.eval(vm, fp)?, Value::UNDEFINED)),
+            Self::Member(object, name) => {
+                let object = object.eval(vm, fp)?;
+                Ok((vm.get(object, *name)?, object))
+            }
+            Self::Index(object, key) => {
+                let object = object.eval(vm, fp)?;
+                let key = key.eval(vm, fp)?;
+                Ok((vm.get_index(object, key)?, object))
+            }
+            Self::With(function, this) | Self::Prelude(function, this) => {
+                let function = function.eval(vm, fp)?;
+                Ok((function, this.eval(vm, fp)?))
+            }
+        }
+    }
+}
+
+/// A call that may run a function of the script.
+pub struct Call {
+    /// What is called.
+    pub callee: Callee,
+    /// With what.
+    pub arguments: Box<[Argument]>,
+    /// Whether an argument is spread.
+    pub spread: bool,
+    /// Where the text of the callee stands in the source.
+    pub callee_span: Span,
+}
+
+impl Call {
+    /// The error of a callee that is no function.
+    #[cold]
+    pub fn not_callable(&self, vm: &mut Vm) -> Thrown {
+        let text = vm.callee_text(self.callee_span);
+        vm.type_error(&format!("{text} is not a function"))
+    }
+}
+
+/// Evaluate arguments to a slice: without an allocation where they are few.
+macro_rules! arguments {
+    ($vm:expr, $fp:expr, $arguments:expr, $values:ident => $then:expr) => {{
+        let mut few = [$crate::value::Value::UNDEFINED; 4];
+        if let [] = *$arguments {
+            let $values: &[$crate::value::Value] = &[];
+            $then
+        } else if $arguments.len() <= few.len() {
+            for (slot, argument) in few.iter_mut().zip(&*$arguments) {
+                *slot = argument.eval($vm, $fp)?;
+            }
+            let $values = &few[..$arguments.len()];
+            $then
+        } else {
+            let mut many = Vec::with_capacity($arguments.len());
+            for argument in &*$arguments {
+                many.push(argument.eval($vm, $fp)?);
+            }
+            let $values = &many[..];
+            $then
+        }
+    }};
+}
+
+/// A call of a built-in function that is known when the script is compiled: `Math.max(a, b)`
+pub struct NativeCall {
+    /// What is called.
+    pub function: NativeFn,
+    /// The receiver.
+    pub this: Value,
+    /// With what.
+    pub arguments: Box<[Expression]>,
+    /// Offset in the source.
+    pub at: u32,
+    /// Whether the result is an error that was made here.
+    pub makes_error: bool,
+}
+
+impl Node for NativeCall {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let result = arguments!(vm, fp, self.arguments, values => (self.function)(vm, self.this, values));
+        match result {
+            Ok(value) => {
+                if self.makes_error {
+                    vm.locate(value, self.at);
+                }
+                Ok(value)
+            }
+            Err(thrown) => Err(thrown.at(vm, self.at)),
+        }
+    }
+}
+
+/// `value.name(…)` of a method that no family of built-ins runs functions of the script for.
+pub struct MethodCall {
+    /// The receiver.
+    pub object: Expression,
+    /// Its method.
+    pub name: Sym,
+    /// With what.
+    pub arguments: Box<[Expression]>,
+    /// Where the text of the callee stands in the source.
+    pub callee_span: Span,
+}
+
+impl Node for MethodCall {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let object = self.object.eval(vm, fp)?;
+        let plain = !object.is(Kind::Object) && !object.is_nullish();
+        let method = if plain { registry().method(vm.family(object), self.name) } else { None };
+        if let Some(native) = method
+            && let Body::Native(function) = registry().natives[native as usize].call
+            && !vm.has_own_method(object, self.name)
+        {
+            let result = arguments!(vm, fp, self.arguments, values => function(vm, object, values));
+            return result.map_err(|thrown| thrown.at(vm, self.callee_span.start));
+        }
+        self.other(vm, fp, object)
+    }
+}
+
+impl MethodCall {
+    /// The receiver has a method of its own of that name, or none.
+    #[cold]
+    fn other(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
+        let at = self.callee_span.start;
+        let function = vm.get(object, self.name).map_err(|thrown| thrown.at(vm, at))?;
+        let result = arguments!(vm, fp, self.arguments, values => {
+            if function.is_callable() {
+                vm.call_nested(function, object, values)
+            } else {
+                let text = vm.callee_text(self.callee_span);
+                Err(vm.type_error(&format!("{text} is not a function")))
+            }
+        });
+        result.map_err(|thrown| thrown.at(vm, at))
+    }
+}
+
+/// A call of a built-in with spread arguments.
+pub struct SpreadCall {
+    /// What is called, with its receiver.
+    pub callee: Callee,
+    /// With what.
+    pub arguments: Box<[Argument]>,
+    /// Where the text of the callee stands in the source.
+    pub callee_span: Span,
+}
+
+impl Node for SpreadCall {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let at = self.callee_span.start;
+        let (function, this) = self.callee.eval(vm, fp).map_err(|thrown| thrown.at(vm, at))?;
+        let mut values = Vec::new();
+        for argument in &self.arguments {
+            argument.push(vm, fp, &mut values).map_err(|thrown| thrown.at(vm, at))?;
+        }
+        let result = if function.is_callable() {
+            vm.call_nested(function, this, &values)
+        } else {
+            let text = vm.callee_text(self.callee_span);
+            Err(vm.type_error(&format!("{text} is not a function")))
+        };
+        result.map_err(|thrown| thrown.at(vm, at))
+    }
+}
+
+/// `new` of a built-in with spread arguments.
+pub struct SpreadNew {
+    /// Which constructor.
+    pub function: NativeFn,
+    /// With what.
+    pub arguments: Box<[Argument]>,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for SpreadNew {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut values = Vec::new();
+        for argument in &self.arguments {
+            argument.push(vm, fp, &mut values).map_err(|thrown| thrown.at(vm, self.at))?;
+        }
+        let value = (self.function)(vm, Value::UNDEFINED, &values).map_err(|thrown| thrown.at(vm, self.at))?;
+        vm.locate(value, self.at);
+        Ok(value)
+    }
+}
+
+/// `new` of a built-in that is no constructor.
+pub struct NotAConstructor {
+    /// Its name.
+    pub name: String,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for NotAConstructor {
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        Err(vm.type_error(&format!("{} is not a constructor", self.name)).at(vm, self.at))
+    }
+}

@@ -1,0 +1,283 @@
+//! Literals: strings, templates, arrays, objects, functions.
+
+use super::{Argument, Expression, Node, Slots};
+use crate::code::FunctionRef;
+use crate::error::Result;
+use crate::heap::Closure;
+use crate::symbol::{Sym, known};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::program;
+use std::cell::Cell;
+
+/// `'text'`
+pub struct Text(pub Sym);
+
+impl Node for Text {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(vm.symbol_string(self.0))
+    }
+}
+
+/// `12n`
+pub struct BigIntLiteral(pub num_bigint::BigInt);
+
+impl Node for BigIntLiteral {
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(vm.heap.new_bigint(self.0.clone()))
+    }
+}
+
+/// `` `text${hole}text` ``
+pub struct Template {
+    /// The first text.
+    pub head: Sym,
+    /// Holes with the texts behind them.
+    pub parts: Box<[(Expression, Sym)]>,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for Template {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut text = vm.symbol_string(self.head);
+        for (hole, tail) in &self.parts {
+            let value = hole.eval(vm, fp)?;
+            let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
+            text = vm.concat(text, string)?;
+            if *tail != known::EMPTY {
+                let tail = vm.symbol_string(*tail);
+                text = vm.concat(text, tail)?;
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// The array of strings that a tagged template passes first.
+pub struct TemplateObject {
+    /// Its number in its code.
+    pub index: u32,
+    /// Whether it is of the prelude, which has none.
+    pub code: FunctionRef,
+}
+
+impl Node for TemplateObject {
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        vm.template_object(self.index as usize)
+    }
+}
+
+/// `[…]` of plain items
+pub struct Items(pub Box<[Expression]>);
+
+impl Node for Items {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut items = Vec::with_capacity(self.0.len());
+        for item in &self.0 {
+            items.push(item.eval(vm, fp)?);
+        }
+        Ok(vm.heap.new_array(items))
+    }
+}
+
+/// `[…]` with holes or spread; a hole is no expression
+pub struct Elements {
+    /// The parts.
+    pub elements: Box<[Option<Argument>]>,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for Elements {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut items = Vec::new();
+        for element in &self.elements {
+            match element {
+                None => items.push(Value::HOLE),
+                Some(argument) => argument.push(vm, fp, &mut items).map_err(|thrown| thrown.at(vm, self.at))?,
+            }
+        }
+        Ok(vm.heap.new_array(items))
+    }
+}
+
+/// `{…}` whose keys are names that differ
+pub struct Record {
+    /// Number of the literal.
+    pub site: usize,
+    /// The keys.
+    pub keys: Box<[Sym]>,
+    /// The values.
+    pub values: Box<[Expression]>,
+}
+
+/// Values that need no allocation.
+const FEW: usize = 8;
+
+impl Node for Record {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut few = [Value::UNDEFINED; FEW];
+        let mut many = Vec::new();
+        let values: &mut [Value] = if self.values.len() <= FEW {
+            &mut few[..self.values.len()]
+        } else {
+            many.resize(self.values.len(), Value::UNDEFINED);
+            &mut many
+        };
+        for (slot, value) in values.iter_mut().zip(&self.values) {
+            *slot = value.eval(vm, fp)?;
+        }
+        if let Some(shape) = vm.literal_shape(self.site, &self.keys) {
+            return Ok(vm.heap.new_of_shape(shape, values));
+        }
+        let object = vm.heap.new_object();
+        for (&key, &value) in self.keys.iter().zip(&*values) {
+            vm.heap.set_own(object, key, value);
+        }
+        Ok(object)
+    }
+}
+
+/// A part of an object literal.
+pub enum Part {
+    /// `name: value`
+    Named(Sym, Expression),
+    /// `[key]: value`
+    Computed(Expression, Expression),
+    /// `...value`
+    Spread(Expression),
+}
+
+/// `{…}` of any kind
+pub struct ObjectLiteral {
+    /// The parts.
+    pub parts: Box<[Part]>,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for ObjectLiteral {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let object = vm.heap.new_object();
+        for part in &self.parts {
+            match part {
+                Part::Named(name, value) => {
+                    let value = value.eval(vm, fp)?;
+                    vm.heap.set_own(object, *name, value);
+                }
+                Part::Computed(key, value) => {
+                    let key = key.eval(vm, fp)?;
+                    let key = vm.to_property_key(key).map_err(|thrown| thrown.at(vm, self.at))?;
+                    let value = value.eval(vm, fp)?;
+                    vm.define(object, key, value);
+                }
+                Part::Spread(value) => {
+                    let source = value.eval(vm, fp)?;
+                    vm.copy_properties(source, object, &[]).map_err(|thrown| thrown.at(vm, self.at))?;
+                }
+            }
+        }
+        Ok(object)
+    }
+}
+
+/// A function expression
+pub struct Function {
+    /// Which function.
+    pub code: FunctionRef,
+    /// Slots that are captured.
+    pub captures: Box<[program::Slot]>,
+}
+
+impl Node for Function {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let captures = self.captures.iter().map(|slot| fp[slot.0 as usize].get()).collect();
+        Ok(vm.heap.new_closure(Closure { code: self.code, captures }))
+    }
+}
+
+/// An iterator for an array pattern
+pub struct MakeIterator {
+    /// What is walked over.
+    pub value: Expression,
+    /// Where it stands in the source.
+    pub span: agentscript_lang::Span,
+}
+
+impl Node for MakeIterator {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let value = self.value.eval(vm, fp)?;
+        vm.iterator_of(value, self.span)
+    }
+}
+
+/// The next item of the iterator in a slot, `undefined` at its end.
+pub struct IteratorNext(pub usize);
+
+impl Node for IteratorNext {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        Ok(vm.iterator_next(fp[self.0].get())?.unwrap_or(Value::UNDEFINED))
+    }
+}
+
+/// An array of the items that are left.
+pub struct IteratorRest(pub usize);
+
+impl Node for IteratorRest {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let iterator = fp[self.0].get();
+        let mut items = Vec::new();
+        while let Some(item) = vm.iterator_next(iterator)? {
+            vm.work(1)?;
+            items.push(item);
+        }
+        Ok(vm.heap.new_array(items))
+    }
+}
+
+impl Vm {
+    /// The shape of the objects that a literal makes.
+    #[inline]
+    fn literal_shape(&mut self, site: usize, keys: &[Sym]) -> Option<u32> {
+        match self.shapes.get(site) {
+            Some(&shape) if shape != 0 => Some(shape),
+            _ => {
+                let shape = self.heap.shape_of(keys)?;
+                if let Some(slot) = self.shapes.get_mut(site) {
+                    *slot = shape;
+                }
+                Some(shape)
+            }
+        }
+    }
+
+    fn template_object(&mut self, index: usize) -> Result {
+        if let Some(&known) = self.templates.get(index)
+            && known.is(Kind::Array)
+        {
+            return Ok(known);
+        }
+        let script = std::sync::Arc::clone(&self.script);
+        let (cooked, raw) = &script.code.templates[index];
+        let cooked =
+            cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
+        let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();
+        let (cooked, raw) = (self.heap.new_array(cooked), self.heap.new_array(raw));
+        self.define(cooked, crate::property::PropertyKey::Symbol(known::RAW), raw);
+        let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
+        self.heap.add_flags(cooked, frozen);
+        self.heap.add_flags(raw, frozen);
+        if self.templates.len() <= index {
+            self.templates.resize(index + 1, Value::UNDEFINED);
+        }
+        self.templates[index] = cooked;
+        Ok(cooked)
+    }
+}
+
+/// The slots of a frame, from a pool or new.
+pub fn new_slots(length: usize) -> Box<[Cell<Value>]> {
+    (0..length).map(|_| Cell::new(Value::UNDEFINED)).collect()
+}

@@ -1,0 +1,114 @@
+//! Built-ins that are written in the language itself: compiled once for the process.
+
+use crate::build::build;
+use crate::builtins::registry::{Registry, registry};
+use crate::builtins::{Body, PRELUDE};
+use crate::code::Code;
+use agentscript_lang::{Language, Loops, Options, PlainCall};
+use hashbrown::HashMap;
+use std::sync::LazyLock;
+
+struct Prelude {
+    code: Code,
+    /// Functions by the number of the built-in; for `new`, behind all of these.
+    functions: HashMap<(u32, bool), u32>,
+}
+
+static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
+    let registry = registry();
+    let options = Options {
+        language: Some(Language::JavaScript),
+        loops: Loops::All,
+        max_bytes: usize::MAX,
+        disabled: &[],
+        globals: &|name| registry.global(name).is_some(),
+        plain_call: &|call| plain_call(registry, call) || matches!(call, PlainCall::Global(name) if is_plain_intrinsic(registry, name)),
+    };
+    // The text is part of the crate, and a test compiles it.
+    let program = match agentscript_lang::compile(PRELUDE, &options) {
+        Ok(program) => program,
+        Err(failure) => panic!("the prelude does not compile: {:?}", failure.diagnostics.first()),
+    };
+    let code = build(&program, true);
+    let by_name: HashMap<String, u32> = code
+        .functions
+        .iter()
+        .enumerate()
+        .filter_map(|(index, function)| {
+            let name = registry_text(&code, function.name?);
+            Some((name, index as u32))
+        })
+        .collect();
+    let mut functions = HashMap::new();
+    for (number, native) in registry.natives.iter().enumerate() {
+        for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
+            if let Some(Body::Prelude(name)) = body
+                && let Some(&index) = by_name.get(name)
+            {
+                functions.insert((number as u32, construct), index);
+            }
+        }
+    }
+    Prelude { code, functions }
+});
+
+fn registry_text(code: &Code, symbol: crate::symbol::Sym) -> String {
+    let registry = registry();
+    let text = match registry.names.get(symbol.0 as usize) {
+        Some(name) => name.as_bytes(),
+        None => code.texts.text(symbol.0 as usize - registry.names.len()),
+    };
+    String::from_utf8_lossy(text).into_owned()
+}
+
+/// The code of the prelude.
+pub fn code() -> &'static Code {
+    &PRELUDE_CODE.code
+}
+
+/// The function of the prelude that a built-in is.
+pub fn function(native: u32, construct: bool) -> Option<u32> {
+    PRELUDE_CODE.functions.get(&(native, construct)).copied()
+}
+
+/// Whether a call never runs a function of the script.
+pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
+    let native = match call {
+        PlainCall::Global(name) => registry.global(name),
+        PlainCall::Static(owner, name) => {
+            let symbol = registry.symbol(name.as_bytes());
+            match registry.global(owner).zip(symbol).and_then(|(owner, symbol)| registry.property(owner, symbol)) {
+                Some(crate::builtins::registry::Static::Native(native)) => Some(native),
+                Some(crate::builtins::registry::Static::Number(_)) | None => None,
+            }
+        }
+        PlainCall::Method(name) => return registry.is_plain_method(name.as_bytes()),
+        PlainCall::New(name) => {
+            let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
+            return !matches!(construct, Some(Body::Prelude(_)));
+        }
+    };
+    native.is_some_and(|native| matches!(registry.natives[native as usize].call, Body::Native(_)))
+}
+
+fn is_plain_intrinsic(registry: &Registry, name: &str) -> bool {
+    registry
+        .intrinsic(name)
+        .is_some_and(|native| matches!(registry.natives[native as usize].call, Body::Native(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_prelude_row_has_its_function() {
+        for (number, native) in registry().natives.iter().enumerate() {
+            for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
+                if let Some(Body::Prelude(name)) = body {
+                    assert!(function(number as u32, construct).is_some(), "{} needs {name} in the prelude", native.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What nodes ask of a run beside values: names and texts for messages, iteration, copying.
+
+use crate::builtins::registry::registry;
+use crate::code::{Frame, FunctionRef};
+use crate::error::Result;
+use crate::execute::function_of;
+use crate::property::PropertyKey;
+use crate::symbol::Sym;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Span;
+use agentscript_lang::program::ForEach;
+
+impl Vm {
+    /// The name of a function of the script; nothing for the prelude.
+    pub fn function_name(&self, code: FunctionRef) -> String {
+        match function_of(&self.script.code, self.prelude, code).name {
+            Some(name) if !code.is_prelude() => self.symbol_text(name),
+            _ => String::new(),
+        }
+    }
+
+    /// The `name` of a callable.
+    pub fn callable_name(&self, function: Value) -> String {
+        match function.kind() {
+            Kind::Function => self.function_name(self.heap.closures[function.index()].code),
+            Kind::Native => registry().natives[function.index()].name.to_owned(),
+            Kind::Tool => self.heap.text(Value::handle(Kind::String, function.payload())).into_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// The `length` of a callable.
+    pub fn callable_length(&self, function: Value) -> u32 {
+        match function.kind() {
+            Kind::Function => {
+                let code = self.heap.closures[function.index()].code;
+                function_of(&self.script.code, self.prelude, code).length
+            }
+            Kind::Native => u32::from(registry().natives[function.index()].length),
+            _ => 1,
+        }
+    }
+
+    /// Where a waiting frame is in the source.
+    pub(crate) fn offset_of(&self, frame: &Frame) -> u32 {
+        let function = function_of(&self.script.code, self.prelude, frame.code);
+        let pc = frame.pc.saturating_sub(1) as usize;
+        function.ops().get(pc).map_or(function.span.start, |op| op.at)
+    }
+
+    /// Where the main function waits.
+    pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
+        let main = FunctionRef::script(0);
+        (0..self.waiting.len())
+            .filter_map(|number| self.waiting[number].as_ref())
+            .find(|frame| frame.code == main)
+            .map(|frame| (main, self.offset_of(frame)))
+    }
+
+    /// The text of an expression of the script as V8 words it in messages.
+    pub fn callee_text(&self, span: Span) -> String {
+        if self.current.is_prelude() {
+            return "value".into();
+        }
+        agentscript_lang::callee_text(self.script.source(), span)
+    }
+
+    /// Whether a value that is no plain object has a method of its own of that name.
+    #[inline]
+    pub fn has_own_method(&self, object: Value, name: Sym) -> bool {
+        match object.kind() {
+            Kind::Native => registry().property(object.payload(), name).is_some(),
+            Kind::App => true,
+            _ if self.heap.extras.is_empty() => false,
+            _ => self
+                .heap
+                .extras
+                .get(&object)
+                .is_some_and(|&extra| self.heap.own(Value::handle(Kind::Object, extra), name).is_some()),
+        }
+    }
+
+    /// An iterator over the value of a part of the script.
+    pub fn iterator_of(&mut self, value: Value, span: Span) -> Result {
+        if matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator) {
+            return self.iterate(value);
+        }
+        let text = self.callee_text(span);
+        Err(self.type_error(&format!("{text} is not iterable")).at(self, span.start))
+    }
+
+    /// The iterator of a loop over items.
+    pub(crate) fn begin_iteration(&mut self, kind: ForEach, value: Value, span: Span) -> Result {
+        match kind {
+            ForEach::In => self.for_in_keys(value),
+            ForEach::Of => self.iterator_of(value, span),
+            ForEach::AwaitOf => {
+                if matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator) {
+                    return self.iterate(value);
+                }
+                let text = self.callee_text(span);
+                Err(self.type_error(&format!("{text} is not async iterable")).at(self, span.start))
+            }
+        }
+    }
+
+    /// Copy the own enumerable properties of a value to an object, but for some keys: spread.
+    pub fn copy_properties(&mut self, source: Value, target: Value, taken: &[PropertyKey]) -> Result<()> {
+        if !source.is_object() && !source.is_string() {
+            return Ok(());
+        }
+        let keys = self.own_keys(source, false);
+        self.work(keys.len())?;
+        for key in keys {
+            if !taken.contains(&key)
+                && let Some(value) = self.own_property(source, key)
+            {
+                self.define(target, key, value);
+            }
+        }
+        Ok(())
+    }
+}
