@@ -33,6 +33,7 @@ for (const path of corpusFiles(paths.length > 0 ? paths : [root])) {
     const refused = tree ? refusals(tree) : [];
     if (refused.length > 0) problems.push(`${where}\n  AgentScript refuses ${refused.join(', ')}`);
     const got = await runScript(one.script, inputs(one, dirname(path)));
+    if (got.outcome.text === 'stuck') problems.push(`${where}\n  never ends`);
     if (update) keep(one, got);
     else if (check) compare(one, got, where);
     else console.log(JSON.stringify({ file: relative(root, path), name: one.name, ...got }));

@@ -24,7 +24,7 @@ export async function runScript(script, { tools = [], context = {} } = {}) {
   Error.stackTraceLimit = 0;
   let outcome;
   try {
-    outcome = await resultOf(await run(...Object.values(names)));
+    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))));
   } catch (error) {
     outcome = failureOf(error, host);
   }
@@ -118,6 +118,17 @@ async function parallel(first, second, third) {
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
   throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
+}
+
+/** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
+async function settledOrStuck(work) {
+  let timer;
+  const stuck = new Promise((done) => { timer = setTimeout(() => done({ kind: 'status', text: 'stuck' }), 5000); });
+  try {
+    return await Promise.race([work(), stuck]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function resultOf(value) {
