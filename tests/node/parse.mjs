@@ -1,0 +1,70 @@
+// Scripts as syntax trees, with the parser that Node carries inside: what gives a script its result, and a check
+// that a case meant for Node stays within AgentScript. The check is a help for writers of cases, not a definition.
+const source = process.binding('natives')['internal/deps/acorn/acorn/dist/acorn'];
+const acorn = {};
+new Function('exports', 'module', source)(acorn, { exports: acorn });
+
+const NEWABLE = `Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
+  URIError AggregateError URL URLSearchParams`.split(/\s+/);
+const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
+const REFUSED_NODES = {
+  ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',
+  WithStatement: 'with', DebuggerStatement: 'debugger', YieldExpression: 'yield', ImportExpression: 'import',
+};
+
+/** The tree, or null when the script is no JavaScript. */
+export function parseScript(script) {
+  try {
+    return acorn.parse(script, {
+      ecmaVersion: 2024, sourceType: 'script', allowAwaitOutsideFunction: true, allowReturnOutsideFunction: true,
+    });
+  } catch {
+    return null;
+  }
+}
+
+/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression. */
+export function withImpliedReturn(script, tree) {
+  if (hasReturn(tree)) return script;
+  const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' && node.id.name === 'main');
+  if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === 'main') === 1) return `${script}\nreturn main();`;
+  const last = tree.body.findLast((node) => node.type === 'ExpressionStatement');
+  if (!last) return script;
+  const { start, end } = last.expression;
+  return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last;`;
+}
+
+/** Names of constructs in the tree that AgentScript refuses. */
+export function refusals(tree) {
+  const found = [];
+  visit(tree, (node) => {
+    if (REFUSED_NODES[node.type]) found.push(REFUSED_NODES[node.type]);
+    if (node.generator) found.push('generator');
+    if (node.type === 'Property' && node.kind !== 'init') found.push(node.kind);
+    if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setTimeout', 'queueMicrotask', 'WeakMap'].includes(node.name)) found.push(node.name);
+    if (node.type === 'NewExpression' && !NEWABLE.includes(node.callee.name)) found.push('new');
+    const key = node.type === 'MemberExpression' ? node.property : node.type === 'Property' ? node.key : null;
+    if (key && !(node.computed && key.type === 'Identifier') && REFUSED_KEYS.includes(key.name ?? key.value)) found.push(key.name ?? key.value);
+  });
+  return found;
+}
+
+function hasReturn(node) {
+  if (!node || typeof node !== 'object') return false;
+  if (Array.isArray(node)) return node.some(hasReturn);
+  if (/Function/.test(node.type)) return false;
+  return node.type === 'ReturnStatement' || Object.values(node).some(hasReturn);
+}
+
+function count(tree, holds) {
+  let n = 0;
+  visit(tree, (node) => { if (holds(node)) n += 1; });
+  return n;
+}
+
+function visit(node, see) {
+  if (!node || typeof node !== 'object' || node instanceof RegExp) return;
+  if (Array.isArray(node)) return node.forEach((child) => visit(child, see));
+  if (node.type) see(node);
+  for (const child of Object.values(node)) visit(child, see);
+}

@@ -1,0 +1,168 @@
+// Runs one script on Node as CodeCall would: what a script can call, the captured console, the conversion of the result.
+// Deliberately without limits and refusals: cases about those are marked `@no-node`.
+import { isDeepStrictEqual, format, inspect, types } from 'node:util';
+import { parseScript, withImpliedReturn } from './parse.mjs';
+
+const AsyncFunction = (async () => {}).constructor;
+const MAX_PARALLEL = 100;
+
+/** `{logs, outcome: {kind, text}}` of a script. */
+export async function runScript(script, { tools = [], context = {} } = {}) {
+  const logs = [];
+  const host = toolHost(tools);
+  const tree = parseScript(script);
+  if (!tree) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
+
+  const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
+  const body = `"use strict"; return (async function () {\n${withImpliedReturn(script, tree)}\n})();`;
+  let run;
+  try {
+    run = new AsyncFunction(...Object.keys(names), body);
+  } catch {
+    return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
+  }
+  Error.stackTraceLimit = 0;
+  let outcome;
+  try {
+    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))));
+  } catch (error) {
+    outcome = failureOf(error, host);
+  }
+  await new Promise((done) => setImmediate(done)); // what the script left in the job queue still logs
+  Error.stackTraceLimit = 10;
+  return { logs, outcome };
+}
+
+function globals(host, logs) {
+  const logger = (prefix) => (...args) => { logs.push(prefix + format(...args)); };
+  const plain = logger('');
+  return {
+    console: { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') },
+    callTool: host.call,
+    getTool: host.describe,
+    mcpLog: () => {},
+    mcpNotify: () => {},
+    parallel,
+    __safe_parallel: parallel,
+  };
+}
+
+function toolHost(tools) {
+  const used = new Map();
+  const failures = new WeakMap();
+
+  async function answer(name, input) {
+    const tool = tools.find((one) => one.name === name);
+    if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
+    await new Promise((done) => (tool.delayMs ? setTimeout(done, tool.delayMs) : setImmediate(done)));
+    const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
+    if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
+    used.set(response, (used.get(response) ?? 0) + 1);
+    if (response.error) throw { message: response.error.message, code: response.error.code ?? 'TOOL_EXECUTION_ERROR', details: response.error.details };
+    return structuredClone(response.output);
+  }
+
+  async function call(name, input, options = {}) {
+    if (input === null || typeof input !== 'object' || Array.isArray(input)) throw new TypeError('Tool input must be an object');
+    const sent = JSON.parse(JSON.stringify(input));
+    try {
+      const data = await answer(name, sent);
+      return options.throwOnError === false ? { success: true, data } : data;
+    } catch ({ message, code, details }) {
+      const fields = { code, toolName: name, ...(details === undefined ? {} : { details }) };
+      if (options.throwOnError === false) return { success: false, error: { message, ...fields } };
+      const error = Object.assign(new Error(message), fields);
+      failures.set(error, { code, toolName: name, toolInput: sent, message });
+      throw error;
+    }
+  }
+
+  function describe(name) {
+    const tool = tools.find((one) => one.name === name);
+    if (!tool) throw new Error(`Tool '${name}' is not known`);
+    const { description = '', inputSchema = { type: 'object' }, outputSchema = null, annotations = {} } = tool;
+    return structuredClone({ name, appId: name.split(':')[0], description, inputSchema, outputSchema, annotations });
+  }
+
+  return { call, describe, failures, names: tools.map((tool) => tool.name) };
+}
+
+function namespaces(host) {
+  const apps = {};
+  for (const name of host.names) {
+    const [app, tool] = name.split(':');
+    if (tool && /^[A-Za-z_$][\w$]*$/.test(app)) (apps[app] ??= {})[tool] = (input, options) => host.call(name, input, options);
+  }
+  return apps;
+}
+
+async function parallel(first, second, third) {
+  const [work, options] = typeof second === 'function' ? [first.map((item, index) => () => second(item, index)), third] : [first, second];
+  if (work.length > MAX_PARALLEL) throw new Error(`Cannot execute more than ${MAX_PARALLEL} operations in parallel`);
+  const results = new Array(work.length);
+  const failed = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < work.length) {
+      const index = next;
+      next += 1;
+      try {
+        results[index] = await work[index]();
+      } catch (error) {
+        failed.push([index, error?.message ?? String(error)]);
+      }
+    }
+  };
+  const workers = Math.min(options?.maxConcurrency ?? 10, 20, work.length);
+  await Promise.all(Array.from({ length: workers }, worker));
+  if (failed.length === 0) return results;
+  failed.sort(([a], [b]) => a - b);
+  throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
+}
+
+/** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
+async function settledOrStuck(work) {
+  let timer;
+  const stuck = new Promise((done) => { timer = setTimeout(() => done({ kind: 'status', text: 'stuck' }), 5000); });
+  try {
+    return await Promise.race([work(), stuck]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function resultOf(value) {
+  const settled = await settle(value, new Map());
+  const unserializable = { kind: 'status', text: 'runtime_error SERIALIZATION_ERROR' };
+  if (typeof settled === 'function') return unserializable;
+  try {
+    return { kind: 'result', text: JSON.stringify(settled) ?? 'null' };
+  } catch {
+    return unserializable;
+  }
+}
+
+/** A copy of plain data in which every promise is replaced by what it resolves to. */
+async function settle(value, seen) {
+  const awaited = types.isPromise(value) ? await value : value;
+  const isPlain = Array.isArray(awaited) || (inspect.custom in Object(awaited) === false && Object.prototype.toString.call(awaited) === '[object Object]');
+  if (!isPlain) return awaited;
+  if (seen.has(awaited)) return seen.get(awaited);
+  const copy = Array.isArray(awaited) ? [] : {};
+  seen.set(awaited, copy);
+  for (const key of Object.keys(awaited)) Object.defineProperty(copy, key, { value: await settle(awaited[key], seen), enumerable: true, writable: true, configurable: true });
+  if (Array.isArray(awaited)) copy.length = awaited.length;
+  return copy;
+}
+
+function failureOf(error, host) {
+  const tool = error !== null && typeof error === 'object' ? host.failures.get(error) : undefined;
+  if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message}`].join('\n') };
+  if (types.isNativeError(error)) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
+  return { kind: 'error', text: `Uncaught ${inspect(error)}` };
+}
+
+function deepFreeze(value) {
+  if (value !== null && typeof value === 'object') Object.values(Object.freeze(value)).forEach(deepFreeze);
+  return value;
+}
