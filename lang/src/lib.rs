@@ -11,9 +11,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ast;
+mod cook;
 mod diagnostic;
+mod erase;
+mod fold;
+mod layout;
+pub mod parse;
 pub mod program;
+pub mod refused;
 mod span;
+mod targets;
+mod token;
 
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
