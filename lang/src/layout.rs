@@ -208,6 +208,11 @@ impl<'s> Layout<'s> {
 
         match token {
             T::Contextual("of") if self.frame.kind == Kind::ForHead && self.position == After && !self.frame.headed => {
+                // `for (async of` would begin an arrow function.
+                let before = self.out.len().checked_sub(3).map(|index| self.out[index].1);
+                if self.last() == Some(T::Ident("async")) && before == Some(T::For) {
+                    return Err(words::reserved("async", span));
+                }
                 self.frame.headed = true;
                 self.emit(T::Of, span);
                 self.position = Operand;

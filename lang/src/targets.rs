@@ -1,6 +1,6 @@
 //! Expressions that turn out to be something else: assignment targets, keys, constructors.
 
-use crate::ast::{AssignOp, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, Text};
+use crate::ast::{AssignOp, Declarator, Declares, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, StmtKind, Text};
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -128,6 +128,18 @@ pub(crate) fn in_optional_chain(expr: &Expr<'_>) -> bool {
             _ => return false,
         }
     }
+}
+
+/// A declaration; only `let` and `var` of plain names may leave out the value.
+pub(crate) fn declare<'s>(declares: Declares, declarators: Vec<Declarator<'s>>) -> Result<StmtKind<'s>> {
+    for Declarator { target, init } in &declarators {
+        let plain = matches!(target.kind, PatternKind::Name(_));
+        if init.is_none() && !(plain && declares != Declares::Const) {
+            let what = if plain { "a `const`" } else { "a pattern" };
+            return Err(Diagnostic::syntax(format!("{what} needs a value: `= …`"), target.span));
+        }
+    }
+    Ok(StmtKind::Declare(declares, declarators))
 }
 
 /// `new callee(arguments)`
