@@ -8,7 +8,7 @@ use std::borrow::Cow;
 mod escape;
 mod number;
 
-pub(crate) use number::{bigint, bigint_key, number, number_key};
+pub(crate) use number::{bigint, bigint_key, number, number_key, number_text};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
