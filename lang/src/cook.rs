@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 mod escape;
 mod number;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use number::{bigint, bigint_key, number, number_key, number_text};
 

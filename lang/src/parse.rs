@@ -5,6 +5,9 @@ use crate::token::Token;
 use crate::{Diagnostic, Language, Span, ast, layout};
 use lalrpop_util::{ParseError, lalrpop_mod};
 
+#[cfg(test)]
+mod tests;
+
 lalrpop_mod!(
     #[expect(clippy::all, clippy::pedantic, unused_qualifications, unreachable_pub, reason = "generated")]
     grammar

@@ -57,8 +57,15 @@ impl Printer {
                 }
             }
             ExprKind::Member(object, name, optional) => {
+                let at = self.out.len();
                 self.expr(object);
-                self.put(if *optional { "?." } else { "." });
+                // `5.a` is no member of `5`.
+                let bare = self.out[at..].bytes().all(|byte| byte.is_ascii_digit());
+                self.put(match optional {
+                    true => "?.",
+                    false if bare => "..",
+                    false => ".",
+                });
                 self.put(&name.kind);
             }
             ExprKind::Name(name) => self.put(name),
@@ -131,12 +138,7 @@ impl Printer {
         if value.is_infinite() {
             return self.put("1e999");
         }
-        let digits = number_text(value);
-        self.put(&digits);
-        // `5.a` is no member of `5`.
-        if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            self.put(".0");
-        }
+        self.put(&number_text(value));
     }
 
     fn template(&mut self, texts: impl Iterator<Item = String>, holes: &[Expr<'_>]) {
