@@ -1,6 +1,6 @@
 //! From the text of tokens to values: escapes, numbers, templates.
 
-use crate::ast::{Expr, ExprKind, Name, Node, Quasi, Text};
+use crate::ast::{Depth, Expr, ExprKind, Name, Node, Quasi, Text};
 use crate::targets::in_optional_chain;
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
@@ -13,6 +13,17 @@ mod tests;
 pub(crate) use number::{bigint, bigint_key, number, number_key, number_text};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// A node from one offset to another.
+pub(crate) fn node<T: Depth>(start: u32, kind: T, end: u32) -> Result<Box<Node<T>>> {
+    Ok(Box::new(Node::new(kind, Span::new(start, end))?))
+}
+
+/// A list with one more item.
+pub(crate) fn push<T>(mut list: Vec<T>, item: T) -> Vec<T> {
+    list.push(item);
+    list
+}
 
 /// A name, with its escapes decoded; `layout` has seen that it is one.
 pub(crate) fn name(text: &str, start: u32) -> Result<Cow<'_, str>> {
