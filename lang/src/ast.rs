@@ -3,8 +3,12 @@
 //! Names and text are slices of the source. The height of each node is known when it is made and
 //! bounded by [`MAX_DEPTH`], so that every walk over the tree, dropping it included, may recurse.
 
+mod depth;
+
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
+
+pub use depth::Depth;
 
 /// A text of the source in WTF-8: borrowed where it stands in the source as it is.
 pub type Text<'s> = Cow<'s, [u8]>;
@@ -39,48 +43,6 @@ impl<T: Depth> Node<T> {
         }
     }
 }
-
-/// Depth of the deepest part.
-pub trait Depth {
-    fn depth(&self) -> u16;
-}
-
-impl Depth for &str {
-    fn depth(&self) -> u16 {
-        0
-    }
-}
-
-impl<T> Depth for Node<T> {
-    fn depth(&self) -> u16 {
-        self.depth
-    }
-}
-
-impl<T: Depth> Depth for Box<T> {
-    fn depth(&self) -> u16 {
-        (**self).depth()
-    }
-}
-
-impl<T: Depth> Depth for Option<T> {
-    fn depth(&self) -> u16 {
-        self.as_ref().map_or(0, T::depth)
-    }
-}
-
-impl<T: Depth> Depth for Vec<T> {
-    fn depth(&self) -> u16 {
-        self.iter().map(T::depth).max().unwrap_or(0)
-    }
-}
-
-impl<A: Depth, B: Depth> Depth for (A, B) {
-    fn depth(&self) -> u16 {
-        self.0.depth().max(self.1.depth())
-    }
-}
-
 
 /// An expression.
 pub type Expr<'s> = Box<Node<ExprKind<'s>>>;

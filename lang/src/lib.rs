@@ -11,10 +11,22 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ast;
+mod callee;
+mod cook;
 mod diagnostic;
+mod erase;
+mod fold;
+mod layout;
+pub mod parse;
+pub mod print;
 pub mod program;
+pub mod refused;
 mod span;
+mod targets;
+mod token;
 
+pub use callee::callee_text;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
 

@@ -1,0 +1,134 @@
+//! Numbers: from source text to values, and to property keys.
+
+use crate::ast::Text;
+use crate::Diagnostic;
+use std::borrow::Cow;
+
+/// Longest BigInt literal: converting to base ten takes quadratic time.
+const MAX_BIGINT: usize = 20_000;
+
+/// The value of a numeric literal.
+pub(crate) fn number(text: &str) -> f64 {
+    let text = plain(text);
+    match radix(&text) {
+        Some((bits, digits)) => binary(digits, bits),
+        // The lexer accepts nothing that Rust does not.
+        None => text.parse().unwrap_or(f64::NAN),
+    }
+}
+
+/// Without separators.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) }
+}
+
+/// Bits of a digit and the digits behind `0x`, `0o`, `0b`.
+fn radix(text: &str) -> Option<(u32, &str)> {
+    let bits = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => 4,
+        [b'0', b'o' | b'O', ..] => 3,
+        [b'0', b'b' | b'B', ..] => 1,
+        _ => return None,
+    };
+    Some((bits, &text[2..]))
+}
+
+/// Rounded to nearest, ties to even: the first 64 significant bits decide, and whether any bit
+/// behind them is set.
+fn binary(digits: &str, bits: u32) -> f64 {
+    let mut mantissa = 0_u64;
+    let mut dropped = 0_i32;
+    let mut sticky = false;
+    for digit in digits.chars().filter_map(|digit| digit.to_digit(16)) {
+        for bit in (0..bits).rev().map(|shift| u64::from(digit >> shift & 1)) {
+            if mantissa >> 63 == 0 {
+                mantissa = mantissa << 1 | bit;
+            } else {
+                dropped = dropped.saturating_add(1);
+                sticky |= bit == 1;
+            }
+        }
+    }
+    let value = (mantissa | u64::from(sticky)) as f64;
+    if dropped > 960 { f64::INFINITY } else { value * 2_f64.powi(dropped) }
+}
+
+/// The digits of a BigInt literal in base ten.
+pub(crate) fn bigint(text: &str, start: u32) -> Result<Cow<'_, str>, Diagnostic> {
+    let source = text.strip_suffix('n').unwrap_or(text);
+    if source.len() > MAX_BIGINT {
+        return Err(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)));
+    }
+    let digits = match source.contains('_') {
+        true => Cow::Owned(source.replace('_', "")),
+        false => Cow::Borrowed(source),
+    };
+    Ok(match radix(&digits) {
+        Some((bits, digits)) => Cow::Owned(decimal(digits, bits)),
+        None => digits,
+    })
+}
+
+/// Base ten of digits of `bits` bits each.
+fn decimal(digits: &str, bits: u32) -> String {
+    const LIMB: u64 = 1_000_000_000_000_000_000;
+    let mut limbs = vec![0_u64];
+    for digit in digits.chars().filter_map(|digit| digit.to_digit(16)) {
+        let mut carry = u128::from(digit);
+        for limb in &mut limbs {
+            let wide = (u128::from(*limb) << bits) + carry;
+            *limb = (wide % u128::from(LIMB)) as u64;
+            carry = wide / u128::from(LIMB);
+        }
+        if carry > 0 {
+            limbs.push(carry as u64);
+        }
+    }
+    let mut text = limbs.pop().unwrap_or(0).to_string();
+    text.extend(limbs.iter().rev().map(|limb| format!("{limb:018}")));
+    text
+}
+
+/// A numeric literal as a property key.
+pub(crate) fn number_key(text: &str) -> Text<'_> {
+    if text == "0" || text.len() < 16 && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    Cow::Owned(number_text(number(text)).into_bytes())
+}
+
+/// A BigInt literal as a property key.
+pub(crate) fn bigint_key(text: &str, start: u32) -> Result<Text<'_>, Diagnostic> {
+    bigint(text, start).map(super::bytes)
+}
+
+/// A number as `String(number)` gives it.
+pub(crate) fn number_text(value: f64) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    // The shortest digits that read back as the same number; where the point goes is JavaScript's.
+    let shortest = format!("{:e}", value.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let digits = mantissa.replace('.', "");
+    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
+    let point = exponent.parse::<i32>().unwrap_or(0) + 1;
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let sign = if value < 0.0 { "-" } else { "" };
+    let at = usize::try_from(point).unwrap_or(0);
+    match point {
+        _ if count <= point && point <= 21 => format!("{sign}{digits}{}", zeros(point - count)),
+        1..=21 => format!("{sign}{}.{}", &digits[..at], &digits[at..]),
+        -5..=0 => format!("{sign}0.{}{digits}", zeros(-point)),
+        _ => {
+            let fraction = if count > 1 { format!(".{}", &digits[1..]) } else { String::new() };
+            format!("{sign}{}{fraction}e{:+}", &digits[..1], point - 1)
+        }
+    }
+}

@@ -1,0 +1,522 @@
+//! The adaptor between the lexer and the grammar: everything about JavaScript that is not LR(1).
+//!
+//! One pass from left to right, without lookahead and without a symbol table. The state is the
+//! stack of open brackets and the [`Position`] after the last token; both together answer every
+//! context question the language asks:
+//!
+//! | question                             | answered by                                          |
+//! |--------------------------------------|------------------------------------------------------|
+//! | `/`: division or regex?              | division exactly if an operand just ended            |
+//! | `{`: block or object?                | object exactly if an operand is expected             |
+//! | `(`: group or arrow parameters?      | `=>` re-labels the parenthesis it finds behind it    |
+//! | `(`: a call or arguments of `new`?   | the innermost `new` that has no arguments yet        |
+//! | `function`: declaration or operand?  | declaration exactly at the start of a statement      |
+//! | `in`: operator or loop?              | loop exactly in a `for` head before `;`, `of`, `in`  |
+//! | `}` in a template: text or bracket?  | the bracket on top of the stack                      |
+//! | newline: does a statement end?       | an operand ended and the next token cannot go on     |
+//! | `:`: what does it belong to?         | a waiting `?`, key, `case` or label, otherwise a type|
+//!
+//! The last row is how TypeScript annotations disappear: a colon nobody waits for begins a type,
+//! and [`erase`](crate::erase) skips it. In JavaScript it goes to the grammar, which refuses it.
+
+mod brackets;
+mod scan;
+mod words;
+
+use crate::token::{Token, Trivia};
+use crate::{Diagnostic, Language, Span, erase};
+use logos::Logos;
+
+pub(crate) type Spanned<'s> = (u32, Token<'s>, u32);
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Tokens of `source` as the grammar expects them.
+pub(crate) fn tokens(source: &str, language: Language) -> Result<Vec<Spanned<'_>>> {
+    let mut raw = Token::lexer(source);
+    if source.starts_with("#!") {
+        raw.bump(source.find(['\n', '\r', '\u{2028}', '\u{2029}']).unwrap_or(source.len()));
+    }
+    let mut layout = Layout {
+        source,
+        typescript: language == Language::TypeScript,
+        raw,
+        out: Vec::with_capacity(source.len() / 4),
+        frames: Vec::with_capacity(16),
+        frame: Frame::new(Kind::Block, 0),
+        position: Position::Start,
+        statement: 0,
+        head: None,
+        closed: 0,
+        ended: Ended::Operand,
+        annotation: None,
+    };
+    layout.run()?;
+    Ok(layout.out)
+}
+
+/// What the grammar may expect next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Position {
+    /// A statement.
+    Start,
+    /// An operand or a prefix operator.
+    Operand,
+    /// The rest of a statement that a line break ends at once: `return`, `throw`, `break`, `continue`.
+    Restricted,
+    /// An operator or the end of the statement: an operand just ended.
+    After,
+    /// The end of a `do` loop, whose semicolon may be missing anywhere.
+    DoWhile,
+    /// The body of a function declaration or of `switch`: a block that ends its statement.
+    Body,
+    /// The body of a function expression: a block that ends an operand.
+    ExprBody,
+}
+
+/// What the operand that just ended was, as far as the end of its statement depends on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ended {
+    Operand,
+    /// A type was erased behind it: a bracket on the next line does not go on.
+    Cast,
+    /// It was an arrow function with a block, which no operator can follow.
+    Arrow,
+}
+
+/// The innermost open bracket.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    kind: Kind,
+    /// Index of the opening token in the output.
+    open: usize,
+    /// `?` that still wait for their `:`.
+    ternaries: u32,
+    /// `new` that still wait for their arguments.
+    news: u32,
+    /// Whether the `:` of the current object key or `case` has been seen or is not due.
+    keyed: bool,
+    /// Whether `in` is an operator in this `for` head: after its `;`, `of` or `in`.
+    headed: bool,
+    /// `do` that still wait for their `while`.
+    loops: u32,
+    /// The first `:` whose type was erased; only parameters may have one.
+    annotation: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// `{` statements `}`
+    Block,
+    /// `{` statements `}` of a function expression
+    ExprBody,
+    Object,
+    /// `(`, with the position after the closing `)`
+    Paren(Position),
+    /// `(` of `for`
+    ForHead,
+    Bracket,
+    /// `${`
+    Hole,
+}
+
+impl Frame {
+    fn new(kind: Kind, open: usize) -> Self {
+        Self {
+            kind,
+            open,
+            ternaries: 0,
+            news: 0,
+            keyed: kind != Kind::Object,
+            headed: false,
+            loops: 0,
+            annotation: None,
+        }
+    }
+
+    fn holds_statements(&self) -> bool {
+        matches!(self.kind, Kind::Block | Kind::ExprBody)
+    }
+}
+
+struct Layout<'s> {
+    source: &'s str,
+    typescript: bool,
+    raw: logos::Lexer<'s, Token<'s>>,
+    out: Vec<Spanned<'s>>,
+    frames: Vec<Frame>,
+    frame: Frame,
+    position: Position,
+    /// Index in the output of the first token of the current statement.
+    statement: usize,
+    /// Keyword whose parenthesised head is due.
+    head: Option<Token<'s>>,
+    /// Index in the output of the `(` that the last `)` closed.
+    closed: usize,
+    ended: Ended,
+    /// A type erased inside the parenthesis that just closed, until `=>` justifies it.
+    annotation: Option<Span>,
+}
+
+impl<'s> Layout<'s> {
+    fn run(&mut self) -> Result<()> {
+        while let Some(token) = self.raw.next() {
+            let Trivia { newline } = std::mem::take(&mut self.raw.extras);
+            let span = Span::from(self.raw.span());
+            let Ok(token) = token else { return Err(self.unknown(span)) };
+            self.token(token, span, newline)?;
+        }
+        self.justify()?;
+        if !self.frames.is_empty() {
+            let (start, _, end) = self.out[self.frame.open];
+            return Err(Diagnostic::syntax("this bracket is never closed", start..end));
+        }
+        if self.position == Position::After {
+            self.finish_new();
+        }
+        let end = u32::try_from(self.source.len()).unwrap_or(u32::MAX);
+        if matches!(self.position, Position::After | Position::Restricted | Position::DoWhile) {
+            self.out.push((end, Token::Semicolon, end));
+        }
+        Ok(())
+    }
+
+    fn token(&mut self, mut token: Token<'s>, span: Span, newline: bool) -> Result<()> {
+        use Position::*;
+        use Token as T;
+
+        if let T::EscapedIdent(text) = token {
+            token = self.unescaped(text, span)?;
+        }
+        self.modifier(token, span, newline)?;
+        if let Some(name) = self.property_name(token, span) {
+            self.emit(name, span);
+            self.position = After;
+            return Ok(());
+        }
+        match token {
+            T::Arrow => self.annotation = None,
+            T::Colon => {}
+            _ => self.justify()?,
+        }
+        if self.typescript && self.erased(token, newline)? {
+            return Ok(());
+        }
+        if self.frame.news > 0 && self.position == After && !token.continues_callee() {
+            self.finish_new();
+        }
+        self.end_statement(token, span, newline);
+
+        match token {
+            T::Contextual("of") if self.frame.kind == Kind::ForHead && self.position == After && !self.frame.headed => {
+                // `for (async of` would begin an arrow function.
+                let before = self.out.len().checked_sub(3).map(|index| self.out[index].1);
+                if self.last() == Some(T::Ident("async")) && before == Some(T::For) {
+                    return Err(words::reserved("async", span));
+                }
+                self.frame.headed = true;
+                self.emit(T::Of, span);
+                self.position = Operand;
+            }
+            T::Contextual("interface") => return Err(words::reserved("interface", span)),
+            T::Contextual(word) => self.operand(T::Ident(word), span),
+            T::Reserved(word @ ("this" | "super")) => self.operand(T::Ident(word), span),
+            T::Reserved(word) => return Err(words::refuse(word, span)),
+            T::In if self.frame.kind == Kind::ForHead
+                && self.position == After
+                && !self.frame.headed
+                && self.frame.ternaries == 0 =>
+            {
+                self.frame.headed = true;
+                self.emit(T::ForIn, span);
+                self.position = Operand;
+            }
+
+            T::Slash | T::CompoundAssign("/=") if self.position != After => self.regex(span)?,
+            T::Less if self.raw.remainder().starts_with("!--") => {
+                return Err(Diagnostic::syntax("HTML comments are not supported", span).with_hint("write `// …`"));
+            }
+            T::QuestionDot if self.raw.remainder().starts_with(|c: char| c.is_ascii_digit()) => {
+                self.rewind(span.start + 1);
+                self.question(Span::new(span.start, span.start + 1));
+            }
+            T::Question => self.question(span),
+            T::Colon => self.colon(span)?,
+            T::Arrow => self.arrow(span, newline)?,
+            T::Number(_) | T::BigInt(_) => {
+                self.number_end(span)?;
+                self.operand(token, span);
+            }
+
+            T::LParen => self.open_paren(span)?,
+            T::LBracket => self.open(T::LBracket, Kind::Bracket, Operand, span)?,
+            T::LBrace => self.open_brace(span)?,
+            T::RParen => self.close_paren(span)?,
+            T::RBracket => self.close(T::RBracket, After, span)?,
+            T::RBrace => self.close_brace(span)?,
+            T::Backtick => self.template(span.start + 1, true, span)?,
+
+            T::Dot if self.last() == Some(T::New) => return Err(words::refuse("new.target", span)),
+            T::Star if self.generates() => return Err(words::refuse("generator", span)),
+            T::Comma => {
+                self.frame.keyed &= self.frame.kind != Kind::Object;
+                self.emit(token, span);
+                self.position = Operand;
+            }
+            T::Ellipsis | T::Assign => {
+                self.frame.keyed |= self.frame.kind == Kind::Object;
+                self.emit(token, span);
+                self.position = Operand;
+            }
+            T::Increment | T::Decrement => {
+                self.emit(token, span);
+                if self.position != After {
+                    self.position = Operand;
+                }
+            }
+            T::Semicolon => {
+                self.emit(token, span);
+                self.frame.headed = true;
+                self.position = if self.frame.holds_statements() { Start } else { Operand };
+            }
+            T::Function => self.function(span, newline),
+            T::New => {
+                self.emit(token, span);
+                self.frame.news += 1;
+                self.position = Operand;
+            }
+            T::While if self.frame.loops > 0 && matches!(self.last(), Some(T::Semicolon | T::RBrace)) => {
+                self.frame.loops -= 1;
+                self.emit(token, span);
+                self.head = Some(T::Do);
+                self.position = Operand;
+            }
+            T::If | T::For | T::While | T::Switch | T::Catch => {
+                self.emit(token, span);
+                self.head = Some(token);
+                self.position = if token == T::Catch { Start } else { Operand };
+            }
+            T::Case | T::Default => {
+                self.frame.keyed = false;
+                self.emit(token, span);
+                self.position = Operand;
+            }
+            T::Else | T::Do | T::Try | T::Finally => {
+                self.frame.loops += u32::from(token == T::Do);
+                self.emit(token, span);
+                self.position = Start;
+            }
+            T::Return | T::Throw | T::Break | T::Continue => {
+                self.emit(token, span);
+                self.position = Restricted;
+            }
+            token if token.is_operand() => self.operand(token, span),
+            token => {
+                self.emit(token, span);
+                self.position = Operand;
+            }
+        }
+        Ok(())
+    }
+
+    /// Skip what only TypeScript has; whether `token` began such a thing.
+    fn erased(&mut self, token: Token<'s>, newline: bool) -> Result<bool> {
+        use Token as T;
+        let after = self.position == Position::After;
+        match token {
+            T::Contextual("as" | "satisfies") if after && !newline => {
+                self.finish_new();
+                erase::skip_type(&mut self.raw)?;
+                self.ended = Ended::Cast;
+                Ok(true)
+            }
+            T::Contextual(word @ ("type" | "interface")) if self.at_start(newline) => {
+                let found = erase::declaration(&mut self.raw, word)?;
+                if found && after {
+                    self.end_statement(Token::RBrace, Span::default(), true);
+                }
+                Ok(found)
+            }
+            T::Reserved("import") if self.at_start(newline) => Ok(erase::import_type(&mut self.raw)),
+            // `x!`
+            T::Bang if after && !newline => Ok(true),
+            // `<T>(x) => x`
+            T::Less if !after => erase::skip_type_parameters(&mut self.raw).map(|()| true),
+            // `f<T>(x)`
+            T::Less if self.last_is_name() => Ok(erase::type_arguments(&mut self.raw)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a statement begins here, be it behind a line break that ends the one before.
+    fn at_start(&self, newline: bool) -> bool {
+        match self.position {
+            Position::Start => true,
+            Position::After | Position::DoWhile => newline && self.frame.holds_statements(),
+            _ => false,
+        }
+    }
+
+    /// Insert the semicolon that a line break, `}` or the end of the source stands for.
+    fn end_statement(&mut self, next: Token<'s>, span: Span, newline: bool) {
+        use Token as T;
+        let ends = match self.position {
+            Position::After if next == T::RBrace => true,
+            Position::After if newline => match self.ended {
+                Ended::Operand => !next.continues_expression(),
+                Ended::Cast => !next.continues_expression() || next.opens(),
+                Ended::Arrow => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
+            },
+            Position::Restricted => next == T::RBrace || newline,
+            Position::DoWhile => next != T::Semicolon,
+            _ => false,
+        };
+        if ends && self.frame.holds_statements() {
+            let at = self.out.last().map_or(span.start, |&(_, _, end)| end);
+            self.out.push((at, T::Semicolon, at));
+            self.position = Position::Start;
+        }
+    }
+
+    fn operand(&mut self, token: Token<'s>, span: Span) {
+        self.emit(token, span);
+        self.position = Position::After;
+    }
+
+    fn function(&mut self, span: Span, newline: bool) {
+        use Position::*;
+        if let Some((_, before, _)) = self.out.last_mut()
+            && *before == Token::Ident("async")
+            && !newline
+        {
+            *before = Token::Async;
+            self.position = if self.statement + 1 == self.out.len() { Start } else { Operand };
+        }
+        let token = if self.position == Start { Token::Function } else { Token::FunctionExpr };
+        // An `async` before it is the first token of the statement already.
+        if self.last() == Some(Token::Async) { self.emit_inside(token, span) } else { self.emit(token, span) }
+        self.head = Some(token);
+        self.position = Operand;
+    }
+
+    /// Give `new` without arguments its empty ones.
+    fn finish_new(&mut self) {
+        let at = self.out.last().map_or(0, |&(_, _, end)| end);
+        for _ in 0..std::mem::take(&mut self.frame.news) {
+            self.closed = self.out.len();
+            self.out.push((at, Token::NewParen, at));
+            self.out.push((at, Token::RParen, at));
+        }
+    }
+
+    fn question(&mut self, span: Span) {
+        self.emit(Token::Question, span);
+        self.frame.ternaries += 1;
+        self.position = Position::Operand;
+    }
+
+    fn colon(&mut self, span: Span) -> Result<()> {
+        let returns = matches!(self.position, Position::Body | Position::ExprBody);
+        if self.typescript && self.last() == Some(Token::Question) {
+            self.out.pop(); // `x?: T`
+            self.frame.ternaries -= 1;
+            self.position = Position::After;
+            if self.may_annotate(span) {
+                return erase::skip_type(&mut self.raw);
+            }
+            return Err(Diagnostic::syntax("expected an expression, found `:`", span));
+        }
+        let labels = self.statement + 1 == self.out.len() && matches!(self.last(), Some(Token::Ident(_)));
+        if returns && self.typescript {
+            return erase::skip_type(&mut self.raw);
+        } else if self.frame.ternaries > 0 {
+            self.frame.ternaries -= 1;
+            self.position = Position::Operand;
+        } else if !self.frame.keyed && (self.frame.kind != Kind::Object || self.last() != Some(Token::RParen)) {
+            self.frame.keyed = true;
+            self.position = if self.frame.kind == Kind::Object { Position::Operand } else { Position::Start };
+        } else if labels && self.frame.holds_statements() {
+            self.position = Position::Start;
+        } else if self.typescript && self.position == Position::After && self.may_annotate(span) {
+            return erase::skip_type(&mut self.raw);
+        }
+        self.emit_inside(Token::Colon, span);
+        Ok(())
+    }
+
+    /// Whether a type may stand here: in a declaration, among parameters, or behind them.
+    fn may_annotate(&mut self, colon: Span) -> bool {
+        let declares =
+            || matches!(self.out.get(self.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
+        match self.frame.kind {
+            _ if self.last() == Some(Token::RParen) => true,
+            Kind::Paren(_) => {
+                self.frame.annotation.get_or_insert(colon);
+                true
+            }
+            Kind::ForHead => true,
+            Kind::Block | Kind::ExprBody => declares(),
+            Kind::Object | Kind::Bracket | Kind::Hole => false,
+        }
+    }
+
+    /// Refuse a type erased in a parenthesis that `=>` did not follow.
+    fn justify(&self) -> Result<()> {
+        match self.annotation {
+            Some(colon) => Err(Diagnostic::syntax("only parameters and declarations have types", colon)),
+            None => Ok(()),
+        }
+    }
+
+    /// `=>` decides what the parenthesis, or the `async`, before it was.
+    fn arrow(&mut self, span: Span, newline: bool) -> Result<()> {
+        let parameters = match self.last() {
+            _ if newline => return Err(Diagnostic::syntax("`=>` cannot begin a line", span)),
+            Some(Token::RParen) if self.out[self.closed].1 == Token::LParen => {
+                self.out[self.closed].1 = Token::ArrowParen;
+                self.closed
+            }
+            Some(Token::Ident(_)) => self.out.len() - 1,
+            _ => return Err(Diagnostic::syntax("expected parameters before `=>`", span)),
+        };
+        let start = self.out[parameters].0;
+        if let Some((_, before, end)) = parameters.checked_sub(1).map(|index| &mut self.out[index])
+            && *before == Token::Ident("async")
+            && !Span::new(*end, start).text(self.source).contains(['\n', '\r', '\u{2028}', '\u{2029}'])
+        {
+            *before = Token::Async;
+        }
+        self.emit(Token::Arrow, span);
+        self.position = Position::ExprBody;
+        Ok(())
+    }
+
+    /// Continue lexing at `offset`, in the middle of the token just read.
+    fn rewind(&mut self, offset: u32) {
+        self.raw = Token::lexer(self.source);
+        self.raw.bump(offset as usize);
+    }
+
+    fn emit(&mut self, token: Token<'s>, span: Span) {
+        if self.position == Position::Start {
+            self.statement = self.out.len();
+        }
+        self.emit_inside(token, span);
+    }
+
+    fn emit_inside(&mut self, token: Token<'s>, span: Span) {
+        self.ended = Ended::Operand;
+        self.out.push((span.start, token, span.end));
+    }
+
+    fn last(&self) -> Option<Token<'s>> {
+        self.out.last().map(|&(_, token, _)| token)
+    }
+
+    fn last_is_name(&self) -> bool {
+        matches!(self.last(), Some(Token::Ident(_) | Token::Keyword(_)))
+    }
+
+    fn slice(&self, span: Span) -> &'s str {
+        span.text(self.source)
+    }
+}

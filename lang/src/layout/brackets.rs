@@ -1,0 +1,123 @@
+//! Brackets: which kind opens, what its closing means.
+
+use super::{Ended, Frame, Kind, Layout, Position, Result};
+use crate::ast::MAX_DEPTH;
+use crate::token::Token;
+use crate::{Diagnostic, Location, Span};
+
+/// Most open brackets. Two of them make one level of the tree at least, so that this refuses nothing
+/// the grammar would take; it only bounds the work.
+const MAX_OPEN: usize = 2 * MAX_DEPTH as usize + 8;
+
+impl<'s> Layout<'s> {
+    pub(super) fn open_paren(&mut self, span: Span) -> Result<()> {
+        use Position::*;
+        let method = self.key_due() && self.position == After;
+        let mut token = Token::LParen;
+        let kind = match self.head.take() {
+            Some(Token::For) => Kind::ForHead,
+            Some(Token::Function | Token::Switch) => Kind::Paren(Body),
+            Some(Token::FunctionExpr) => Kind::Paren(ExprBody),
+            Some(Token::Do) => Kind::Paren(DoWhile),
+            Some(_) => Kind::Paren(Start),
+            None if method => Kind::Paren(ExprBody),
+            None => {
+                if self.frame.news > 0 && self.position == After {
+                    self.frame.news -= 1;
+                    token = Token::NewParen;
+                }
+                Kind::Paren(After)
+            }
+        };
+        self.open(token, kind, Operand, span)
+    }
+
+    pub(super) fn close_paren(&mut self, span: Span) -> Result<()> {
+        if self.typescript && self.last() == Some(Token::Question) {
+            self.out.pop(); // `(x?)`
+            self.frame.ternaries -= 1;
+        }
+        let after = match self.frame.kind {
+            Kind::Paren(after) => after,
+            _ => Position::Start,
+        };
+        self.closed = self.frame.open;
+        self.annotation = self.frame.annotation.filter(|_| after == Position::After);
+        self.close(Token::RParen, after, span)
+    }
+
+    pub(super) fn open_brace(&mut self, span: Span) -> Result<()> {
+        use Position::*;
+        match self.position {
+            Start | Body => self.open(Token::LBrace, Kind::Block, Start, span),
+            ExprBody => self.open(Token::LBrace, Kind::ExprBody, Start, span),
+            _ => self.open(Token::ObjectBrace, Kind::Object, Operand, span),
+        }
+    }
+
+    pub(super) fn close_brace(&mut self, span: Span) -> Result<()> {
+        match self.frame.kind {
+            Kind::Hole => {
+                if let Some(frame) = self.frames.pop() {
+                    self.frame = frame;
+                }
+                self.template(span.end, false, span)
+            }
+            Kind::Block => self.close(Token::RBrace, Position::Start, span),
+            Kind::ExprBody => {
+                let opener = self.frame.open.checked_sub(1).and_then(|before| self.out.get(before));
+                let arrow = matches!(opener, Some((_, Token::Arrow, _)));
+                self.close(Token::RBrace, Position::After, span)?;
+                if arrow {
+                    self.ended = Ended::Arrow;
+                }
+                Ok(())
+            }
+            Kind::Object | Kind::Paren(_) | Kind::ForHead | Kind::Bracket => {
+                self.close(Token::RBrace, Position::After, span)
+            }
+        }
+    }
+
+    pub(super) fn open(&mut self, token: Token<'s>, kind: Kind, position: Position, span: Span) -> Result<()> {
+        if self.frames.len() >= MAX_OPEN {
+            return Err(Diagnostic::syntax("this is nested too deeply", span));
+        }
+        self.emit(token, span);
+        self.frames.push(self.frame);
+        self.frame = Frame::new(kind, self.out.len() - 1);
+        self.position = position;
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, token: Token<'s>, position: Position, span: Span) -> Result<()> {
+        let closing = match self.frame.kind {
+            Kind::Paren(_) | Kind::ForHead => Token::RParen,
+            Kind::Bracket => Token::RBracket,
+            Kind::Block | Kind::ExprBody | Kind::Object | Kind::Hole => Token::RBrace,
+        };
+        match self.frames.pop() {
+            None => Err(Diagnostic::syntax("this bracket closes nothing", span)),
+            Some(_) if closing != token => Err(self.mismatch(closing, span)),
+            Some(outer) => {
+                self.emit_inside(token, span);
+                self.frame = outer;
+                self.position = position;
+                Ok(())
+            }
+        }
+    }
+
+    fn mismatch(&self, closing: Token<'s>, span: Span) -> Diagnostic {
+        let expected = match closing {
+            Token::RParen => ")",
+            Token::RBracket => "]",
+            _ => "}",
+        };
+        let (start, _, end) = self.out[self.frame.open];
+        let Location { line, column } = Location::of(self.source, start);
+        let opening = Span::new(start, end).text(self.source);
+        Diagnostic::syntax(format!("expected `{expected}`, found `{}`", self.slice(span)), span)
+            .with_hint(format!("`{opening}` was opened at line {line}, column {column}"))
+    }
+}

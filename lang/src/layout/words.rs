@@ -1,0 +1,101 @@
+//! Words: names of properties, modifiers of methods, names with escapes, refused words.
+
+use super::{Kind, Layout, Position, Result};
+use crate::token::Token;
+use crate::{Diagnostic, Span, cook, refused};
+use logos::Logos;
+
+impl<'s> Layout<'s> {
+    /// `async`, `get` and `set` before the key of a method, which begins with `token`.
+    pub(super) fn modifier(&mut self, token: Token<'s>, span: Span, newline: bool) -> Result<()> {
+        use Token as T;
+        if !self.key_due() || self.position != Position::After {
+            return Ok(());
+        }
+        let Some(&mut (start, ref mut before, end)) = self.out.last_mut() else { return Ok(()) };
+        let T::Ident(modifier @ ("async" | "get" | "set")) = *before else { return Ok(()) };
+        let is_key = matches!(token, T::String(_) | T::Number(_) | T::BigInt(_) | T::LBracket)
+            || is_word(span.text(self.source));
+        match modifier {
+            "get" if is_key => Err(refuse("getter", Span::new(start, end))),
+            "set" if is_key => Err(refuse("setter", Span::new(start, end))),
+            "async" if token == T::Star => Err(refuse("generator", span)),
+            "async" if is_key && !newline => {
+                *before = T::Async;
+                self.position = Position::Operand;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The token for a word that is the name of a property here.
+    pub(super) fn property_name(&self, token: Token<'s>, span: Span) -> Option<Token<'s>> {
+        let named = match self.last() {
+            Some(Token::Dot | Token::QuestionDot) => true,
+            _ => self.key_due() && self.position != Position::After,
+        };
+        match token {
+            _ if !named => None,
+            Token::Ident(_) => Some(token),
+            Token::Contextual(word) => Some(Token::Ident(word)),
+            _ => {
+                let text = self.slice(span);
+                is_word(text).then_some(Token::Keyword(text))
+            }
+        }
+    }
+
+    /// Whether the innermost bracket is an object literal whose next key has not been read.
+    pub(super) fn key_due(&self) -> bool {
+        self.frame.kind == Kind::Object && !self.frame.keyed
+    }
+
+    /// Whether `*` makes a generator here.
+    pub(super) fn generates(&self) -> bool {
+        matches!(self.last(), Some(Token::Function | Token::FunctionExpr))
+            || self.key_due() && self.position != Position::After
+    }
+
+    /// The token of a name with escapes: never a keyword, not even a contextual one.
+    pub(super) fn unescaped(&self, text: &'s str, span: Span) -> Result<Token<'s>> {
+        let name = cook::name(text, span.start)?;
+        let mut lexer = Token::lexer(&name);
+        let word = lexer.next();
+        match word {
+            _ if lexer.span() != (0..name.len()) => Err(Diagnostic::syntax("invalid escape in a name", span)),
+            Some(Ok(Token::Ident(_) | Token::Contextual(_))) => Ok(Token::Ident(text)),
+            Some(Ok(_)) if is_word(&name) => {
+                let names_property = self.property_name(Token::Keyword(text), span).is_some();
+                if names_property { Ok(Token::Keyword(text)) } else { Err(keyword(&name, span)) }
+            }
+            _ => Err(Diagnostic::syntax("invalid escape in a name", span)),
+        }
+    }
+}
+
+fn keyword(name: &str, span: Span) -> Diagnostic {
+    // `th\u0069s` is refused as what it means, so that nobody looks for a way around.
+    let message = format!("the keyword `{name}` must not contain escapes");
+    Diagnostic::syntax(message, span)
+}
+
+/// Whether a token is a word, seen from its text.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '\\'))
+}
+
+/// The diagnostic for a word that is not part of AgentScript.
+pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
+    let construct = match word {
+        "@" => "decorator",
+        _ if word.starts_with('#') => "private name",
+        _ => word,
+    };
+    refused::syntax(construct).map_or_else(|| reserved(word, span), |row| row.at(span))
+}
+
+/// The diagnostic for a word that is reserved for nothing.
+pub(super) fn reserved(word: &str, span: Span) -> Diagnostic {
+    Diagnostic::syntax(format!("`{word}` is a reserved word"), span).with_hint("choose another name")
+}

@@ -1,0 +1,101 @@
+//! From text to the syntax tree, and the wording of syntax errors.
+
+use crate::targets::Covers;
+use crate::token::Token;
+use crate::{Diagnostic, Language, Span, ast, layout};
+use lalrpop_util::{ParseError, lalrpop_mod};
+
+#[cfg(test)]
+mod tests;
+
+lalrpop_mod!(
+    #[expect(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::unwrap_used, unused_qualifications, unreachable_pub, reason = "generated")]
+    grammar
+);
+
+/// Parses a script. In [`Language::JavaScript`], types are syntax errors.
+pub fn parse(source: &str, language: Language) -> Result<ast::Script<'_>, Diagnostic> {
+    let tokens = layout::tokens(source, language)?;
+    let mut covers = Covers::default();
+    let script = grammar::ScriptParser::new()
+        .parse(&mut covers, tokens.into_iter().map(Ok))
+        .map_err(|error| diagnostic(source, error))?;
+    covers.check()?;
+    Ok(script)
+}
+
+fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Diagnostic>) -> Diagnostic {
+    match error {
+        ParseError::User { error } => error,
+        ParseError::InvalidToken { location } => Diagnostic::syntax("unexpected character", location..location),
+        ParseError::UnrecognizedEof { location, expected } => {
+            let message = format!("expected {}, found the end of the script", describe(&expected));
+            Diagnostic::syntax(message, location..location)
+        }
+        ParseError::UnrecognizedToken { token: (start, _, end), expected } => {
+            let span = Span::new(start, end);
+            let found = match span.text(source) {
+                "" => "the end of the statement".into(),
+                text => format!("`{}`", shortened(text)),
+            };
+            Diagnostic::syntax(format!("expected {}, found {found}", describe(&expected)), span)
+        }
+        ParseError::ExtraToken { token: (start, _, end) } => {
+            Diagnostic::syntax("expected the end of the script", start..end)
+        }
+    }
+}
+
+/// At most so much of a token as helps to find it.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let line = text.lines().next().unwrap_or("");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.len() => format!("{line}…"),
+        None => line.into(),
+    }
+}
+
+/// What a set of terminals means to whoever wrote the script.
+///
+/// The grammar expects some thirty terminals wherever it expects an expression; one of them is
+/// enough to recognise the set. The first marker that is expected names it.
+fn describe(expected: &[String]) -> String {
+    const MARKERS: [(&str, &str); 5] = [
+        ("if", "a statement"),
+        ("null", "an expression"),
+        ("...", "a parameter"),
+        ("{:", "a variable name or a pattern"),
+        ("instanceof", "an operator"),
+    ];
+    let expects = |terminal: &str| expected.iter().any(|name| name.trim_matches('"') == terminal);
+    let mut names: Vec<String> =
+        MARKERS.iter().find(|(marker, _)| expects(marker)).map(|(_, name)| (*name).into()).into_iter().collect();
+    if names.is_empty() {
+        names.extend(expected.iter().map(|name| terminal(name.trim_matches('"'))));
+    } else if names[0] == "an operator" {
+        let closing = [")", "]", "}", ",", ":"].into_iter().filter(|name| expects(name));
+        names.extend(closing.map(|name| format!("`{name}`")));
+        if expects(";") {
+            names.push("the end of the statement".into());
+        }
+    }
+    names.dedup();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
+}
+
+/// A terminal of the grammar as people know it.
+fn terminal(name: &str) -> String {
+    match name {
+        ";" => "the end of the statement".into(),
+        "identifier" | "keyword" => "a name".into(),
+        "(=>" | "(new" => "`(`".into(),
+        "{:" => "`{`".into(),
+        "template middle" | "template tail" => "`}`".into(),
+        "for in" => "`in`".into(),
+        "op=" => "`=`".into(),
+        name => format!("`{name}`"),
+    }
+}

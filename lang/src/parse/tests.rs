@@ -1,0 +1,164 @@
+//! What is accepted, and the words for what is not.
+
+use super::parse;
+use crate::{Code, Diagnostic, Language, callee_text, print};
+
+/// One script a paragraph, agreed with Node.
+const ACCEPTED: &str = include_str!("../../tests/syntax/accepted.txt");
+const REJECTED: &str = include_str!("../../tests/syntax/rejected.txt");
+
+fn scripts(file: &str) -> impl Iterator<Item = &str> {
+    file.trim_end_matches('\n').split("\n---\n")
+}
+
+fn error(source: &str, language: Language) -> Option<Diagnostic> {
+    parse(source, language).err()
+}
+
+/// The tree as text, without places.
+fn tree(source: &str, language: Language) -> Result<String, Diagnostic> {
+    let text = format!("{:?}", parse(source, language)?);
+    let mut parts = text.split("Span {");
+    let mut out = parts.next().unwrap_or("").to_owned();
+    out.extend(parts.filter_map(|part| part.split_once('}')).map(|(_, rest)| rest));
+    Ok(out)
+}
+
+#[test]
+fn printing_and_parsing_are_inverse() {
+    for source in scripts(ACCEPTED) {
+        let script = parse(source, Language::JavaScript).unwrap_or_else(|error| panic!("{source:?}: {error:?}"));
+        let printed = print::print(&script);
+        let again = tree(&printed, Language::JavaScript);
+        assert_eq!(tree(source, Language::JavaScript), again, "{source:?} became {printed:?}");
+    }
+}
+
+#[test]
+fn typescript_accepts_javascript() {
+    for source in scripts(ACCEPTED).filter(|source| *source != "a < b > c") {
+        assert!(error(source, Language::TypeScript).is_none(), "{source:?}");
+    }
+}
+
+#[test]
+fn syntax_errors_are_rejected() {
+    for source in scripts(REJECTED) {
+        let code = error(source, Language::JavaScript).map(|error| error.code);
+        assert_eq!(code, Some(Code::SyntaxError), "{source:?}");
+    }
+}
+
+#[test]
+fn messages() {
+    for (source, expected) in [
+        ("f(a b)", "expected an operator, `)` or `,`, found `b`"),
+        ("let = 1", "expected a variable name or a pattern, found `=`"),
+        ("f(", "this bracket is never closed"),
+        ("f(]", "expected `)`, found `]`"),
+        (")", "this bracket closes nothing"),
+        ("x = 'a", "this string is never closed"),
+        ("x = `a", "this template is never closed"),
+        ("x = /a", "this regular expression is never closed"),
+        ("/* a", "this comment is never closed"),
+        ("017", "numbers do not begin with `0`"),
+        ("3in x", "invalid number `3in`"),
+        ("'\\01'", "octal escapes are not allowed; write `\\x00` to `\\xFF`"),
+        ("a ?? b || c", "`??` cannot be mixed with `||` or `&&`"),
+        ("-x ** 2", "a prefix operator cannot stand before the base of `**`"),
+        ("a?.b = 1", "cannot assign through `?.`"),
+        ("1 = a", "cannot assign to this"),
+        ("x = {a = 1}", "expected `:`, found `=`"),
+        ("const a", "a `const` needs a value: `= …`"),
+        ("let a: number", "expected `,`, the end of the statement or `=`, found `:`"),
+        ("cl\\u0061ss", "the keyword `class` must not contain escapes"),
+        ("/a/gg", "invalid regular expression flags `gg`"),
+        ("class A {}", "'class' is not allowed in AgentScript"),
+        ("x = {get a() {}}", "'getter' is not allowed in AgentScript"),
+        ("function* f() {}", "'generator' is not allowed in AgentScript"),
+        ("new.target", "'new.target' is not allowed in AgentScript"),
+        ("o.#a", "'private name' is not allowed in AgentScript"),
+        ("@a f()", "'decorator' is not allowed in AgentScript"),
+        ("import a from 'b'", "'import' is not allowed in AgentScript"),
+    ] {
+        let found = error(source, Language::JavaScript);
+        assert_eq!(found.as_ref().map(|error| &*error.message), Some(expected), "{source:?}");
+    }
+}
+
+#[test]
+fn types_are_erased() {
+    for (source, expected) in [
+        ("const f = (a: number, b?: string): A<B> => a as C", "const f = (a, b) => a"),
+        ("interface A { a: B }\ntype C = D | E\nlet x!: F = y!.z", "let x = y.z"),
+        ("import type { A } from 'a'\nf<A, B<C>>(x satisfies D)", "f(x)"),
+        ("try {} catch (e: unknown) {}", "try {} catch (e) {}"),
+        ("for (const x: A of xs as B[]) {}", "for (const x of xs) {}"),
+        ("x = y as Z\n(a)", "x = y; (a)"),
+        ("c ? (a) : b => d", "c ? (a) : b => d"),
+        ("new Map<string, number[]>()", "new Map()"),
+    ] {
+        assert_eq!(tree(source, Language::TypeScript), tree(expected, Language::JavaScript), "{source:?}");
+    }
+}
+
+#[test]
+fn depth_is_bounded() {
+    const TIMES: usize = 20_000;
+    let openings = [
+        "(", "[", "{", "!", "- ", "await ", "new ", "()=>", "a?b:a?", "x=", "`${", "({a:", "f(", "a[", "for(;;)", "a:",
+        "do ", "function f(){", "({a(){", "({[", "a**", "(a=", "[[a]=", "if(a){}else ", "try{", "switch(a){case ",
+    ];
+    let repeated = openings.iter().flat_map(|opening| ["", "a"].map(|tail| format!("{}{tail}", opening.repeat(TIMES))));
+    let closed = [("(", "a", ")"), ("{", "", "}"), ("({a:", "b", "})"), ("`${", "a", "}`"), ("", "a", ".b"), ("", "a", "()")]
+        .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(TIMES), close.repeat(TIMES)));
+    for source in repeated.chain(closed) {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            assert!(error(&source, language).is_some(), "{}", &source[..20]);
+        }
+    }
+}
+
+#[test]
+fn long_is_not_deep() {
+    let times = |part: &str| part.repeat(20_000);
+    for source in [
+        format!("x = 1{}", times(" + 1 - 2 * 3")),
+        format!("x = a{}", times(" || b && c")),
+        times("f(a);\n"),
+        times("// comment\n"),
+        format!("x = [{}]", times("1, ")),
+        format!("x = '{}'", times("\\n\\u0061")),
+        format!("x = `{}`", times("${a} b")),
+    ] {
+        assert_eq!(error(&source, Language::JavaScript), None);
+    }
+}
+
+#[test]
+fn callees_are_named_as_v8_does() {
+    for (callee, expected) in [
+        ("foo", "foo"),
+        ("obj.a.b", "obj.a.b"),
+        ("foo(1).bar", "foo(...).bar"),
+        ("a.b(1).c(2).d", "a.b(...).c(...).d"),
+        ("obj[key]", "obj[key]"),
+        ("obj['a']", "obj.a"),
+        ("obj[f(1)]", "obj[f(...)]"),
+        ("obj[key + 1]", "obj[(key + 1)]"),
+        ("obj?.a", "obj?.a"),
+        ("(obj?.a)", "(intermediate value)"),
+        ("(() => 1).a", "(intermediate value).a"),
+        ("(a, obj.b)", "(a , obj.b)"),
+        ("(a + b + c)", "(a + b + c)"),
+        ("(typeof a)", "(typeof a)"),
+        ("'a'.x", "\"a\".x"),
+        ("new X().y", "(intermediate value).y"),
+        ("foo`a`", "foo(...)"),
+        ("[1, 2]", "[1,2]"),
+        ("a[-1]", "a[-1]"),
+    ] {
+        let end = u32::try_from(callee.len()).unwrap_or(0);
+        assert_eq!(callee_text(callee, crate::Span::new(0, end)), expected);
+    }
+}

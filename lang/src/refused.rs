@@ -1,0 +1,153 @@
+//! What JavaScript has and AgentScript refuses: one row each, with what to write instead.
+//!
+//! The tables only say what is refused; where a name counts is decided by the resolver: a script's
+//! own variable may be called `process`, and any property may be called `class`.
+
+use crate::{Diagnostic, Refusal, Span};
+
+/// Something that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The word, or the dotted name of a static method.
+    pub name: &'static str,
+    /// What kind of thing it is.
+    pub refusal: Refusal,
+    /// What to write instead.
+    pub hint: &'static str,
+}
+
+impl Refused {
+    /// The diagnostic for a use of it.
+    #[must_use]
+    pub fn at(&self, span: Span) -> Diagnostic {
+        let what = match self.refusal {
+            Refusal::DisallowedSyntax => "",
+            Refusal::DisallowedProperty => "Property ",
+            Refusal::IllegalBuiltinAccess | Refusal::DisallowedGlobal => "Identifier ",
+        };
+        Diagnostic::refused(self.refusal, format!("{what}'{}' is not allowed in AgentScript", self.name), span)
+            .with_hint(self.hint)
+    }
+}
+
+/// The row of a construct that begins with this word.
+#[must_use]
+pub fn syntax(word: &str) -> Option<&'static Refused> {
+    find(SYNTAX, word)
+}
+
+/// The row of a name that is refused where it is free, or `this` or `super`.
+#[must_use]
+pub fn name(name: &str) -> Option<&'static Refused> {
+    match name {
+        "this" | "super" => syntax(name),
+        _ => find(GLOBALS, name),
+    }
+}
+
+/// Whether a name is refused even where the script declares it.
+#[must_use]
+pub fn is_refused_everywhere(name: &str) -> bool {
+    matches!(name, "eval" | "arguments" | "this" | "super")
+}
+
+/// The row of a property that is refused on any object.
+#[must_use]
+pub fn property(name: &str) -> Option<&'static Refused> {
+    find(PROPERTIES, name)
+}
+
+/// The row of a static method of a global object: `Object.defineProperty`.
+#[must_use]
+pub fn static_method(object: &str, method: &str) -> Option<&'static Refused> {
+    STATIC_METHODS.iter().find(|row| {
+        row.name.strip_prefix(object).and_then(|rest| rest.strip_prefix('.')).is_some_and(|name| name == method)
+    })
+}
+
+fn find(table: &'static [Refused], name: &str) -> Option<&'static Refused> {
+    table.iter().find(|row| row.name == name)
+}
+
+macro_rules! table {
+    ($(#[$doc:meta])* $table:ident: $($refusal:ident { $($($name:literal)|+ => $hint:literal,)+ })+) => {
+        $(#[$doc])*
+        pub const $table: &[Refused] =
+            &[$($($(Refused { name: $name, refusal: Refusal::$refusal, hint: $hint },)+)+)+];
+    };
+}
+
+table! {
+    /// Constructs, by the word or the sign they are known by.
+    SYNTAX: DisallowedSyntax {
+        "class" => "write a function that returns an object",
+        "this" => "use a variable or a parameter; methods can use the variable that holds their object",
+        "super" => "there are no classes; call the other function by its name",
+        "new.target" => "there are no constructors of your own; write a function that returns an object",
+        "generator" | "yield" => "collect the values in an array and return it",
+        "getter" => "write a method, `name() { return … }`, or compute the value beforehand",
+        "setter" => "write a method, `setName(value) { … }`, or assign the property",
+        "with" => "name the object: `object.property`",
+        "debugger" => "use `console.log(…)` to look at values",
+        "import" => "there are no modules; tools are called with `await callTool(name, input)`",
+        "export" => "there are no modules; give the result back with `return`",
+        "enum" => "write a constant object: `const Color = {Red: 'red', Green: 'green'}`",
+        "private name" => "there are no classes; keep the value in a variable of an enclosing function",
+        "decorator" => "call the function: `const decorated = decorate(original)`",
+    }
+}
+
+table! {
+    /// Globals.
+    GLOBALS:
+    IllegalBuiltinAccess {
+        "eval" => "text cannot be run as code; use `JSON.parse(text)` for data",
+        "Function" | "AsyncFunction" | "GeneratorFunction" | "AsyncGeneratorFunction" =>
+            "text cannot be run as code; write the function: `(a, b) => a + b`",
+    }
+    DisallowedGlobal {
+        "require" => "there are no modules; tools are called with `await callTool(name, input)`",
+        "module" | "exports" => "there are no modules; give the result back with `return`",
+        "process" | "Deno" | "Bun" => "scripts see nothing of the host; input is in `codecallContext`",
+        "global" | "globalThis" | "window" | "self" | "frames" | "document" =>
+            "there is no global object; name what you need directly, such as `Math` or `JSON`",
+        "__dirname" | "__filename" => "scripts have no files; input is in `codecallContext`",
+        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" =>
+            "scripts have no network; call a tool: `await callTool(name, input)`",
+        "setTimeout" | "setInterval" | "setImmediate" | "clearTimeout" | "clearInterval" | "clearImmediate" =>
+            "there are no timers; `await` what you wait for, and call functions directly",
+        "queueMicrotask" => "use `await` or `Promise.resolve().then(…)`",
+        "Proxy" => "write a function that computes the value, or a plain object",
+        "Reflect" => "use `Object.keys(o)`, `key in o`, `o[key]` or `delete o[key]`",
+        "WebAssembly" => "write the computation in AgentScript, or call a tool",
+        "Worker" => "there are no threads; `parallel(functions)` runs tool calls at the same time",
+        "SharedArrayBuffer" | "Atomics" => "there are no threads; use an array or a `Map`",
+        "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable",
+        "WeakMap" => "use a `Map`",
+        "WeakSet" => "use a `Set`",
+        "Symbol" => "use a string key",
+        "Buffer" => "use strings with `atob` and `btoa`, or arrays of numbers",
+        "arguments" => "use a rest parameter: `(...values) => …`",
+    }
+}
+
+table! {
+    /// Properties that lead to prototypes and constructors.
+    PROPERTIES: DisallowedProperty {
+        "__proto__" | "prototype" => "there are no prototypes; copy what you need: `{...object}`",
+        "constructor" => "use `Array.isArray(x)`, `typeof x` or `x instanceof Date`",
+        "__defineGetter__" | "__defineSetter__" | "__lookupGetter__" | "__lookupSetter__" =>
+            "there are no getters and setters; use a method or a plain property",
+    }
+}
+
+table! {
+    /// Static methods for meta-programming.
+    STATIC_METHODS: DisallowedProperty {
+        "Object.defineProperty" => "assign the property: `object.name = value`",
+        "Object.defineProperties" => "use `Object.assign(object, {…})`",
+        "Object.getPrototypeOf" | "Object.setPrototypeOf" => "there are no prototypes; use plain objects and functions",
+        "Object.getOwnPropertyDescriptor" | "Object.getOwnPropertyDescriptors" =>
+            "use `Object.entries(object)` or `Object.hasOwn(object, key)`",
+    }
+}

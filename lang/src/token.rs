@@ -1,0 +1,233 @@
+//! The terminals of AgentScript, as [`logos`] sees them.
+//!
+//! A token carries a slice of the source, never a decoded value: decoding can fail and belongs to
+//! the grammar actions, where there is a span to report it at. The variants of the second group
+//! are never produced by logos; [`crate::layout`] derives them from context so that the grammar
+//! stays LR(1).
+
+use logos::{Lexer, Logos, Skip};
+
+/// What the trivia skipped since the last token contained.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trivia {
+    /// Whether there was a line break.
+    pub(crate) newline: bool,
+}
+
+fn newline<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> Skip {
+    lexer.extras.newline = true;
+    Skip
+}
+
+fn block_comment<'s>(lexer: &mut Lexer<'s, Token<'s>>) -> Skip {
+    lexer.extras.newline |= lexer.slice().contains(['\n', '\r', '\u{2028}', '\u{2029}']);
+    Skip
+}
+
+/// A terminal.
+#[derive(Logos, Clone, Copy, Debug, PartialEq)]
+#[logos(extras = Trivia)]
+#[logos(skip r"[ \t\v\f\u{feff}\p{Zs}]+")]
+#[logos(skip(r"//[^\n\r\u{2028}\u{2029}]*", allow_greedy = true))]
+pub(crate) enum Token<'s> {
+    #[regex(r"\r?\n|\r|[\u{2028}\u{2029}]", newline)]
+    #[regex(r"/\*[^*]*\*+([^/*][^*]*\*+)*/", block_comment)]
+    Trivia,
+
+    #[regex(r"[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]
+    Ident(&'s str),
+    /// A name with `\u` escapes; `layout` checks it and makes it an [`Token::Ident`].
+    #[regex(r"([\p{ID_Start}$_]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})([\p{ID_Continue}$\u{200c}\u{200d}]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})*", priority = 1)]
+    EscapedIdent(&'s str),
+    #[regex(r"(0|[1-9](_?[0-9])*)(\.([0-9](_?[0-9])*)?)?([eE][+-]?[0-9](_?[0-9])*)?")]
+    #[regex(r"\.[0-9](_?[0-9])*([eE][+-]?[0-9](_?[0-9])*)?")]
+    #[regex(r"0[xX][0-9a-fA-F](_?[0-9a-fA-F])*|0[oO][0-7](_?[0-7])*|0[bB][01](_?[01])*")]
+    Number(&'s str),
+    #[regex(r"(0|[1-9](_?[0-9])*|0[xX][0-9a-fA-F](_?[0-9a-fA-F])*|0[oO][0-7](_?[0-7])*|0[bB][01](_?[01])*)n")]
+    BigInt(&'s str),
+    #[regex(r#""([^"\\\n\r]|\\[^\r]|\\\r\n?)*""#)]
+    #[regex(r"'([^'\\\n\r]|\\[^\r]|\\\r\n?)*'")]
+    String(&'s str),
+    #[token("`")]
+    Backtick,
+
+    #[token("async")]
+    #[token("as")]
+    #[token("of")]
+    #[token("satisfies")]
+    #[token("type")]
+    #[token("interface")]
+    Contextual(&'s str),
+    /// Words that are no names and begin nothing that AgentScript has.
+    #[regex("class|debugger|enum|export|extends|import|super|this|with|yield")]
+    #[regex("implements|package|private|protected|public|static")]
+    #[regex(r"#[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]
+    #[token("@")]
+    Reserved(&'s str),
+
+    #[token("await")] Await,
+    #[token("break")] Break,
+    #[token("case")] Case,
+    #[token("catch")] Catch,
+    #[token("const")] Const,
+    #[token("continue")] Continue,
+    #[token("default")] Default,
+    #[token("delete")] Delete,
+    #[token("do")] Do,
+    #[token("else")] Else,
+    #[token("false")] False,
+    #[token("finally")] Finally,
+    #[token("for")] For,
+    #[token("function")] Function,
+    #[token("if")] If,
+    #[token("in")] In,
+    #[token("instanceof")] Instanceof,
+    #[token("let")] Let,
+    #[token("new")] New,
+    #[token("null")] Null,
+    #[token("return")] Return,
+    #[token("switch")] Switch,
+    #[token("throw")] Throw,
+    #[token("true")] True,
+    #[token("try")] Try,
+    #[token("typeof")] Typeof,
+    #[token("var")] Var,
+    #[token("void")] Void,
+    #[token("while")] While,
+
+    #[token("(")] LParen,
+    #[token(")")] RParen,
+    #[token("[")] LBracket,
+    #[token("]")] RBracket,
+    #[token("{")] LBrace,
+    #[token("}")] RBrace,
+    #[token(".")] Dot,
+    #[token("?.")] QuestionDot,
+    #[token("...")] Ellipsis,
+    #[token(",")] Comma,
+    #[token(";")] Semicolon,
+    #[token(":")] Colon,
+    #[token("?")] Question,
+    #[token("=>")] Arrow,
+
+    #[token("=")] Assign,
+    #[regex(r"(\+|-|\*\*|\*|/|%|<<|>>>|>>|&&|\|\||\?\?|&|\||\^)=", |l| l.slice())]
+    CompoundAssign(&'s str),
+    #[token("++")] Increment,
+    #[token("--")] Decrement,
+    #[token("+")] Plus,
+    #[token("-")] Minus,
+    #[token("*")] Star,
+    #[token("**")] StarStar,
+    #[token("/")] Slash,
+    #[token("%")] Percent,
+    #[token("<")] Less,
+    #[token("<=")] LessEqual,
+    #[token(">")] Greater,
+    #[token(">=")] GreaterEqual,
+    #[token("==")] Equal,
+    #[token("!=")] NotEqual,
+    #[token("===")] StrictEqual,
+    #[token("!==")] StrictNotEqual,
+    #[token("<<")] ShiftLeft,
+    #[token(">>")] ShiftRight,
+    #[token(">>>")] ShiftRightUnsigned,
+    #[token("&")] Ampersand,
+    #[token("|")] Pipe,
+    #[token("^")] Caret,
+    #[token("~")] Tilde,
+    #[token("!")] Bang,
+    #[token("&&")] And,
+    #[token("||")] Or,
+    #[token("??")] Coalesce,
+
+    // Derived from context by `layout`, never by logos.
+    /// `(` that opens the parameters of an arrow function.
+    ArrowParen,
+    /// `(` that opens the arguments of `new`; where a script leaves them out, `layout` adds `()`.
+    NewParen,
+    /// `{` that opens an object literal or an object pattern.
+    ObjectBrace,
+    /// `function` where an expression is expected.
+    FunctionExpr,
+    /// `async` that modifies a function.
+    Async,
+    /// `of` in a `for` head.
+    Of,
+    /// `in` in a `for` head.
+    ForIn,
+    /// A reserved word as the name of a property.
+    Keyword(&'s str),
+    /// `/pattern/flags`
+    Regex(&'s str),
+    /// `` `text` ``
+    Template(&'s str),
+    /// `` `text${ ``
+    TemplateHead(&'s str),
+    /// `}text${`
+    TemplateMiddle(&'s str),
+    /// `` }text` ``
+    TemplateTail(&'s str),
+}
+
+impl<'s> Token<'s> {
+    /// Whether this token is an operand by itself.
+    pub(crate) fn is_operand(self) -> bool {
+        matches!(
+            self,
+            Self::Ident(_)
+                | Self::Keyword(_)
+                | Self::Number(_)
+                | Self::BigInt(_)
+                | Self::String(_)
+                | Self::True
+                | Self::False
+                | Self::Null
+        )
+    }
+
+    /// Whether this token, at the beginning of a line, continues the expression on the line before.
+    ///
+    /// The absence of `++` and `--` here is the restricted production of the specification.
+    pub(crate) fn continues_expression(self) -> bool {
+        use Token::*;
+        matches!(
+            self,
+            LParen | LBracket | Dot | QuestionDot | Comma | Colon | Question | Arrow | Assign | CompoundAssign(_)
+                | Plus | Minus | Star | StarStar | Slash | Percent | Less | LessEqual | Greater | GreaterEqual
+                | Equal | NotEqual | StrictEqual | StrictNotEqual | ShiftLeft | ShiftRight | ShiftRightUnsigned
+                | Ampersand | Pipe | Caret | And | Or | Coalesce | In | Instanceof | Backtick | Semicolon
+                | RParen | RBracket
+        )
+    }
+
+    /// Whether `new callee` may go on with this token.
+    pub(crate) fn continues_callee(self) -> bool {
+        matches!(self, Self::Dot | Self::QuestionDot | Self::LBracket | Self::LParen | Self::Backtick)
+    }
+
+    /// Whether this token opens a bracket.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self, Self::LParen | Self::LBracket | Self::Backtick)
+    }
+}
+
+/// The text of a template literal up to the next `${` or the closing backtick.
+#[derive(Logos, Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Chunk {
+    #[regex(r"[^`\\$]+")]
+    #[regex(r"\\[\s\S]")]
+    #[token("$")]
+    Text,
+    #[token("${")]
+    Hole,
+    #[token("`")]
+    End,
+}
+
+/// A regular expression literal, without its opening slash. `]` does not nest, not even with `v`.
+#[derive(Logos, Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pattern {
+    #[regex(r"([^/\\\[\n\r\u{2028}\u{2029}*]|\\[^\n\r\u{2028}\u{2029}]|\[([^\]\\\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}])*\])([^/\\\[\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}]|\[([^\]\\\n\r\u{2028}\u{2029}]|\\[^\n\r\u{2028}\u{2029}])*\])*/")]
+    Body,
+}
