@@ -104,6 +104,8 @@ pub enum Yields {
     Values,
     /// Pairs of both.
     Entries,
+    /// The keys of `for…in` that are still there: the source is an array of the object and its keys.
+    ForIn,
 }
 
 /// An iterator over an array, a string, a `Map`, a `Set`, or the keys for `for…in`.

@@ -386,16 +386,8 @@ impl Vm {
             }
             _ => {
                 let symbol = self.key_symbol(key);
-                let extra = match self.heap.extras.get(&object) {
-                    Some(&extra) => extra,
-                    None => {
-                        let extra = self.heap.new_object().payload();
-                        self.heap.meter.add_bytes(32);
-                        self.heap.extras.insert(object, extra);
-                        extra
-                    }
-                };
-                self.heap.set_own(Value::handle(Kind::Object, extra), symbol, value);
+                let extra = self.heap.extra_of(object);
+                self.heap.set_own(extra, symbol, value);
             }
         }
     }

@@ -324,21 +324,35 @@ impl Heap {
         self.objects[object.index()].class
     }
 
-    /// The flags of an object or array; others have none.
+    /// The flags of an object; those of a function, `Map` or the like are with its named properties.
     pub fn flags(&self, object: Value) -> u8 {
         match object.kind() {
             Kind::Object => self.objects[object.index()].flags,
             Kind::Array => self.arrays[object.index()].flags,
-            _ => 0,
+            _ => self.extras.get(&object).map_or(0, |&extra| self.objects[extra as usize].flags),
         }
     }
 
-    /// Add flags to an object or array.
+    /// Add flags to an object.
     pub fn add_flags(&mut self, object: Value, flags: u8) {
         match object.kind() {
             Kind::Object => self.objects[object.index()].flags |= flags,
             Kind::Array => self.arrays[object.index()].flags |= flags,
-            _ => {}
+            _ => {
+                let extra = self.extra_of(object);
+                self.objects[extra.index()].flags |= flags;
+            }
         }
+    }
+
+    /// The plain object that holds the named properties of an object that is none; made when missing.
+    pub fn extra_of(&mut self, object: Value) -> Value {
+        if let Some(&extra) = self.extras.get(&object) {
+            return Value::handle(Kind::Object, extra);
+        }
+        let extra = self.new_object();
+        self.meter.add_bytes(32);
+        self.extras.insert(object, extra.payload());
+        extra
     }
 }
