@@ -1,32 +1,322 @@
-//! Built-ins: `bigint`.
+//! `BigInt`: the constructor, and arithmetic on integers of any size.
+//!
+//! Work is charged before it is done, by the number of 64-bit limbs: a product of two integers costs
+//! what its size says, so that no power stalls a run.
 
-use super::{Global, Row};
-
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
-
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
-
+use super::number::format::{Fraction, localized_digits};
+use super::number::{MAX_SAFE, fraction_options, radix_argument};
+use super::{Body, Global, Row, arg, native};
+use crate::convert::{Hint, number_text};
 use crate::error::Result;
-use crate::value::Value;
+use crate::heap::Class;
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
-use num_bigint::BigInt;
+use num_bigint::{BigInt, Sign};
+use num_traits::{FromPrimitive as _, Pow as _, Signed as _, ToPrimitive as _};
+
+/// The constructor.
+pub const GLOBALS: &[Global] = &[Global {
+    name: "BigInt",
+    length: 1,
+    call: Body::Native(bigint),
+    construct: None,
+    functions: &[native("asIntN", 2, as_int_n), native("asUintN", 2, as_uint_n)],
+    numbers: &[],
+}];
+
+/// Methods of BigInts.
+pub const METHODS: &[Row] = &[
+    native("toLocaleString", 0, to_locale_string),
+    native("toString", 0, to_string),
+    native("valueOf", 0, value_of),
+];
+
+/// Most bits of a BigInt, as in V8.
+const MAX_BITS: u64 = 1 << 30;
+
+/// `BigInt(value)`
+fn bigint(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = vm.to_primitive(arg(arguments, 0), Hint::Number)?;
+    if !value.is_number() {
+        return to_bigint(vm, value);
+    }
+    let number = value.as_number();
+    if number.fract() == 0.0
+        && let Some(integer) = BigInt::from_f64(number)
+    {
+        return Ok(vm.heap.new_bigint(integer));
+    }
+    let text = number_text(number);
+    Err(vm.range_error(&format!(
+        "The number {text} cannot be converted to a BigInt because it is not an integer"
+    )))
+}
+
+/// `BigInt.asIntN(bits, bigint)`
+fn as_int_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (bits, value) = wrap_arguments(vm, arguments)?;
+    if fits(vm, value, bits) {
+        return Ok(value);
+    }
+    let low = low_bits(vm, value, bits)?;
+    if bits > 0 && low.bit(bits - 1) {
+        return finish(vm, low - (BigInt::from(1) << bits));
+    }
+    finish(vm, low)
+}
+
+/// `BigInt.asUintN(bits, bigint)`
+fn as_uint_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (bits, value) = wrap_arguments(vm, arguments)?;
+    if fits(vm, value, bits) && !vm.heap.bigints[value.index()].is_negative() {
+        return Ok(value);
+    }
+    let low = low_bits(vm, value, bits)?;
+    finish(vm, low)
+}
+
+fn wrap_arguments(vm: &mut Vm, arguments: &[Value]) -> Result<(u64, Value)> {
+    let bits = vm.to_integer(arg(arguments, 0))?;
+    if !(0.0..=MAX_SAFE).contains(&bits) {
+        return Err(vm.range_error("Invalid value: not (convertible to) a safe integer"));
+    }
+    let value = vm.to_primitive(arg(arguments, 1), Hint::Number)?;
+    Ok((bits as u64, to_bigint(vm, value)?))
+}
+
+/// Whether an integer surely fits so many bits, with its sign.
+fn fits(vm: &Vm, value: Value, bits: u64) -> bool {
+    vm.heap.bigints[value.index()].bits() < bits
+}
+
+/// An integer modulo a power of two.
+fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
+    if bits > MAX_BITS {
+        return Err(too_big(vm));
+    }
+    vm.reserve(bits as usize / 4)?;
+    vm.work((bits / 512) as usize + limbs(vm, value) / 8)?;
+    let mask = (BigInt::from(1) << bits) - 1;
+    Ok(&vm.heap.bigints[value.index()] & mask)
+}
+
+/// `bigint.toLocaleString(locales, options)`, in the one locale there is
+fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let this = receiver(vm, this, "toLocaleString")?;
+    let fraction: Fraction = fraction_options(vm, arg(arguments, 1), "BigInt")?;
+    charge_text(vm, this)?;
+    let integer = &vm.heap.bigints[this.index()];
+    let sign = if integer.is_negative() { "-" } else { "" };
+    let text = format!("{sign}{}", localized_digits(&integer.magnitude().to_string(), fraction));
+    Ok(vm.string(&text))
+}
+
+/// `bigint.toString(radix)`
+fn to_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let this = receiver(vm, this, "toString")?;
+    let radix = radix_argument(vm, arg(arguments, 0))?;
+    charge_text(vm, this)?;
+    let text = vm.heap.bigints[this.index()].to_str_radix(radix);
+    Ok(vm.string(&text))
+}
+
+/// `bigint.valueOf()`
+fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    receiver(vm, this, "valueOf")
+}
+
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
+    if this.is(Kind::BigInt) {
+        return Ok(this);
+    }
+    Err(vm.type_error(&format!("BigInt.prototype.{method} requires that 'this' be a BigInt")))
+}
+
+/// Charge for the text of an integer, which takes time by the square of its size.
+pub fn charge_text(vm: &mut Vm, integer: Value) -> Result<()> {
+    let limbs = limbs(vm, integer);
+    vm.reserve(limbs * 64)?;
+    vm.work(limbs.saturating_mul(limbs) / 8 + limbs)
+}
+
+/// Charge for reading a text as an integer, which takes time by the square of its length.
+pub fn charge_parse(vm: &mut Vm, text: Value) -> Result<()> {
+    let limbs = vm.heap.str(text).bytes as usize / 16;
+    vm.work(limbs.saturating_mul(limbs) / 8 + limbs)
+}
+
+/// A primitive as a BigInt; numbers are none (ECMAScript 7.1.13).
+fn to_bigint(vm: &mut Vm, value: Value) -> Result {
+    match value.kind() {
+        Kind::BigInt => Ok(value),
+        Kind::Boolean => Ok(vm.heap.new_bigint(BigInt::from(value == Value::TRUE))),
+        Kind::String => {
+            charge_parse(vm, value)?;
+            let integer = parse(&vm.heap.text(value));
+            match integer {
+                Some(integer) => finish(vm, integer),
+                None => {
+                    let text = vm.to_text(value)?;
+                    Err(vm.throw(Class::SyntaxError, &format!("Cannot convert {text} to a BigInt")))
+                }
+            }
+        }
+        _ => {
+            let text = vm.to_text(value)?;
+            Err(vm.type_error(&format!("Cannot convert {text} to a BigInt")))
+        }
+    }
+}
 
 /// The integer that a text stands for (ECMAScript 7.1.14).
 pub fn parse(text: &str) -> Option<BigInt> {
-    text.trim_matches(crate::convert::is_space).parse().ok()
+    let text = text.trim_matches(crate::convert::is_space);
+    let (digits, radix) = match text.as_bytes() {
+        [] => return Some(BigInt::ZERO),
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', b'o' | b'O', ..] => (&text[2..], 8),
+        [b'0', b'b' | b'B', ..] => (&text[2..], 2),
+        [b'+' | b'-', ..] => (&text[1..], 10),
+        _ => (text, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return None;
+    }
+    let integer = BigInt::parse_bytes(digits.as_bytes(), radix)?;
+    Some(if text.starts_with('-') { -integer } else { integer })
 }
 
 /// An operator on two BigInts.
 pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Result {
-    let _ = (operator, left, right);
-    Err(vm.type_error("not there"))
+    match operator {
+        Binary::Power => return power(vm, left, right),
+        Binary::ShiftLeft => return shift(vm, left, right, false),
+        Binary::ShiftRight => return shift(vm, left, right, true),
+        Binary::ShiftRightUnsigned => {
+            return Err(vm.type_error("BigInts have no unsigned right shift, use >> instead"));
+        }
+        Binary::Divide | Binary::Remainder if vm.heap.bigints[right.index()] == BigInt::ZERO => {
+            return Err(vm.range_error("Division by zero"));
+        }
+        _ => {}
+    }
+    let (a, b) = (limbs(vm, left), limbs(vm, right));
+    vm.work(match operator {
+        Binary::Multiply => product_work(a, b),
+        Binary::Divide | Binary::Remainder => (a.saturating_sub(b) + 1).saturating_mul(b) / 4,
+        _ => a.max(b) / 8,
+    })?;
+    vm.reserve((a + b) * 8)?;
+    let (a, b) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    let result = match operator {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Binary::Divide => a / b,
+        Binary::Remainder => a % b,
+        Binary::BitAnd => a & b,
+        Binary::BitOr => a | b,
+        Binary::BitXor => a ^ b,
+        // Comparisons do not come here, the rest has returned.
+        _ => return Ok(Value::UNDEFINED),
+    };
+    finish(vm, result)
+}
+
+/// `left ** right`
+fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
+    let (base, exponent) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    if exponent.is_negative() {
+        // V8's words.
+        return Err(vm.range_error("undefined must be positive"));
+    }
+    let bits = base.bits();
+    if bits <= 1 {
+        // 0, 1 and -1 do not grow.
+        let result = match (exponent.sign(), exponent.bit(0)) {
+            (Sign::NoSign, _) => BigInt::from(1),
+            (_, true) => base.clone(),
+            (_, false) => base.abs(),
+        };
+        return finish(vm, result);
+    }
+    let Some(exponent) = exponent.to_u32().filter(|&exponent| (bits - 1) * u64::from(exponent) < MAX_BITS) else {
+        return Err(too_big(vm));
+    };
+    let size = (bits * u64::from(exponent) / 64 + 1) as usize;
+    vm.reserve(size * 16)?;
+    // The last squaring is half of the size, each before it half of that.
+    vm.work(product_work(size / 2 + 1, size / 2 + 1).saturating_mul(2))?;
+    let result = (&vm.heap.bigints[left.index()]).pow(exponent);
+    finish(vm, result)
+}
+
+/// `left << right`, or `left >> right`: each is the other with a negative distance.
+fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
+    let size = limbs(vm, left);
+    vm.work(size / 8)?;
+    let (integer, distance) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
+    let shrinks = to_right != distance.is_negative();
+    let distance = distance.magnitude().to_u64().unwrap_or(u64::MAX);
+    if integer.sign() == Sign::NoSign || distance == 0 {
+        return Ok(left);
+    }
+    if shrinks {
+        let result = if distance >= integer.bits() {
+            if integer.is_negative() { BigInt::from(-1) } else { BigInt::ZERO }
+        } else {
+            integer >> distance
+        };
+        return finish(vm, result);
+    }
+    if distance > MAX_BITS || integer.bits() + distance > MAX_BITS {
+        return Err(too_big(vm));
+    }
+    vm.reserve(size * 8 + distance as usize / 8)?;
+    vm.work(distance as usize / 512)?;
+    let result = &vm.heap.bigints[left.index()] << distance;
+    finish(vm, result)
 }
 
 /// A prefix operator on a BigInt.
 pub fn unary(vm: &mut Vm, operator: Unary, value: Value) -> Result {
-    let _ = (operator, value);
-    Err(vm.type_error("not there"))
+    let size = limbs(vm, value);
+    vm.work(size / 8)?;
+    vm.reserve(size * 8)?;
+    let integer = &vm.heap.bigints[value.index()];
+    let result = match operator {
+        Unary::Minus => -integer,
+        Unary::BitNot => -integer - 1,
+        Unary::Increment => integer + 1,
+        Unary::Decrement => integer - 1,
+        // The other operators do not ask for the type of their operand.
+        _ => return Ok(value),
+    };
+    finish(vm, result)
+}
+
+/// A result, unless it is too big.
+fn finish(vm: &mut Vm, integer: BigInt) -> Result {
+    if integer.bits() > MAX_BITS {
+        return Err(too_big(vm));
+    }
+    Ok(vm.heap.new_bigint(integer))
+}
+
+#[cold]
+fn too_big(vm: &mut Vm) -> crate::error::Thrown {
+    vm.range_error("Maximum BigInt size exceeded")
+}
+
+/// Size in 64-bit limbs.
+fn limbs(vm: &Vm, integer: Value) -> usize {
+    vm.heap.bigints[integer.index()].bits() as usize / 64 + 1
+}
+
+/// What a product costs: all pairs of limbs; large ones are multiplied more cleverly.
+fn product_work(a: usize, b: usize) -> usize {
+    const LARGE: usize = 64;
+    let (short, long) = (a.min(b), a.max(b));
+    if short <= LARGE { short * long / 8 } else { long.saturating_mul(short.isqrt()) }
 }

@@ -1,9 +1,43 @@
-//! Built-ins: `boolean`.
+//! `Boolean`.
 
-use super::{Global, Row};
+use super::{Body, Global, Row, arg, native};
+use crate::error::Result;
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+/// The constructor.
+pub const GLOBALS: &[Global] = &[Global {
+    name: "Boolean",
+    length: 1,
+    call: Body::Native(boolean),
+    construct: None,
+    functions: &[],
+    numbers: &[],
+}];
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// Methods of booleans.
+pub const METHODS: &[Row] = &[native("toString", 0, to_string), native("valueOf", 0, value_of)];
+
+/// `Boolean(value)`
+fn boolean(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(Value::bool(vm.truthy(arg(arguments, 0))))
+}
+
+/// `boolean.toString()`
+fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let this = receiver(vm, this, "toString")?;
+    Ok(vm.symbol_string(if this == Value::TRUE { known::TRUE } else { known::FALSE }))
+}
+
+/// `boolean.valueOf()`
+fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    receiver(vm, this, "valueOf")
+}
+
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
+    if this.is_bool() {
+        return Ok(this);
+    }
+    Err(vm.type_error(&format!("Boolean.prototype.{method} requires that 'this' be a Boolean")))
+}

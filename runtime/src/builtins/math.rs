@@ -1,7 +1,150 @@
-//! Built-ins: `math`.
+//! `Math`. Where V8 has its own functions, which go back to fdlibm, so do ours: the last digit of a
+//! sine is seen by scripts.
 
-use super::Global;
+use super::{Body, Global, arg, native};
+use crate::convert::to_int32;
+use crate::error::Result;
+use crate::operator::power;
+use crate::value::Value;
+use crate::vm::Vm;
+use std::f64::consts;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+/// The namespace.
+pub const GLOBALS: &[Global] = &[Global {
+    name: "Math",
+    length: 0,
+    call: Body::Namespace,
+    construct: None,
+    functions: &[
+        native("abs", 1, |vm, _, x| f_f(vm, x, f64::abs)),
+        native("acos", 1, |vm, _, x| f_f(vm, x, libm::acos)),
+        native("acosh", 1, |vm, _, x| f_f(vm, x, libm::acosh)),
+        native("asin", 1, |vm, _, x| f_f(vm, x, libm::asin)),
+        native("asinh", 1, |vm, _, x| f_f(vm, x, libm::asinh)),
+        native("atan", 1, |vm, _, x| f_f(vm, x, libm::atan)),
+        native("atanh", 1, |vm, _, x| f_f(vm, x, libm::atanh)),
+        native("atan2", 2, |vm, _, x| ff_f(vm, x, libm::atan2)),
+        native("ceil", 1, |vm, _, x| f_f(vm, x, f64::ceil)),
+        native("cbrt", 1, |vm, _, x| f_f(vm, x, libm::cbrt)),
+        native("expm1", 1, |vm, _, x| f_f(vm, x, libm::expm1)),
+        native("clz32", 1, |vm, _, x| f_f(vm, x, |x| f64::from(to_int32(x).leading_zeros()))),
+        native("cos", 1, |vm, _, x| f_f(vm, x, libm::cos)),
+        native("cosh", 1, |vm, _, x| f_f(vm, x, libm::cosh)),
+        native("exp", 1, |vm, _, x| f_f(vm, x, libm::exp)),
+        native("floor", 1, |vm, _, x| f_f(vm, x, f64::floor)),
+        native("fround", 1, |vm, _, x| f_f(vm, x, |x| f64::from(x as f32))),
+        native("hypot", 2, hypot),
+        native("imul", 2, |vm, _, x| ff_f(vm, x, imul)),
+        native("log", 1, |vm, _, x| f_f(vm, x, libm::log)),
+        native("log1p", 1, |vm, _, x| f_f(vm, x, libm::log1p)),
+        native("log2", 1, |vm, _, x| f_f(vm, x, libm::log2)),
+        native("log10", 1, |vm, _, x| f_f(vm, x, f64::log10)),
+        native("max", 2, max),
+        native("min", 2, min),
+        native("pow", 2, |vm, _, x| ff_f(vm, x, power)),
+        native("random", 0, random),
+        native("round", 1, |vm, _, x| f_f(vm, x, round)),
+        native("sign", 1, |vm, _, x| f_f(vm, x, sign)),
+        native("sin", 1, |vm, _, x| f_f(vm, x, libm::sin)),
+        native("sinh", 1, |vm, _, x| f_f(vm, x, libm::sinh)),
+        native("sqrt", 1, |vm, _, x| f_f(vm, x, f64::sqrt)),
+        native("tan", 1, |vm, _, x| f_f(vm, x, libm::tan)),
+        native("tanh", 1, |vm, _, x| f_f(vm, x, f64::tanh)),
+        native("trunc", 1, |vm, _, x| f_f(vm, x, f64::trunc)),
+    ],
+    numbers: &[
+        ("E", consts::E),
+        ("LN10", consts::LN_10),
+        ("LN2", consts::LN_2),
+        ("LOG10E", consts::LOG10_E),
+        ("LOG2E", consts::LOG2_E),
+        ("PI", consts::PI),
+        ("SQRT1_2", consts::FRAC_1_SQRT_2),
+        ("SQRT2", consts::SQRT_2),
+    ],
+}];
 
+/// A function of one number.
+fn f_f(vm: &mut Vm, arguments: &[Value], function: impl Fn(f64) -> f64) -> Result {
+    let x = vm.to_number(arg(arguments, 0))?;
+    Ok(Value::foreign_number(function(x)))
+}
+
+/// A function of two numbers.
+fn ff_f(vm: &mut Vm, arguments: &[Value], function: impl Fn(f64, f64) -> f64) -> Result {
+    let x = vm.to_number(arg(arguments, 0))?;
+    let y = vm.to_number(arg(arguments, 1))?;
+    Ok(Value::foreign_number(function(x, y)))
+}
+
+/// `Math.hypot(...numbers)`: scaled by the largest and summed with compensation, as in V8.
+fn hypot(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.work(arguments.len())?;
+    let mut numbers = Vec::with_capacity(arguments.len());
+    for &argument in arguments {
+        numbers.push(vm.to_number(argument)?.abs());
+    }
+    if numbers.contains(&f64::INFINITY) {
+        return Ok(Value::number(f64::INFINITY));
+    }
+    if numbers.iter().any(|number| number.is_nan()) {
+        return Ok(Value::NAN);
+    }
+    let largest = numbers.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return Ok(Value::ZERO);
+    }
+    let (mut sum, mut compensation) = (0.0, 0.0);
+    for number in numbers {
+        let scaled = number / largest;
+        let summand = scaled * scaled - compensation;
+        let preliminary = sum + summand;
+        compensation = (preliminary - sum) - summand;
+        sum = preliminary;
+    }
+    Ok(Value::number(sum.sqrt() * largest))
+}
+
+/// `Math.imul(x, y)`
+fn imul(x: f64, y: f64) -> f64 {
+    f64::from(to_int32(x).wrapping_mul(to_int32(y)))
+}
+
+/// `Math.max(...numbers)`
+fn max(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    extreme(vm, arguments, f64::NEG_INFINITY, |x, y| x > y || x == 0.0 && y == 0.0 && x.is_sign_positive())
+}
+
+/// `Math.min(...numbers)`
+fn min(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    extreme(vm, arguments, f64::INFINITY, |x, y| x < y || x == 0.0 && y == 0.0 && x.is_sign_negative())
+}
+
+/// The argument that is `better` than the others; NaN where one is.
+fn extreme(vm: &mut Vm, arguments: &[Value], none: f64, better: impl Fn(f64, f64) -> bool) -> Result {
+    vm.work(arguments.len() / 4)?;
+    let mut best = none;
+    for &argument in arguments {
+        let number = vm.to_number(argument)?;
+        if number.is_nan() || better(number, best) && !best.is_nan() {
+            best = number;
+        }
+    }
+    Ok(Value::foreign_number(best))
+}
+
+/// `Math.random()`
+fn random(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(Value::number(vm.random()))
+}
+
+/// `Math.round(x)`: a half is rounded up, and the sign of zero is kept.
+fn round(x: f64) -> f64 {
+    let up = x.ceil();
+    if up - 0.5 > x { up - 1.0 } else { up }
+}
+
+/// `Math.sign(x)`
+fn sign(x: f64) -> f64 {
+    if x == 0.0 || x.is_nan() { x } else { x.signum() }
+}

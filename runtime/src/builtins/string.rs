@@ -1,12 +1,360 @@
-//! Built-ins: `string`.
+//! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
+//! look different in [`shape`], the order of the alphabet in [`collation`].
+//!
+//! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
+//! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
-use super::{Global, Row};
+mod collation;
+mod search;
+mod shape;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+use super::{Body, Global, Row, arg, native, prelude};
+use crate::convert::{number_text, to_int32};
+use crate::error::Result;
+use crate::heap::{first_code_point, push_surrogate};
+use crate::operator::MAX_STRING;
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// The constructor.
+pub const GLOBALS: &[Global] = &[Global {
+    name: "String",
+    length: 1,
+    call: Body::Native(string),
+    construct: None,
+    functions: &[
+        native("fromCharCode", 1, from_char_code),
+        native("fromCodePoint", 1, from_code_point),
+        native("raw", 1, raw),
+    ],
+    numbers: &[],
+}];
+
+/// Methods of strings.
+pub const METHODS: &[Row] = &[
+    native("at", 1, at),
+    native("charAt", 1, char_at),
+    native("charCodeAt", 1, char_code_at),
+    native("codePointAt", 1, code_point_at),
+    native("concat", 1, concat),
+    native("slice", 2, slice),
+    native("substring", 2, substring),
+    native("substr", 2, substr),
+    native("toString", 0, to_string),
+    native("valueOf", 0, value_of),
+    native("endsWith", 1, search::ends_with),
+    native("includes", 1, search::includes),
+    native("indexOf", 1, search::index_of),
+    native("lastIndexOf", 1, search::last_index_of),
+    prelude("replace", 2, "String_replace"),
+    prelude("replaceAll", 2, "String_replaceAll"),
+    native("split", 2, search::split),
+    native("startsWith", 1, search::starts_with),
+    native("isWellFormed", 0, shape::is_well_formed),
+    native("localeCompare", 1, collation::locale_compare),
+    native("normalize", 0, shape::normalize),
+    native("padEnd", 1, shape::pad_end),
+    native("padStart", 1, shape::pad_start),
+    native("repeat", 1, shape::repeat),
+    native("toLocaleLowerCase", 0, shape::to_lower_case),
+    native("toLocaleUpperCase", 0, shape::to_upper_case),
+    native("toLowerCase", 0, shape::to_lower_case),
+    native("toUpperCase", 0, shape::to_upper_case),
+    native("toWellFormed", 0, shape::to_well_formed),
+    native("trim", 0, shape::trim),
+    native("trimEnd", 0, shape::trim_end),
+    native("trimLeft", 0, shape::trim_start),
+    native("trimRight", 0, shape::trim_end),
+    native("trimStart", 0, shape::trim_start),
+];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$replace", 3, search::replace),
+    native("$replaceAll", 3, search::replace_all),
+    native("$stringReceiver", 2, string_receiver),
+    native("$matchPositions", 2, search::match_positions),
+];
+
+/// `String(value)`
+fn string(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    match arguments.first() {
+        Some(&value) => vm.to_string(value),
+        None => Ok(vm.symbol_string(known::EMPTY)),
+    }
+}
+
+/// `String.fromCharCode(...units)`
+fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.work(arguments.len())?;
+    let mut units = Vec::with_capacity(arguments.len());
+    for &argument in arguments {
+        units.push(to_int32(vm.to_number(argument)?) as u16);
+    }
+    Ok(vm.heap.new_utf16(&units))
+}
+
+/// `String.fromCodePoint(...points)`
+fn from_code_point(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.work(arguments.len())?;
+    let mut units = Vec::with_capacity(arguments.len());
+    for &argument in arguments {
+        let number = vm.to_number(argument)?;
+        let point = number as u32;
+        if f64::from(point) != number || point > 0x10_FFFF {
+            return Err(vm.range_error(&format!("Invalid code point {}", number_text(number))));
+        }
+        match char::from_u32(point) {
+            Some(character) => units.extend_from_slice(character.encode_utf16(&mut [0; 2])),
+            None => units.push(point as u16),
+        }
+    }
+    Ok(vm.heap.new_utf16(&units))
+}
+
+/// `` String.raw`template` `` (ECMAScript 22.1.2.4)
+fn raw(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let template = arg(arguments, 0);
+    let pieces = if template.is_nullish() { template } else { vm.get(template, known::RAW)? };
+    if pieces.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
+    let length = vm.get(pieces, known::LENGTH)?;
+    let length = vm.to_integer(length)?;
+    let mut text = vm.symbol_string(known::EMPTY);
+    let mut index = 0.0;
+    while index < length {
+        vm.work(1)?;
+        let piece = vm.get_index(pieces, Value::number(index))?;
+        let piece = vm.to_string(piece)?;
+        text = vm.concat(text, piece)?;
+        index += 1.0;
+        if index < length
+            && let Some(&value) = arguments.get(index as usize)
+        {
+            let value = vm.to_string(value)?;
+            text = vm.concat(text, value)?;
+        }
+    }
+    Ok(text)
+}
+
+/// `string.at(index)`
+fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "at")?;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    let index = if index < 0.0 { index + f64::from(vm.heap.str(string).units) } else { index };
+    Ok(character(vm, string, index).unwrap_or(Value::UNDEFINED))
+}
+
+/// `string.charAt(index)`
+fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "charAt")?;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    Ok(character(vm, string, index).unwrap_or_else(|| vm.symbol_string(known::EMPTY)))
+}
+
+/// `string.charCodeAt(index)`
+fn char_code_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "charCodeAt")?;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    Ok(unit(vm, string, index).map_or(Value::NAN, |unit| Value::number(f64::from(unit))))
+}
+
+/// `string.codePointAt(index)`
+fn code_point_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "codePointAt")?;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    let Some(first) = unit(vm, string, index) else { return Ok(Value::UNDEFINED) };
+    let point = match (first, unit(vm, string, index + 1.0)) {
+        (0xD800..=0xDBFF, Some(second @ 0xDC00..=0xDFFF)) => {
+            0x10000 + (u32::from(first & 0x3FF) << 10) + u32::from(second & 0x3FF)
+        }
+        _ => u32::from(first),
+    };
+    Ok(Value::number(f64::from(point)))
+}
+
+/// `string.concat(...strings)`
+fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let mut string = receiver(vm, this, "concat")?;
+    vm.work(arguments.len())?;
+    for &argument in arguments {
+        let next = vm.to_string(argument)?;
+        string = vm.concat(string, next)?;
+    }
+    Ok(string)
+}
+
+/// `string.slice(start, end)`
+fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "slice")?;
+    let length = vm.heap.str(string).units as usize;
+    let start = vm.to_position(arg(arguments, 0), length, 0)?;
+    let end = vm.to_position(arg(arguments, 1), length, length)?;
+    part(vm, string, start, end)
+}
+
+/// `string.substring(start, end)`
+fn substring(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "substring")?;
+    let length = vm.heap.str(string).units as usize;
+    let start = clamped(vm, arg(arguments, 0), length, 0)?;
+    let end = clamped(vm, arg(arguments, 1), length, length)?;
+    part(vm, string, start.min(end), start.max(end))
+}
+
+/// `string.substr(start, length)`
+fn substr(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "substr")?;
+    let length = vm.heap.str(string).units as usize;
+    let start = vm.to_position(arg(arguments, 0), length, 0)?;
+    let count = clamped(vm, arg(arguments, 1), length - start, length - start)?;
+    part(vm, string, start, start + count)
+}
+
+/// `string.toString()`
+fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    itself(vm, this, "toString")
+}
+
+/// `string.valueOf()`
+fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    itself(vm, this, "valueOf")
+}
+
+fn itself(vm: &mut Vm, this: Value, method: &str) -> Result {
+    if this.is_string() {
+        return Ok(this);
+    }
+    Err(vm.type_error(&format!("String.prototype.{method} requires that 'this' be a String")))
+}
+
+/// `$stringReceiver(self, method)`: the receiver of a method of the prelude as a string.
+fn string_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let method = vm.to_text(arg(arguments, 1))?;
+    receiver(vm, arg(arguments, 0), &method)
+}
+
+/// The receiver of a method as a string.
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
+    if this.is_nullish() {
+        return Err(vm.type_error(&format!("String.prototype.{method} called on null or undefined")));
+    }
+    vm.to_string(this)
+}
+
+/// A position that counts from the start only: clamped to `0..=length`.
+fn clamped(vm: &mut Vm, value: Value, length: usize, default: usize) -> Result<usize> {
+    if value.is_undefined() {
+        return Ok(default);
+    }
+    Ok(vm.to_integer(value)?.clamp(0.0, length as f64) as usize)
+}
+
+/// The code unit at a position that may be anything.
+fn unit(vm: &mut Vm, string: Value, index: f64) -> Option<u16> {
+    let length = f64::from(vm.heap.str(string).units);
+    if (0.0..length).contains(&index) { vm.heap.unit_at(string, index as usize) } else { None }
+}
+
+/// The string of the code unit at a position that may be anything.
+fn character(vm: &mut Vm, string: Value, index: f64) -> Option<Value> {
+    let unit = unit(vm, string, index)?;
+    if vm.heap.str(string).is_ascii() {
+        return Some(vm.heap.slice_bytes(string, index as usize, index as usize + 1));
+    }
+    Some(vm.heap.new_utf16(&[unit]))
+}
+
+/// Strings that are longer than this are translated once, not walked each time.
+const WALK: u32 = 512;
+
+/// The part of a string between two positions; nothing where the second is before the first.
+fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
+    if start >= end {
+        return Ok(vm.symbol_string(known::EMPTY));
+    }
+    let header = vm.heap.str(string);
+    if header.is_ascii() {
+        return Ok(vm.heap.slice_bytes(string, start, end));
+    }
+    vm.work((end - start) / 16)?;
+    if start == 0 && end == header.units as usize {
+        return Ok(string);
+    }
+    if header.units <= WALK {
+        let bytes = vm.heap.bytes(string);
+        let (first, split) = byte_position(bytes, start);
+        let (length, cut) = byte_position(&bytes[first..], end - start);
+        if !split && !cut {
+            return Ok(vm.heap.slice_bytes(string, first, first + length));
+        }
+    } else {
+        vm.work(header.units as usize / 1024)?;
+        vm.reserve((end - start) * 4)?;
+    }
+    Ok(vm.heap.slice(string, start, end))
+}
+
+/// Where the code unit of that number begins, and whether that is inside of a pair of surrogates: then
+/// it is the end of the pair.
+fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
+    let (mut at, mut left) = (0, units);
+    while left > 0 {
+        let Some((point, length)) = first_code_point(&bytes[at..]) else { break };
+        at += length;
+        let wide = point > 0xFFFF;
+        if wide && left == 1 {
+            return (at, true);
+        }
+        left -= 1 + usize::from(wide);
+    }
+    (at, false)
+}
+
+/// Charge for a look at every byte.
+fn scan(vm: &mut Vm, string: Value) -> Result<()> {
+    vm.work(vm.heap.str(string).bytes as usize / 32)
+}
+
+/// Make sure that a string of so many code units can be made of so many bytes.
+fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
+    if units > MAX_STRING {
+        return Err(vm.range_error("Invalid string length"));
+    }
+    vm.reserve(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    vm.work((bytes / 64) as usize)
+}
+
+/// Join pairs of surrogates whose halves have met.
+fn joined(bytes: Vec<u8>) -> Vec<u8> {
+    let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
+    if !bytes.windows(6).any(meets) {
+        return bytes;
+    }
+    let units = crate::heap::to_utf16(&bytes);
+    let mut out = Vec::with_capacity(bytes.len());
+    crate::heap::push_utf16(&units, &mut out);
+    out
+}
+
+/// Apply `change` to the text between lone surrogates.
+fn by_text(bytes: &[u8], mut change: impl FnMut(&str, &mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 8);
+    let mut rest = bytes;
+    loop {
+        let (text, tail) = match std::str::from_utf8(rest) {
+            Ok(text) => (text, &[][..]),
+            Err(error) => {
+                let (valid, tail) = rest.split_at(error.valid_up_to());
+                (std::str::from_utf8(valid).unwrap_or_default(), tail)
+            }
+        };
+        change(text, &mut out);
+        let Some((point, length)) = first_code_point(tail) else { return out };
+        push_surrogate(point as u16, &mut out);
+        rest = &tail[length..];
+    }
+}

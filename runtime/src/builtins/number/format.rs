@@ -1,0 +1,208 @@
+//! Numbers as text: fixed, precise, in any radix, and as people write them. Pure functions of
+//! doubles; the digits are exact, and a tie is rounded away from zero.
+
+use std::fmt::Write as _;
+
+/// How many digits a localized number has behind the point, and whether its thousands are apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Fraction {
+    /// At least so many.
+    pub minimum: usize,
+    /// At most so many.
+    pub maximum: usize,
+    /// Whether thousands are separated.
+    pub grouping: bool,
+}
+
+impl Default for Fraction {
+    fn default() -> Self {
+        Self { minimum: 0, maximum: 3, grouping: true }
+    }
+}
+
+/// More digits than a double has behind its point.
+const ALL_DIGITS: usize = 1100;
+
+/// `number.toFixed(digits)` of a finite number below 1e21 (ECMAScript 21.1.3.3)
+pub fn fixed(number: f64, digits: usize) -> String {
+    // Negative zero has no sign here; what is rounded to it has one.
+    let sign = if number < 0.0 { "-" } else { "" };
+    let number = number.abs();
+    let text = round_ties_up(|places| format!("{number:.places$}"), digits);
+    format!("{sign}{text}")
+}
+
+/// `number.toExponential(digits)` of a finite number (ECMAScript 21.1.3.2)
+pub fn exponential(number: f64, digits: Option<usize>) -> String {
+    let (mantissa, exponent) = scientific(number.abs(), digits);
+    let sign = if number < 0.0 { "-" } else { "" };
+    format!("{sign}{mantissa}e{exponent:+}")
+}
+
+/// `number.toPrecision(digits)` of a finite number (ECMAScript 21.1.3.5)
+pub fn precise(number: f64, digits: usize) -> String {
+    let (mantissa, exponent) = scientific(number.abs(), Some(digits - 1));
+    let sign = if number < 0.0 { "-" } else { "" };
+    if exponent < -6 || exponent >= digits as i32 {
+        return format!("{sign}{mantissa}e{exponent:+}");
+    }
+    let all: String = mantissa.chars().filter(|&c| c != '.').collect();
+    if exponent < 0 {
+        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        return format!("{sign}0.{zeros}{all}");
+    }
+    match all.split_at(exponent as usize + 1) {
+        (whole, "") => format!("{sign}{whole}"),
+        (whole, fraction) => format!("{sign}{whole}.{fraction}"),
+    }
+}
+
+/// Mantissa and exponent, with so many digits behind the point, or as many as identify the number.
+fn scientific(number: f64, digits: Option<usize>) -> (String, i32) {
+    let text = match digits {
+        None => format!("{number:e}"),
+        Some(digits) => round_ties_up(|places| format!("{number:.places$e}"), digits),
+    };
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    (mantissa.to_owned(), exponent.parse().unwrap_or(0))
+}
+
+/// Rust's exact formatting rounds ties to even; the language rounds them up.
+fn round_ties_up(format: impl Fn(usize) -> String, places: usize) -> String {
+    let split = |text: String| match text.split_once('e') {
+        Some((mantissa, exponent)) => (mantissa.to_owned(), format!("e{exponent}")),
+        None => (text, String::new()),
+    };
+    let (longer, exponent) = split(format(places + 1));
+    let is_tie = longer.ends_with('5') && split(format(ALL_DIGITS)).0.trim_end_matches('0') == longer;
+    if !is_tie {
+        return format(places);
+    }
+    // Up is to even already where the digit before the tie is odd.
+    let mut digits = longer.into_bytes();
+    digits.pop();
+    digits.pop_if(|last| *last == b'.');
+    match digits.last_mut() {
+        Some(last) if *last % 2 == 0 => *last += 1,
+        _ => return format(places),
+    }
+    digits.into_iter().map(char::from).collect::<String>() + &exponent
+}
+
+/// `number.toString(radix)`: digits until the number is identified, as in V8.
+pub fn radix_text(number: f64, radix: u32) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let value = number.abs();
+    let base = f64::from(radix);
+    let mut whole = value.floor();
+    let mut fraction = value - whole;
+    // Half the distance to the next double: what the digits need not tell apart.
+    let mut delta = (0.5 * (value.next_up() - value)).max(f64::from_bits(1));
+    let mut digits: Vec<u32> = Vec::new();
+    while fraction >= delta {
+        fraction *= base;
+        delta *= base;
+        let digit = fraction as u32;
+        digits.push(digit);
+        fraction -= f64::from(digit);
+        let up = fraction > 0.5 || fraction == 0.5 && digit & 1 == 1;
+        if up && fraction + delta > 1.0 {
+            whole += round_up(&mut digits, radix);
+            break;
+        }
+    }
+    let mut reversed = Vec::new();
+    while whole >= 9_007_199_254_740_992.0 {
+        // Digits that a double does not hold.
+        whole /= base;
+        reversed.push(0);
+    }
+    loop {
+        let digit = whole % base;
+        reversed.push(digit as u32);
+        whole = (whole - digit) / base;
+        if whole <= 0.0 {
+            break;
+        }
+    }
+    let character = |digit: &u32| char::from_digit(*digit, radix).unwrap_or('0');
+    let mut text = String::new();
+    if number < 0.0 {
+        text.push('-');
+    }
+    text.extend(reversed.iter().rev().map(character));
+    if !digits.is_empty() {
+        text.push('.');
+        text.extend(digits.iter().map(character));
+    }
+    text
+}
+
+/// Count the last digit up; gives what is carried to the whole part.
+fn round_up(digits: &mut Vec<u32>, radix: u32) -> f64 {
+    while let Some(digit) = digits.pop() {
+        if digit + 1 < radix {
+            digits.push(digit + 1);
+            return 0.0;
+        }
+    }
+    1.0
+}
+
+/// A number as `toLocaleString` writes it in en-US. Like ICU it rounds the digits that identify the
+/// number, not its exact value.
+pub fn localized(number: f64, fraction: Fraction) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    if number.is_infinite() {
+        return format!("{sign}∞");
+    }
+    // `Display` of Rust is shortest and has no exponent.
+    format!("{sign}{}", localized_digits(&format!("{}", number.abs()), fraction))
+}
+
+/// Decimal digits with a point as en-US writes them.
+pub fn localized_digits(decimal: &str, format: Fraction) -> String {
+    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let kept = fraction.len().min(format.maximum);
+    let mut digits: Vec<u8> = whole.bytes().chain(fraction[..kept].bytes()).collect();
+    if fraction.as_bytes().get(kept).is_some_and(|&digit| digit >= b'5') {
+        let nines = digits.iter().rev().take_while(|&&digit| digit == b'9').count();
+        let end = digits.len();
+        digits[end - nines..].fill(b'0');
+        match digits[..end - nines].last_mut() {
+            Some(digit) => *digit += 1,
+            None => digits.insert(0, b'1'),
+        }
+    }
+    let point = digits.len() - kept;
+    let (whole, fraction) = digits.split_at(point);
+    let mut fraction: String = fraction.iter().copied().map(char::from).collect();
+    while fraction.len() > format.minimum && fraction.ends_with('0') {
+        fraction.pop();
+    }
+    let mut text = if format.grouping { grouped(whole) } else { whole.iter().copied().map(char::from).collect() };
+    if !fraction.is_empty() || format.minimum > 0 {
+        let _ = write!(text, ".{fraction:0<width$}", width = format.minimum);
+    }
+    text
+}
+
+/// Digits with a comma between thousands.
+fn grouped(digits: &[u8]) -> String {
+    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
+    for (index, &digit) in digits.iter().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(char::from(digit));
+    }
+    text
+}
