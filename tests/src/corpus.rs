@@ -1,0 +1,133 @@
+//! The files of `tests/corpus`: see the README there.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// One case.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// Fixture of its tools.
+    pub tools: Option<PathBuf>,
+    /// JSON text of its context.
+    pub context: Option<String>,
+    /// Name of its preset.
+    pub preset: Option<String>,
+    /// Limits set on top of the preset.
+    pub limits: Option<Value>,
+    /// Tools the run may call.
+    pub allowed: Option<Vec<String>>,
+    /// `javascript` or `typescript`.
+    pub language: Option<String>,
+    /// Whether Node runs it too.
+    pub on_node: bool,
+    /// The script.
+    pub script: String,
+    /// What is logged, each entry as JSON text.
+    pub logs: Vec<String>,
+    /// How it ends.
+    pub expected: Expected,
+}
+
+/// How a case ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Expected {
+    /// The file says nothing.
+    #[default]
+    Nothing,
+    /// With that result, as JSON text.
+    Result(String),
+    /// With an uncaught error: `Name: message`.
+    Error(String),
+    /// With a status and code, and fields of `error` that contain these texts.
+    Status(String, Vec<(String, String)>),
+}
+
+/// All cases below a folder, in the order of their files.
+///
+/// # Panics
+/// If a file cannot be read or is no corpus file.
+#[must_use]
+pub fn load(folder: &Path) -> Vec<Case> {
+    let mut files = Vec::new();
+    collect(folder, &mut files);
+    files.sort();
+    files.iter().flat_map(|file| parse(file, &std::fs::read_to_string(file).expect("a corpus file is text"))).collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("the corpus is a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            files.push(path);
+        }
+    }
+}
+
+/// The cases of one file.
+#[must_use]
+pub fn parse(file: &Path, text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut section = "";
+    let mut body = String::new();
+    for line in text.split('\n').chain(["=== "]) {
+        let next = line
+            .strip_prefix("=== ")
+            .map(|_| "case")
+            .or_else(|| ["logs", "result", "error", "status"].into_iter().find(|name| *line == format!("--- {name}")));
+        if let Some(next) = next {
+            if let Some(case) = cases.last_mut() {
+                end_section(case, section, body.trim_end());
+            }
+            body.clear();
+            section = if next == "case" { "script" } else { next };
+            if let Some(name) = line.strip_prefix("=== ") {
+                cases.push(Case { file: file.into(), name: name.into(), on_node: true, ..Case::default() });
+            }
+        } else if section == "script" && body.is_empty() && line.starts_with('@') {
+            if let Some(case) = cases.last_mut() {
+                header(case, line);
+            }
+        } else if !section.is_empty() {
+            body.push_str(line);
+            body.push('\n');
+        }
+    }
+    cases.pop();
+    cases
+}
+
+fn header(case: &mut Case, line: &str) {
+    let (key, value) = line[1..].split_once(' ').unwrap_or((&line[1..], ""));
+    match key {
+        "tools" => case.tools = case.file.parent().map(|folder| folder.join(value)),
+        "context" => case.context = Some(value.into()),
+        "preset" => case.preset = Some(value.into()),
+        "limits" => case.limits = Some(serde_json::from_str(value).expect("limits are JSON")),
+        "allowed" => case.allowed = Some(serde_json::from_str(value).expect("allowed is a list")),
+        "language" => case.language = Some(value.into()),
+        "no-node" | "differs" => case.on_node = false,
+        _ => panic!("{}: {}: unknown header {line}", case.file.display(), case.name),
+    }
+}
+
+fn end_section(case: &mut Case, section: &str, body: &str) {
+    match section {
+        "script" => case.script = body.into(),
+        "logs" => case.logs = body.lines().map(Into::into).collect(),
+        "result" => case.expected = Expected::Result(body.into()),
+        "error" => case.expected = Expected::Error(body.into()),
+        "status" => {
+            let mut lines = body.lines();
+            let first = lines.next().unwrap_or_default().into();
+            let fields = lines.filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect();
+            case.expected = Expected::Status(first, fields);
+        }
+        _ => {}
+    }
+}

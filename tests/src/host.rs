@@ -1,0 +1,205 @@
+//! A host that answers tool calls from a fixture, in virtual time: a call with a delay is answered
+//! after those with a shorter one, without waiting.
+
+use crate::corpus::Case;
+use agentscript::{
+    Call, Clock, CompileOptions, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress, Run, ToolError,
+    Tools,
+};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The tools of a fixture.
+pub struct Fixture {
+    tools: Vec<Value>,
+    used: Mutex<HashMap<(usize, usize), u64>>,
+    allowed: Option<Vec<String>>,
+}
+
+impl Fixture {
+    /// The tools of a file, or none.
+    ///
+    /// # Panics
+    /// If the file is no fixture.
+    #[must_use]
+    pub fn load(file: Option<&Path>, allowed: Option<Vec<String>>) -> Self {
+        let tools = file.map_or_else(Vec::new, |file| {
+            let text = std::fs::read_to_string(file).expect("a fixture is a text file");
+            let fixture: Value = serde_json::from_str(&text).expect("a fixture is JSON");
+            fixture["tools"].as_array().cloned().expect("a fixture has tools")
+        });
+        Self { tools, used: Mutex::default(), allowed }
+    }
+
+    fn find(&self, name: &str) -> Option<(usize, &Value)> {
+        self.tools.iter().enumerate().find(|(_, tool)| tool["name"] == name)
+    }
+
+    /// The answer to a call, and after how many milliseconds it comes.
+    pub fn answer(&self, call: &Call) -> (u64, Result<String, ToolError>) {
+        let Some((number, tool)) = self.find(&call.tool) else {
+            let message = format!("Tool '{}' not found", call.tool);
+            return (0, Err(ToolError::new("TOOL_NOT_FOUND", message)));
+        };
+        if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(&call.tool)) {
+            let message = format!("Tool '{}' is not allowed in this run", call.tool);
+            return (0, Err(ToolError::new("ACCESS_DENIED", message)));
+        }
+        let delay = tool["delayMs"].as_u64().unwrap_or(0);
+        if delay > call.timeout_ms {
+            return (call.timeout_ms, Err(ToolError::timeout(&call.tool, call.timeout_ms)));
+        }
+        let input: Value = serde_json::from_str(&call.input).expect("the input of a call is JSON");
+        let mut used = self.used.lock().expect("no test panics with the lock");
+        for (index, response) in tool["responses"].as_array().into_iter().flatten().enumerate() {
+            let count = used.entry((number, index)).or_default();
+            let fits = response["input"].is_null() || response["input"] == input;
+            if !fits || response["times"].as_u64().is_some_and(|times| *count >= times) {
+                continue;
+            }
+            *count += 1;
+            return (delay, match response.get("error") {
+                Some(error) => Err(ToolError {
+                    message: error["message"].as_str().unwrap_or_default().into(),
+                    code: error["code"].as_str().unwrap_or("TOOL_EXECUTION_ERROR").into(),
+                    details: error.get("details").map(Value::to_string),
+                    fatal: false,
+                }),
+                None => Ok(response["output"].to_string()),
+            });
+        }
+        (delay, Err(ToolError::new("NO_MOCK_RESPONSE", format!("No mock response of '{}' fits the input", call.tool))))
+    }
+}
+
+impl Tools for Fixture {
+    fn describe(&self, name: &str) -> Option<String> {
+        let (_, tool) = self.find(name)?;
+        let app = name.split_once(':').map_or(name, |(app, _)| app);
+        let or = |key: &str, other: Value| tool.get(key).cloned().unwrap_or(other);
+        Some(
+            json!({
+                "name": name,
+                "appId": app,
+                "description": or("description", json!("")),
+                "inputSchema": or("inputSchema", json!({"type": "object"})),
+                "outputSchema": or("outputSchema", Value::Null),
+                "annotations": {},
+            })
+            .to_string(),
+        )
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        self.tools.iter().any(|tool| tool["name"].as_str().and_then(|name| name.split_once(':')).is_some_and(|(a, _)| a == app))
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        let name = format!("{app}:{tool}");
+        self.find(&name).map(|_| name)
+    }
+
+    fn similar(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        ["codecall:", "codecall.", "codecall_"].iter().any(|prefix| name.starts_with(prefix))
+    }
+}
+
+/// A clock that a host moves: virtual waits on top of real time.
+#[derive(Default)]
+pub struct TestClock {
+    waited: Mutex<Duration>,
+}
+
+impl Clock for TestClock {
+    fn monotonic(&self) -> Duration {
+        agentscript::SystemClock.monotonic() + *self.waited.lock().expect("no test panics with the lock")
+    }
+
+    fn unix_ms(&self) -> f64 {
+        agentscript::SystemClock.unix_ms()
+    }
+}
+
+/// The policy of a case.
+///
+/// # Panics
+/// If the case names what does not exist.
+#[must_use]
+pub fn policy(case: &Case) -> Policy {
+    let preset = case.preset.as_deref().map_or(Preset::Experimental, |name| Preset::named(name).expect("a preset"));
+    let mut policy = Policy::preset(preset);
+    for (name, value) in case.limits.iter().filter_map(Value::as_object).flatten() {
+        match (name.as_str(), value) {
+            ("allowConsole", Value::Bool(allow)) => policy.allow_console = *allow,
+            ("allowLoops", Value::Bool(allow)) => policy.loops = if *allow { Loops::All } else { Loops::None },
+            (name, value) => Limit::named(name)
+                .expect("a limit")
+                .set(&mut policy.limits, value.as_u64().expect("limits are numbers")),
+        }
+    }
+    policy
+}
+
+/// Run a case; `prepare` may change the run before it begins.
+#[must_use]
+pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
+    let policy = policy(case);
+    let mut options = CompileOptions::of(&policy);
+    options.language = case.language.as_deref().map(|language| match language {
+        "typescript" => Language::TypeScript,
+        _ => Language::JavaScript,
+    });
+    let script = match agentscript::compile(&case.script, &options) {
+        Ok(script) => script,
+        Err(error) => return Outcome::not_compiled(error.failure),
+    };
+    let fixture = Arc::new(Fixture::load(case.tools.as_deref(), case.allowed.clone()));
+    let clock = Arc::new(TestClock::default());
+    let inputs = Inputs {
+        context: case.context.clone(),
+        tools: Arc::clone(&fixture) as _,
+        clock: Arc::clone(&clock) as _,
+        seed: 1,
+        slice: None,
+    };
+    let mut run = script.start(inputs, &policy);
+    prepare(&mut run);
+    drive(run, &fixture, &clock)
+}
+
+/// Drive a run to its end.
+fn drive(mut run: Run, fixture: &Fixture, clock: &TestClock) -> Outcome {
+    let mut events: Vec<Event> = Vec::new();
+    // Answers by the time they come and the order of their calls.
+    let mut pending: Vec<(u64, usize, Event)> = Vec::new();
+    let (mut now, mut count) = (0, 0);
+    loop {
+        match run.resume(std::mem::take(&mut events)) {
+            Progress::Done(outcome) => return *outcome,
+            Progress::Yielded => {}
+            Progress::Calls(calls) => {
+                for call in calls {
+                    let (delay, result) = fixture.answer(&call);
+                    pending.push((now + delay, count, Event::Settled { id: call.id, result }));
+                    count += 1;
+                }
+                pending.sort_by_key(|&(at, order, _)| (at, order));
+                if pending.is_empty() {
+                    continue;
+                }
+                let (at, _, event) = pending.remove(0);
+                *clock.waited.lock().expect("no test panics with the lock") += Duration::from_millis(at - now);
+                now = at;
+                events.push(event);
+            }
+        }
+    }
+}
