@@ -13,6 +13,7 @@
 
 pub mod ast;
 mod callee;
+mod compile;
 mod cook;
 mod diagnostic;
 mod erase;
@@ -22,11 +23,13 @@ pub mod parse;
 pub mod print;
 pub mod program;
 pub mod refused;
+mod resolve;
 mod span;
 mod targets;
 mod token;
 
 pub use callee::callee_text;
+pub use compile::compile;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
 

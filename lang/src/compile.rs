@@ -1,0 +1,41 @@
+//! The one arrow of the crate: from text to a program.
+
+use crate::ast::Script;
+use crate::program::Program;
+use crate::{Code, Diagnostic, Failure, Language, Options, Span, parse, resolve};
+
+/// Compiles a script.
+pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
+    if source.len() > options.max_bytes {
+        return Err(failure(too_large(source.len(), options.max_bytes)));
+    }
+    let script = parse_as(source, options.language).map_err(failure)?;
+    resolve::resolve(&script, options)
+}
+
+/// Parses in the given language, or in the first one that fits.
+fn parse_as(source: &str, language: Option<Language>) -> Result<Script<'_>, Diagnostic> {
+    match language {
+        Some(language) => parse::parse(source, language),
+        // Where neither fits, the one that came further is what the script is meant to be.
+        None => parse::parse(source, Language::JavaScript).or_else(|javascript| {
+            parse::parse(source, Language::TypeScript).map_err(|typescript| {
+                if typescript.span.start > javascript.span.start { typescript } else { javascript }
+            })
+        }),
+    }
+}
+
+fn too_large(len: usize, max: usize) -> Diagnostic {
+    Diagnostic {
+        code: Code::ScriptTooLarge,
+        refusal: None,
+        message: format!("the script has {len} bytes; at most {max} are allowed").into(),
+        span: Span::default(),
+        hint: Some("do less in one script, or pass large data as input".into()),
+    }
+}
+
+fn failure(diagnostic: Diagnostic) -> Failure {
+    Failure { diagnostics: vec![diagnostic] }
+}

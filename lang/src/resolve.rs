@@ -1,0 +1,161 @@
+//! From the syntax tree to the resolved program.
+//!
+//! One walk over the tree writes the program and gathers facts about bindings: who captures them, who
+//! assigns to them, who may meet them too early. A binding is seen only inside its scope, so when the
+//! walk leaves a scope everything about its bindings is known. Until then a variable's place holds
+//! the number of its binding; [`finish`] then puts the real places in and computes what splits,
+//! because that needs to know all property names that the script writes.
+//!
+//! The resolver evaluates nothing and folds no constants but the sign of a number.
+
+mod expression;
+mod finish;
+mod function;
+mod pattern;
+mod reference;
+mod refuse;
+mod scope;
+mod statement;
+mod target;
+mod text;
+
+#[cfg(test)]
+mod dump;
+#[cfg(test)]
+mod tests;
+
+use crate::program::*;
+use crate::{Diagnostic, Failure, Options, Span, ast};
+use function::Running;
+use hashbrown::HashMap;
+use scope::{Binding, Scope};
+use text::Texts;
+
+/// Most refusals that are reported.
+const MAX_DIAGNOSTICS: usize = 50;
+
+/// Resolves a script: checks what the grammar cannot, and writes the program.
+pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result<Program, Failure> {
+    let mut resolver = Resolver::new(options);
+    resolver.main(&script.body);
+    if let Some(error) = resolver.syntax {
+        return Err(Failure { diagnostics: vec![error] });
+    }
+    if !resolver.refusals.is_empty() {
+        let mut diagnostics = resolver.refusals;
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        diagnostics.truncate(MAX_DIAGNOSTICS);
+        return Err(Failure { diagnostics });
+    }
+    Ok(finish::finish(resolver))
+}
+
+/// The state of the walk.
+struct Resolver<'a> {
+    options: &'a Options<'a>,
+    texts: Texts,
+    /// All bindings of the script; they are named by their index.
+    bindings: Vec<Binding>,
+    /// The scopes around the place of the walk.
+    scopes: Vec<Scope>,
+    /// Functions met so far; those around the place of the walk are still empty.
+    functions: Vec<Function>,
+    /// For each function, the enclosing one and the bindings it captures.
+    captured: Vec<Captured>,
+    /// The place of a binding among the captures of a function.
+    captures: HashMap<(u32, u32), u32>,
+    /// The function around the place of the walk.
+    current: Running,
+    globals: Vec<TextId>,
+    free: Vec<(TextId, Span)>,
+    templates: Vec<TemplateSite>,
+    object_sites: u32,
+    /// Whether the main function contains a `return`.
+    has_return: bool,
+    /// Where the value of the statement that comes next goes, if it is the result of the script.
+    tail: Option<statement::Tail>,
+    /// Labels that wait for the loop or `switch` behind them.
+    pending_labels: Vec<TextId>,
+    /// Bindings of `switch` scopes that the present cases have initialized.
+    initialized_in_case: Vec<u32>,
+    /// The first syntax error.
+    syntax: Option<Diagnostic>,
+    refusals: Vec<Diagnostic>,
+}
+
+/// What a function captures.
+struct Captured {
+    /// The enclosing function.
+    parent: u32,
+    /// Bindings of enclosing functions, in the order of their slots.
+    bindings: Vec<u32>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(options: &'a Options<'a>) -> Self {
+        Self {
+            options,
+            texts: Texts::default(),
+            bindings: Vec::new(),
+            scopes: Vec::new(),
+            functions: Vec::new(),
+            captured: Vec::new(),
+            captures: HashMap::new(),
+            current: Running::default(),
+            globals: Vec::new(),
+            free: Vec::new(),
+            templates: Vec::new(),
+            object_sites: 0,
+            has_return: false,
+            tail: None,
+            pending_labels: Vec::new(),
+            initialized_in_case: Vec::new(),
+            syntax: None,
+            refusals: Vec::new(),
+        }
+    }
+
+    /// Notes a syntax error; the first one in the source counts.
+    fn error(&mut self, error: Diagnostic) {
+        if self.syntax.as_ref().is_none_or(|first| error.span.start < first.span.start) {
+            self.syntax = Some(error);
+        }
+    }
+
+    /// Notes a refusal.
+    fn refuse(&mut self, refusal: Diagnostic) {
+        self.refusals.push(refusal);
+    }
+
+    /// A new temporary.
+    fn temp(&mut self) -> Slot {
+        let slot = Slot(self.current.slots);
+        self.current.slots += 1;
+        slot
+    }
+}
+
+/// An expression whose facts are still unknown.
+fn expr(kind: ExprKind, span: Span) -> Expr {
+    Expr { kind, span, splits: false }
+}
+
+/// The same, boxed.
+fn boxed(kind: ExprKind, span: Span) -> Box<Expr> {
+    Box::new(expr(kind, span))
+}
+
+/// A statement whose facts are still unknown.
+fn stmt(kind: StmtKind, span: Span) -> Stmt {
+    Stmt { kind, span, splits: false }
+}
+
+/// The place of a binding until [`finish`] knows the real one.
+fn unplaced(binding: u32) -> Place {
+    Place::Slot(Slot(binding))
+}
+
+/// A number of things as the program counts them; sources are far shorter than 4 GiB.
+fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,509 @@
+//! Expressions: operators, literals, calls and optional chains.
+//!
+//! Each kind has its own function, so that the frame of the recursion stays small.
+
+use super::target::twice;
+use super::{Resolver, boxed, count, expr};
+use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
+use crate::program::*;
+use crate::{Diagnostic, Span};
+
+type Ast<'s> = ast::Node<E<'s>>;
+
+impl Resolver<'_> {
+    /// An expression whose value is used.
+    pub(super) fn expression(&mut self, e: &Ast<'_>) -> Expr {
+        let span = e.span;
+        let kind = match &e.kind {
+            E::Array(items) => self.array(items),
+            E::Assign(operator, target, value) => return self.assign(*operator, target, value, span, true),
+            E::Await(value) => self.wait(value, span),
+            E::BigInt(digits) => ExprKind::BigInt(self.texts.intern(digits.as_bytes())),
+            E::Binary(operator, left, right) => self.binary(*operator, left, right),
+            E::Bool(value) => ExprKind::Bool(*value),
+            E::Call(..) | E::Index(..) | E::Member(..) | E::Tagged(..) => return self.chain(e, ExprKind::Undefined),
+            E::Chain(first, rest) => self.operators(first, rest),
+            E::Conditional(test, yes, no) => self.conditional(test, yes, no),
+            E::Function(function) => ExprKind::Function(self.function(function, None)),
+            E::Logical(operator, operands) => return self.logical(*operator, operands),
+            E::Name(name) => self.read(name, span),
+            E::New(callee, arguments) => self.construct(callee, arguments, span),
+            E::Null => ExprKind::Null,
+            E::Number(value) => ExprKind::Number(*value),
+            E::Object(properties) => self.object(properties),
+            E::Paren(inner) => return self.expression(inner),
+            E::Regex(pattern, flags) => self.regex(pattern, flags),
+            E::Sequence(items) => ExprKind::Sequence(self.expressions(items)),
+            // The grammar has it in lists only, which look for it.
+            E::Spread(value) => return self.expression(value),
+            E::String(text) => ExprKind::String(self.texts.intern(text)),
+            E::Template(texts, holes) => self.template(texts, holes),
+            E::Unary(ast::Unary::Delete, operand) => return self.delete(operand, span),
+            E::Unary(operator, operand) => self.unary(*operator, operand),
+            E::Update { delta, prefix, target } => return self.update_target(target, *delta, *prefix, span),
+        };
+        expr(kind, span)
+    }
+
+    /// An expression whose value is not used.
+    pub(super) fn effect(&mut self, e: &Ast<'_>) -> Expr {
+        match &e.kind {
+            E::Assign(operator, target, value) => self.assign(*operator, target, value, e.span, false),
+            E::Update { delta, target, .. } => self.update_target(target, *delta, true, e.span),
+            E::Paren(inner) => self.effect(inner),
+            E::Sequence(items) => {
+                expr(ExprKind::Sequence(items.iter().map(|item| self.effect(item)).collect()), e.span)
+            }
+            _ => self.expression(e),
+        }
+    }
+
+    /// An expression that gives its name to an anonymous function.
+    pub(super) fn named(&mut self, e: &Ast<'_>, name: TextId) -> Expr {
+        match &e.kind {
+            E::Function(function) => expr(ExprKind::Function(self.function(function, Some(name))), e.span),
+            E::Paren(inner) => self.named(inner, name),
+            _ => self.expression(e),
+        }
+    }
+
+    fn expressions(&mut self, items: &[ast::Expr<'_>]) -> Vec<Expr> {
+        items.iter().map(|item| self.expression(item)).collect()
+    }
+
+    fn boxed(&mut self, e: &Ast<'_>) -> Box<Expr> {
+        Box::new(self.expression(e))
+    }
+
+    fn wait(&mut self, value: &Ast<'_>, span: Span) -> ExprKind {
+        self.check_await(span);
+        ExprKind::Await(self.boxed(value))
+    }
+
+    /// `await` stands only in the body of async functions.
+    pub(super) fn check_await(&mut self, span: Span) {
+        if self.current.in_parameters {
+            self.error(Diagnostic::syntax("Illegal await-expression in formal parameters of async function", span));
+        } else if !self.current.is_async {
+            let message = "await is only valid in async functions and the top level bodies of modules";
+            let hint = "write `async` before the function that contains it: `async () => …`, `async function …`";
+            self.error(Diagnostic::syntax(message, span).with_hint(hint));
+        }
+    }
+
+    fn binary(&mut self, operator: Binary, left: &Ast<'_>, right: &Ast<'_>) -> ExprKind {
+        let left = self.boxed(left);
+        ExprKind::Binary(operator, left, self.boxed(right))
+    }
+
+    fn operators(&mut self, first: &Ast<'_>, rest: &[(Binary, ast::Expr<'_>)]) -> ExprKind {
+        let first = self.boxed(first);
+        ExprKind::Chain(first, rest.iter().map(|(operator, operand)| (*operator, self.expression(operand))).collect())
+    }
+
+    fn conditional(&mut self, test: &Ast<'_>, yes: &Ast<'_>, no: &Ast<'_>) -> ExprKind {
+        let test = self.boxed(test);
+        let yes = self.boxed(yes);
+        ExprKind::Conditional(test, yes, self.boxed(no))
+    }
+
+    /// These operators are associative, so that many operands make a balanced tree.
+    fn logical(&mut self, operator: Logical, operands: &[ast::Expr<'_>]) -> Expr {
+        match operands {
+            [] => expr(ExprKind::Undefined, Span::default()),
+            [one] => self.expression(one),
+            _ => {
+                let (left, right) = operands.split_at(operands.len() / 2);
+                let left = self.logical(operator, left);
+                let right = self.logical(operator, right);
+                let span = left.span.to(right.span);
+                expr(ExprKind::Logical(operator, Box::new(left), Box::new(right)), span)
+            }
+        }
+    }
+
+    fn unary(&mut self, operator: ast::Unary, operand: &Ast<'_>) -> ExprKind {
+        let operator = match operator {
+            ast::Unary::BitNot => Unary::BitNot,
+            ast::Unary::Minus => Unary::Minus,
+            ast::Unary::Not => Unary::Not,
+            ast::Unary::Plus => Unary::Plus,
+            ast::Unary::Typeof => Unary::Typeof,
+            ast::Unary::Void | ast::Unary::Delete => Unary::Void,
+        };
+        let operand = self.expression(operand);
+        match (operator, &operand.kind) {
+            (Unary::Minus, ExprKind::Number(value)) => ExprKind::Number(-value),
+            (Unary::Typeof, ExprKind::Global(name)) => ExprKind::TypeofGlobal(*name),
+            _ => ExprKind::Unary(operator, Box::new(operand)),
+        }
+    }
+
+    fn delete(&mut self, operand: &Ast<'_>, span: Span) -> Expr {
+        let mut inner = operand;
+        while let E::Paren(next) = &inner.kind {
+            inner = next;
+        }
+        if let E::Name(_) = inner.kind {
+            let message = "Delete of an unqualified identifier in strict mode.";
+            self.error(Diagnostic::syntax(message, inner.span));
+        }
+        let mut guards = Vec::new();
+        let value = self.link(inner, &mut guards);
+        let kind = match value.kind {
+            ExprKind::Member(object, name) => ExprKind::DeleteMember(object, name),
+            ExprKind::Index(object, key) => ExprKind::DeleteIndex(object, key),
+            _ => ExprKind::Sequence(vec![value, expr(ExprKind::Bool(true), span)]),
+        };
+        guarded(guards, expr(kind, span), &ExprKind::Bool(true))
+    }
+
+    // ---- Literals ------------------------------------------------------------------------------
+
+    fn array(&mut self, items: &[Option<ast::Expr<'_>>]) -> ExprKind {
+        let elements = items.iter().map(|item| match item {
+            None => Element::Hole,
+            Some(item) => match &item.kind {
+                E::Spread(value) => Element::Spread(self.expression(value)),
+                _ => Element::Item(self.expression(item)),
+            },
+        });
+        ExprKind::Array(elements.collect())
+    }
+
+    fn object(&mut self, properties: &[P<'_>]) -> ExprKind {
+        let site = self.object_sites;
+        self.object_sites += 1;
+        ExprKind::Object(site, properties.iter().map(|property| self.property(property)).collect())
+    }
+
+    fn property(&mut self, property: &P<'_>) -> Property {
+        match property {
+            P::Method(key, function) => match self.key(key) {
+                Ok(name) => {
+                    self.texts.facts(name).written = true;
+                    let id = self.function(function, Some(name));
+                    Property::Named(name, expr(ExprKind::Function(id), function.span))
+                }
+                Err(key) => {
+                    let id = self.function(function, None);
+                    Property::Computed(key, expr(ExprKind::Function(id), function.span))
+                }
+            },
+            P::Shorthand(name, _) => {
+                let key = self.property_name(name.kind.as_bytes(), name.span);
+                let value = expr(self.read(&name.kind, name.span), name.span);
+                self.note_written(key, &value);
+                Property::Named(key, value)
+            }
+            P::Spread(value) => Property::Spread(self.expression(value)),
+            P::Value(key, value) => match self.key(key) {
+                Ok(name) => {
+                    let value = self.named(value, name);
+                    self.note_written(name, &value);
+                    Property::Named(name, value)
+                }
+                Err(key) => Property::Computed(key, self.expression(value)),
+            },
+        }
+    }
+
+    /// A key: a name, or an expression where it is not known.
+    fn key(&mut self, key: &Key<'_>) -> Result<TextId, Expr> {
+        match key {
+            Key::Text(text, span) => Ok(self.property_name(text, *span)),
+            Key::Computed(key) => match self.constant_key(key) {
+                Some(name) => Ok(name),
+                None => Err(self.expression(key)),
+            },
+        }
+    }
+
+    /// Notes that the script stores a property, unless the value cannot be a function.
+    pub(super) fn note_written(&mut self, name: TextId, value: &Expr) {
+        if may_be_function(value) {
+            self.texts.facts(name).written = true;
+        }
+    }
+
+    fn regex(&mut self, pattern: &str, flags: &str) -> ExprKind {
+        let pattern = self.texts.intern(pattern.as_bytes());
+        ExprKind::Regex { pattern, flags: self.texts.intern(flags.as_bytes()) }
+    }
+
+    fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind {
+        let mut ids = texts.iter().map(|text| self.texts.intern(text)).collect::<Vec<_>>();
+        match (ids.pop(), holes) {
+            (Some(only), []) if ids.is_empty() => ExprKind::String(only),
+            (last, _) => {
+                ids.extend(last);
+                ExprKind::Template(ids, self.expressions(holes))
+            }
+        }
+    }
+
+    fn construct(&mut self, callee: &Ast<'_>, arguments: &[ast::Expr<'_>], span: Span) -> ExprKind {
+        let names = self.constructor(callee, span);
+        ExprKind::New(names, self.arguments(arguments))
+    }
+
+    // ---- Chains of members and calls -------------------------------------------------------------
+
+    /// A whole chain: where a link with `?.` meets nothing, all of it is the short value.
+    fn chain(&mut self, e: &Ast<'_>, short: ExprKind) -> Expr {
+        let mut guards = Vec::new();
+        let value = self.link(e, &mut guards);
+        guarded(guards, value, &short)
+    }
+
+    /// A link of a chain. Each guard is a test that ends the chain.
+    fn link(&mut self, e: &Ast<'_>, guards: &mut Vec<Expr>) -> Expr {
+        match &e.kind {
+            E::Member(object, name, optional) => self.member(object, name, *optional, e.span, guards),
+            E::Index(object, key, optional) => self.index(object, key, *optional, e.span, guards),
+            E::Call(callee, arguments, optional) => self.call(callee, arguments, *optional, e.span, guards),
+            E::Tagged(tag, quasis, holes) => self.tagged(tag, quasis, holes, e.span, guards),
+            _ => self.expression(e),
+        }
+    }
+
+    fn link_object(&mut self, object: &Ast<'_>, optional: bool, guards: &mut Vec<Expr>) -> Expr {
+        let object = self.link(object, guards);
+        if optional { self.guard(object, guards) } else { object }
+    }
+
+    /// Ends the chain where the value is nothing; gives the value again.
+    fn guard(&mut self, value: Expr, guards: &mut Vec<Expr>) -> Expr {
+        let span = value.span;
+        let (first, again) = twice(self, value);
+        let test = ExprKind::Binary(Binary::Equal, Box::new(first), boxed(ExprKind::Null, span));
+        guards.push(expr(test, span));
+        again
+    }
+
+    fn member(
+        &mut self,
+        object: &Ast<'_>,
+        name: &ast::Name<'_>,
+        optional: bool,
+        span: Span,
+        guards: &mut Vec<Expr>,
+    ) -> Expr {
+        let object = self.link_object(object, optional, guards);
+        let key = self.property_name(name.kind.as_bytes(), name.span);
+        self.check_static(&object, key, span, None);
+        expr(ExprKind::Member(Box::new(object), key), span)
+    }
+
+    fn index(
+        &mut self,
+        object: &Ast<'_>,
+        key: &Ast<'_>,
+        optional: bool,
+        span: Span,
+        guards: &mut Vec<Expr>,
+    ) -> Expr {
+        let object = self.link_object(object, optional, guards);
+        let kind = match self.constant_key(key) {
+            Some(key) => {
+                self.check_static(&object, key, span, None);
+                self.constant_index(object, key, span)
+            }
+            None => ExprKind::Index(Box::new(object), self.boxed(key)),
+        };
+        expr(kind, span)
+    }
+
+    fn call(
+        &mut self,
+        callee: &Ast<'_>,
+        arguments: &[ast::Expr<'_>],
+        optional: bool,
+        span: Span,
+        guards: &mut Vec<Expr>,
+    ) -> Expr {
+        let callee_span = callee.span;
+        let callee = self.callee(callee, Some(arguments), optional, guards);
+        let arguments = self.arguments(arguments);
+        expr(ExprKind::Call(Box::new(Call { callee, arguments, callee_span })), span)
+    }
+
+    fn tagged(
+        &mut self,
+        tag: &Ast<'_>,
+        quasis: &[ast::Quasi<'_>],
+        holes: &[ast::Expr<'_>],
+        span: Span,
+        guards: &mut Vec<Expr>,
+    ) -> Expr {
+        let callee_span = tag.span;
+        let callee = self.callee(tag, None, false, guards);
+        let site = count(self.templates.len());
+        let cooked = quasis.iter().map(|quasi| quasi.cooked.as_ref().map(|text| self.texts.intern(text))).collect();
+        let raw = quasis.iter().map(|quasi| self.texts.intern(&quasi.raw)).collect();
+        self.templates.push(TemplateSite { cooked, raw });
+        let mut arguments = Vec::with_capacity(holes.len() + 1);
+        arguments.push(Argument { value: expr(ExprKind::TemplateObject(site), span), spread: false });
+        arguments.extend(holes.iter().map(|hole| Argument { value: self.expression(hole), spread: false }));
+        expr(ExprKind::Call(Box::new(Call { callee, arguments, callee_span })), span)
+    }
+
+    /// What is called, with its receiver.
+    fn callee(
+        &mut self,
+        callee: &Ast<'_>,
+        arguments: Option<&[ast::Expr<'_>]>,
+        optional: bool,
+        guards: &mut Vec<Expr>,
+    ) -> Callee {
+        match &callee.kind {
+            E::Member(object, name, optional_member) => {
+                let object = self.link_object(object, *optional_member, guards);
+                let key = self.property_name(name.kind.as_bytes(), name.span);
+                self.check_static(&object, key, callee.span, arguments);
+                self.method(ExprKind::Member(Box::new(object), key), callee.span, optional, guards)
+            }
+            E::Index(object, key, optional_member) => {
+                let object = self.link_object(object, *optional_member, guards);
+                let kind = match self.constant_key(key) {
+                    Some(key) => {
+                        self.check_static(&object, key, callee.span, arguments);
+                        self.constant_index(object, key, callee.span)
+                    }
+                    None => ExprKind::Index(Box::new(object), self.boxed(key)),
+                };
+                self.method(kind, callee.span, optional, guards)
+            }
+            E::Paren(inner) => self.parenthesised(inner, arguments, optional, guards),
+            _ => {
+                let function = self.link(callee, guards);
+                Callee::Value(if optional { self.guard(function, guards) } else { function })
+            }
+        }
+    }
+
+    /// `object.name(…)` and, where `optional`, `object.name?.(…)`.
+    fn method(&mut self, member: ExprKind, span: Span, optional: bool, guards: &mut Vec<Expr>) -> Callee {
+        match member {
+            ExprKind::Member(object, name) if !optional => Callee::Member(*object, name),
+            ExprKind::Index(object, key) if !optional => Callee::Index(*object, *key),
+            ExprKind::Member(object, name) => {
+                let (object, this) = twice(self, *object);
+                let function = expr(ExprKind::Member(Box::new(object), name), span);
+                Callee::With { function: self.guard(function, guards), this }
+            }
+            ExprKind::Index(object, key) => {
+                // The key may change the variable that holds the object.
+                let (object, this) = self.kept(*object);
+                let function = expr(ExprKind::Index(Box::new(object), key), span);
+                Callee::With { function: self.guard(function, guards), this }
+            }
+            other => Callee::Value(expr(other, span)),
+        }
+    }
+
+    /// `(object?.name)(…)`: the parentheses end the chain but keep the receiver.
+    fn parenthesised(
+        &mut self,
+        inner: &Ast<'_>,
+        arguments: Option<&[ast::Expr<'_>]>,
+        optional: bool,
+        guards: &mut Vec<Expr>,
+    ) -> Callee {
+        let mut own = Vec::new();
+        let callee = self.callee(inner, arguments, optional, &mut own);
+        if own.is_empty() {
+            return callee;
+        }
+        if optional {
+            // `(a?.b)?.()`: both ends of the chain give `undefined`.
+            guards.append(&mut own);
+            return callee;
+        }
+        let span = inner.span;
+        match callee {
+            Callee::Member(object, name) => {
+                let (object, this) = self.kept(object);
+                let function = expr(ExprKind::Member(Box::new(object), name), span);
+                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+            }
+            Callee::Index(object, key) => {
+                let (object, this) = self.kept(object);
+                let function = expr(ExprKind::Index(Box::new(object), Box::new(key)), span);
+                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+            }
+            Callee::Value(function) => Callee::Value(guarded(own, function, &ExprKind::Undefined)),
+            Callee::With { function, this } => {
+                Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
+            }
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[ast::Expr<'_>]) -> Vec<Argument> {
+        let argument = |argument: &ast::Expr<'_>| match &argument.kind {
+            E::Spread(value) => Argument { value: self.expression(value), spread: true },
+            _ => Argument { value: self.expression(argument), spread: false },
+        };
+        arguments.iter().map(argument).collect()
+    }
+}
+
+/// The value behind its guards.
+fn guarded(guards: Vec<Expr>, value: Expr, short: &ExprKind) -> Expr {
+    let span = value.span;
+    guards.into_iter().rev().fold(value, |value, guard| {
+        let short = match short {
+            ExprKind::Bool(value) => ExprKind::Bool(*value),
+            _ => ExprKind::Undefined,
+        };
+        expr(ExprKind::Conditional(Box::new(guard), boxed(short, span), Box::new(value)), span)
+    })
+}
+
+/// Whether a value may be a function, as far as its form tells.
+fn may_be_function(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Undefined
+        | ExprKind::Null
+        | ExprKind::Bool(_)
+        | ExprKind::Number(_)
+        | ExprKind::String(_)
+        | ExprKind::BigInt(_)
+        | ExprKind::Regex { .. }
+        | ExprKind::Template(..)
+        | ExprKind::TemplateObject(_)
+        | ExprKind::Array(_)
+        | ExprKind::Object(..)
+        | ExprKind::Update { .. }
+        | ExprKind::TypeofGlobal(_)
+        | ExprKind::DeleteMember(..)
+        | ExprKind::DeleteIndex(..)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Chain(..)
+        | ExprKind::New(..)
+        | ExprKind::ObjectRest(..)
+        | ExprKind::Iterator(_)
+        | ExprKind::IteratorRest(_)
+        | ExprKind::Uninitialized(_) => false,
+        ExprKind::Conditional(_, yes, no) => may_be_function(yes) || may_be_function(no),
+        ExprKind::Logical(_, left, right) => may_be_function(left) || may_be_function(right),
+        ExprKind::Sequence(items) => items.last().is_some_and(may_be_function),
+        ExprKind::Function(_)
+        | ExprKind::Read(_)
+        | ExprKind::Write(..)
+        | ExprKind::WriteConst(..)
+        | ExprKind::Temp(_)
+        | ExprKind::SetTemp(..)
+        | ExprKind::Global(_)
+        | ExprKind::WriteGlobal(..)
+        | ExprKind::Member(..)
+        | ExprKind::Index(..)
+        | ExprKind::SetMember(..)
+        | ExprKind::SetIndex(..)
+        | ExprKind::Call(_)
+        | ExprKind::Await(_)
+        | ExprKind::RequireObject { .. }
+        | ExprKind::IteratorNext(_) => true,
+    }
+}

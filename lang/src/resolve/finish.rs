@@ -1,0 +1,321 @@
+//! The last walk, over the program: real places for variables, and what splits.
+
+use super::scope::{Binding, NONE};
+use super::{Captured, Resolver, count};
+use crate::program::*;
+use crate::{Options, PlainCall};
+use hashbrown::HashMap;
+
+/// Completes a program.
+pub(super) fn finish(resolver: Resolver<'_>) -> Program {
+    let Resolver { options, texts, bindings, functions, captured, captures, .. } = resolver;
+    let (texts, written) = texts.into_parts();
+    let mut functions = functions;
+    let mut finisher = Finisher {
+        options,
+        texts: &texts,
+        written: &written,
+        bindings: &bindings,
+        captures: &captures,
+        function: 0,
+        parameters: 0,
+        shift: 0,
+    };
+    for (id, (function, own)) in functions.iter_mut().zip(&captured).enumerate() {
+        finisher.function = count(id);
+        finisher.parameters = function.parameters;
+        finisher.shift = count(own.bindings.len());
+        finisher.function(function);
+    }
+    for (id, own) in captured.iter().enumerate() {
+        if !own.bindings.is_empty() {
+            let slots = captured_slots(own, &functions, &captured, &bindings, &captures);
+            functions[id].captures = slots;
+        }
+    }
+    let mut free = resolver.free;
+    free.sort_by_key(|(_, span)| span.start);
+    Program {
+        texts,
+        functions,
+        globals: resolver.globals,
+        free,
+        templates: resolver.templates,
+        object_sites: resolver.object_sites,
+        written,
+    }
+}
+
+/// Where the enclosing function keeps what a function captures.
+fn captured_slots(
+    own: &Captured,
+    functions: &[Function],
+    captured: &[Captured],
+    bindings: &[Binding],
+    captures: &HashMap<(u32, u32), u32>,
+) -> Vec<Slot> {
+    let parent = own.parent as usize;
+    let parameters = functions[parent].parameters;
+    let shift = count(captured[parent].bindings.len());
+    let slot = |&id: &u32| {
+        let binding = &bindings[id as usize];
+        if binding.function == own.parent {
+            shifted(binding.slot, parameters, shift)
+        } else {
+            Slot(parameters + captures.get(&(own.parent, id)).copied().unwrap_or(0))
+        }
+    };
+    own.bindings.iter().map(slot).collect()
+}
+
+/// A slot behind the parameters moves up to make room for the captures.
+fn shifted(slot: u32, parameters: u32, shift: u32) -> Slot {
+    Slot(if slot < parameters { slot } else { slot + shift })
+}
+
+struct Finisher<'a> {
+    options: &'a Options<'a>,
+    texts: &'a [Box<[u8]>],
+    written: &'a [bool],
+    bindings: &'a [Binding],
+    captures: &'a HashMap<(u32, u32), u32>,
+    /// The function of the walk.
+    function: u32,
+    /// How many parameters it has.
+    parameters: u32,
+    /// How many captures it has.
+    shift: u32,
+}
+
+impl Finisher<'_> {
+    fn function(&self, function: &mut Function) {
+        function.slots += self.shift;
+        function.rest.iter_mut().for_each(|slot| self.slot(slot));
+        function.itself.iter_mut().for_each(|slot| self.slot(slot));
+        self.statements(&mut function.body);
+    }
+
+    // ---- Places --------------------------------------------------------------------------------
+
+    fn slot(&self, slot: &mut Slot) {
+        *slot = shifted(slot.0, self.parameters, self.shift);
+    }
+
+    fn place(&self, place: &mut Place) -> &Binding {
+        let (Place::Slot(Slot(id)) | Place::Cell(Slot(id)) | Place::Global(id)) = *place;
+        let binding = &self.bindings[id as usize];
+        *place = if binding.global != NONE {
+            Place::Global(binding.global)
+        } else {
+            let slot = if binding.function == self.function {
+                shifted(binding.slot, self.parameters, self.shift)
+            } else {
+                Slot(self.parameters + self.captures.get(&(self.function, id)).copied().unwrap_or(0))
+            };
+            if binding.is_cell { Place::Cell(slot) } else { Place::Slot(slot) }
+        };
+        binding
+    }
+
+    fn variable(&self, variable: &mut Variable) {
+        let by_hoisted = matches!(variable.place, Place::Cell(_));
+        let binding = self.place(&mut variable.place);
+        variable.checked &= !(by_hoisted && binding.is_safe_from_hoisted);
+    }
+
+    // ---- Statements: each gives whether it splits --------------------------------------------
+
+    fn statements(&self, statements: &mut [Stmt]) -> bool {
+        statements.iter_mut().fold(false, |splits, statement| splits | self.statement(statement))
+    }
+
+    fn statement(&self, statement: &mut Stmt) -> bool {
+        statement.splits = match &mut statement.kind {
+            StmtKind::Enter(place, _) => {
+                self.place(place);
+                false
+            }
+            StmtKind::Init(place, value) => {
+                self.place(place);
+                self.expression(value)
+            }
+            StmtKind::Expr(value) | StmtKind::Throw(value) => self.expression(value),
+            StmtKind::Block(body) => self.statements(body),
+            StmtKind::If(test, yes, no) => {
+                self.expression(test)
+                    | self.statement(yes)
+                    | no.as_mut().is_some_and(|no| self.statement(no))
+            }
+            StmtKind::For { test, update, body, fresh, .. } => {
+                fresh.iter_mut().for_each(|slot| self.fresh(slot));
+                self.optional(test) | self.optional(update) | self.statement(body)
+            }
+            StmtKind::DoWhile { body, test, .. } => self.statement(body) | self.expression(test),
+            StmtKind::ForEach { kind, iterable, iterator, item, body, .. } => {
+                self.slot(iterator);
+                self.slot(item);
+                self.expression(iterable) | self.statement(body) | (*kind == ForEach::AwaitOf)
+            }
+            StmtKind::Switch { subject, slot, cases, .. } => {
+                self.slot(slot);
+                self.expression(subject)
+                    | cases.iter_mut().fold(false, |splits, case| {
+                        splits | self.optional(&mut case.test) | self.statements(&mut case.body)
+                    })
+            }
+            StmtKind::Try { body, catch, finally, completion } => {
+                self.slot(&mut completion.0);
+                self.slot(&mut completion.1);
+                self.statements(body)
+                    | catch.as_mut().is_some_and(|(slot, body)| {
+                        self.slot(slot);
+                        self.statements(body)
+                    })
+                    | finally.as_mut().is_some_and(|body| self.statements(body))
+            }
+            StmtKind::Labeled(_, body) => self.statement(body),
+            StmtKind::Break(_) | StmtKind::Continue(_) => false,
+            StmtKind::Return(value) => self.optional(value),
+        };
+        statement.splits
+    }
+
+    /// The slot of a cell that is named by its binding.
+    fn fresh(&self, slot: &mut Slot) {
+        *slot = shifted(self.bindings[slot.0 as usize].slot, self.parameters, self.shift);
+    }
+
+    // ---- Expressions: the same ---------------------------------------------------------------
+
+    fn optional(&self, value: &mut Option<Expr>) -> bool {
+        value.as_mut().is_some_and(|value| self.expression(value))
+    }
+
+    fn expressions(&self, values: &mut [Expr]) -> bool {
+        values.iter_mut().fold(false, |splits, value| splits | self.expression(value))
+    }
+
+    fn expression(&self, e: &mut Expr) -> bool {
+        e.splits = match &mut e.kind {
+            ExprKind::Undefined
+            | ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::BigInt(_)
+            | ExprKind::Regex { .. }
+            | ExprKind::TemplateObject(_)
+            | ExprKind::Function(_)
+            | ExprKind::Global(_)
+            | ExprKind::TypeofGlobal(_)
+            | ExprKind::Uninitialized(_) => false,
+            ExprKind::Template(_, values) | ExprKind::Sequence(values) => self.expressions(values),
+            ExprKind::Array(elements) => elements.iter_mut().fold(false, |splits, element| {
+                splits
+                    | match element {
+                        Element::Hole => false,
+                        Element::Item(value) | Element::Spread(value) => self.expression(value),
+                    }
+            }),
+            ExprKind::Object(_, properties) => self.properties(properties),
+            ExprKind::Read(variable) | ExprKind::Update { variable, .. } => {
+                self.variable(variable);
+                false
+            }
+            ExprKind::Write(variable, value) | ExprKind::WriteConst(variable, value) => {
+                self.variable(variable);
+                self.expression(value)
+            }
+            ExprKind::Temp(slot) | ExprKind::IteratorNext(slot) | ExprKind::IteratorRest(slot) => {
+                self.slot(slot);
+                false
+            }
+            ExprKind::SetTemp(slot, value) => {
+                self.slot(slot);
+                self.expression(value)
+            }
+            ExprKind::ObjectRest(slot, keys) => {
+                self.slot(slot);
+                self.expressions(keys)
+            }
+            ExprKind::WriteGlobal(_, value)
+            | ExprKind::Member(value, _)
+            | ExprKind::DeleteMember(value, _)
+            | ExprKind::Unary(_, value)
+            | ExprKind::RequireObject { value, .. }
+            | ExprKind::Iterator(value) => self.expression(value),
+            ExprKind::Index(left, right)
+            | ExprKind::SetMember(left, _, right)
+            | ExprKind::DeleteIndex(left, right)
+            | ExprKind::Binary(_, left, right)
+            | ExprKind::Logical(_, left, right) => self.expression(left) | self.expression(right),
+            ExprKind::SetIndex(first, second, third) | ExprKind::Conditional(first, second, third) => {
+                self.expression(first) | self.expression(second) | self.expression(third)
+            }
+            ExprKind::Chain(first, rest) => rest
+                .iter_mut()
+                .fold(self.expression(first), |splits, (_, operand)| splits | self.expression(operand)),
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::New(names, arguments) => self.arguments(arguments) | !self.is_plain_new(names),
+            ExprKind::Await(value) => {
+                self.expression(value);
+                true
+            }
+        };
+        e.splits
+    }
+
+    fn properties(&self, properties: &mut [Property]) -> bool {
+        properties.iter_mut().fold(false, |splits, property| {
+            splits
+                | match property {
+                    Property::Named(_, value) | Property::Spread(value) => self.expression(value),
+                    Property::Computed(key, value) => self.expression(key) | self.expression(value),
+                }
+        })
+    }
+
+    fn arguments(&self, arguments: &mut [Argument]) -> bool {
+        arguments.iter_mut().fold(false, |splits, argument| splits | self.expression(&mut argument.value))
+    }
+
+    // ---- Calls ---------------------------------------------------------------------------------
+
+    fn call(&self, call: &mut Call) -> bool {
+        let is_tag = matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
+        let is_plain = self.is_plain(&call.callee, is_tag);
+        let splits = match &mut call.callee {
+            Callee::Value(value) | Callee::Member(value, _) => self.expression(value),
+            Callee::Index(object, key) => self.expression(object) | self.expression(key),
+            Callee::With { function, this } => self.expression(function) | self.expression(this),
+        };
+        splits | self.arguments(&mut call.arguments) | !is_plain
+    }
+
+    fn is_plain(&self, callee: &Callee, is_tag: bool) -> bool {
+        let call = match callee {
+            Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => PlainCall::Global(self.text(*name)),
+            Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
+                PlainCall::Static(self.text(*object), self.text(*name))
+            }
+            Callee::Member(_, name) if !is_tag && !self.written[name.0 as usize] => PlainCall::Method(self.text(*name)),
+            Callee::Value(_) | Callee::Member(..) | Callee::Index(..) | Callee::With { .. } => return false,
+        };
+        (self.options.plain_call)(call)
+    }
+
+    fn is_plain_new(&self, names: &[TextId]) -> bool {
+        match names {
+            [name] => (self.options.plain_call)(PlainCall::New(self.text(*name))),
+            _ => {
+                let names = names.iter().map(|name| self.text(*name)).collect::<Vec<_>>();
+                (self.options.plain_call)(PlainCall::New(&names.join(".")))
+            }
+        }
+    }
+
+    /// A name as the caller knows names; those it can know are UTF-8.
+    fn text(&self, id: TextId) -> &str {
+        std::str::from_utf8(&self.texts[id.0 as usize]).unwrap_or("")
+    }
+}

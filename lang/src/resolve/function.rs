@@ -1,0 +1,368 @@
+//! Functions: the main one, parameters, hoisting.
+
+use super::pattern::{Bind, is_undefined};
+use super::scope::{Kind, NONE, ScopeKind, each_name};
+use super::statement::{LabelEntry, Tail, discard_result};
+use super::{Captured, Resolver, count, expr, stmt, unplaced};
+use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
+use crate::program::*;
+use crate::{Diagnostic, Span};
+
+type Pattern<'s> = ast::Node<PatternKind<'s>>;
+
+/// The function around the place of the walk.
+#[derive(Default)]
+pub(super) struct Running {
+    pub(super) id: u32,
+    pub(super) is_async: bool,
+    /// How many slots hold arguments.
+    pub(super) parameters: u32,
+    /// Slots given away so far, not counting captures.
+    pub(super) slots: u32,
+    /// How many statements are around the place of the walk.
+    pub(super) nesting: u32,
+    /// Whether the walk is among the parameters.
+    pub(super) in_parameters: bool,
+    /// Statements around that `break` and `continue` can name.
+    pub(super) labels: Vec<LabelEntry>,
+    pub(super) next_label: u32,
+}
+
+impl Resolver<'_> {
+    /// The main function.
+    pub(super) fn main(&mut self, statements: &[ast::Stmt<'_>]) {
+        let end = statements.last().map_or(0, |last| last.span.end);
+        self.begin(None, true, false, Span::new(0, end));
+        self.current.is_async = true;
+        self.enter(ScopeKind::Main);
+        let mut body = Vec::with_capacity(statements.len() + 1);
+        self.declare_lexical(statements);
+        self.declare_vars(statements, false, &mut body);
+        self.hoist(statements, &mut body);
+        self.tail = (!self.has_return).then_some(Tail::Return);
+        self.statements(statements, &mut body);
+        if !self.has_return {
+            self.call_main(statements, &mut body);
+        }
+        self.leave_into(&mut body, 0);
+        self.functions[0].slots = self.current.slots;
+        self.functions[0].body = body;
+    }
+
+    /// When a function `main` is declared and nobody names it, it is called at the end.
+    fn call_main(&mut self, statements: &[ast::Stmt<'_>], body: &mut Vec<Stmt>) {
+        let name = self.texts.intern(b"main");
+        let binding = self.texts.facts(name).binding;
+        if binding == NONE || self.bindings[binding as usize].referenced {
+            return;
+        }
+        let Some(span) = statements.iter().find_map(|statement| declared_main(statement)) else { return };
+        discard_result(body);
+        let main = Variable { place: unplaced(binding), name, checked: false };
+        let callee = Callee::Value(expr(ExprKind::Read(main), span));
+        let call = Call { callee, arguments: Vec::new(), callee_span: span };
+        let value = expr(ExprKind::Call(Box::new(call)), span);
+        body.push(stmt(StmtKind::Return(Some(value)), span));
+    }
+
+    /// A function expression with the name it has or is given.
+    pub(super) fn function(&mut self, function: &ast::Function<'_>, name: Option<TextId>) -> FunctionId {
+        self.any_function(function, name, false)
+    }
+
+    fn any_function(&mut self, function: &ast::Function<'_>, name: Option<TextId>, is_declared: bool) -> FunctionId {
+        let own = function.name.as_ref().map(|name| self.texts.intern(name.kind.as_bytes()));
+        let id = self.begin(own.or(name), function.is_async, function.is_arrow, function.span);
+        let parameters = count(function.params.iter().filter(|parameter| !is_rest(parameter)).count());
+        let inner =
+            Running { id, is_async: function.is_async, parameters, slots: parameters, ..Running::default() };
+        let outer = std::mem::replace(&mut self.current, inner);
+        // The name of a declaration belongs to the scope around it.
+        let itself = function.name.as_ref().filter(|_| !is_declared).map(|name| {
+            self.enter(ScopeKind::Block);
+            let binding = self.declare(&name.kind, Kind::Itself, name.span);
+            self.bindings[binding as usize].initialized = true;
+            binding
+        });
+        self.function_scope(function);
+        if let Some(binding) = itself {
+            self.leave();
+            let binding = &self.bindings[binding as usize];
+            self.functions[id as usize].itself = binding.referenced.then_some(Slot(binding.slot));
+        }
+        self.functions[id as usize].slots = self.current.slots;
+        self.current = outer;
+        FunctionId(id)
+    }
+
+    /// Begins a function, which is empty for the present.
+    fn begin(&mut self, name: Option<TextId>, is_async: bool, is_arrow: bool, span: Span) -> u32 {
+        let id = count(self.functions.len());
+        self.captured.push(Captured { parent: self.current.id, bindings: Vec::new() });
+        self.functions.push(Function {
+            name,
+            is_async,
+            is_arrow,
+            parameters: 0,
+            rest: None,
+            length: 0,
+            captures: Vec::new(),
+            itself: None,
+            boxed: Vec::new(),
+            slots: 0,
+            body: Vec::new(),
+            span,
+        });
+        id
+    }
+
+    /// The parameters and the body of a function.
+    fn function_scope(&mut self, function: &ast::Function<'_>) {
+        self.enter(ScopeKind::Function);
+        let mut body = Vec::new();
+        let rest = self.parameters(&function.params, &mut body);
+        match &function.body {
+            Body::Expr(value) => {
+                let value = self.expression(value);
+                let span = value.span;
+                body.push(stmt(StmtKind::Return(Some(value)), span));
+            }
+            Body::Block(statements) => self.function_body(&function.params, statements, &mut body),
+        }
+        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
+        self.leave_into(&mut body, 0);
+        let boxed = self.boxed_parameters(last);
+        let compiled = &mut self.functions[self.current.id as usize];
+        compiled.parameters = self.current.parameters;
+        compiled.length = length(&function.params);
+        compiled.rest = rest;
+        compiled.boxed = boxed;
+        compiled.body = body;
+    }
+
+    fn function_body(&mut self, params: &[ast::Pattern<'_>], statements: &[ast::Stmt<'_>], body: &mut Vec<Stmt>) {
+        let is_simple = params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_)));
+        if !is_simple && let Some(directive) = statements.first().filter(|first| is_use_strict(first)) {
+            let message = "Illegal 'use strict' directive in function with non-simple parameter list";
+            self.error(Diagnostic::syntax(message, directive.span));
+        }
+        self.declare_lexical(statements);
+        self.declare_vars(statements, !is_simple && params.iter().any(|parameter| has_expression(parameter)), body);
+        self.hoist(statements, body);
+        self.statements(statements, body);
+    }
+
+    /// Of the bindings up to this one, the parameters that live in cells.
+    fn boxed_parameters(&self, last: u32) -> Vec<Slot> {
+        let mut boxed = Vec::new();
+        let mut at = last;
+        while at != NONE {
+            let binding = &self.bindings[at as usize];
+            if binding.kind == Kind::Parameter && binding.is_cell && binding.slot < self.current.parameters {
+                boxed.push(Slot(binding.slot));
+            }
+            at = binding.previous;
+        }
+        boxed.reverse();
+        boxed
+    }
+
+    // ---- Parameters ----------------------------------------------------------------------------
+
+    /// Declares the parameters and writes what must happen to the arguments; gives the slot of the
+    /// rest.
+    fn parameters(&mut self, params: &[ast::Pattern<'_>], out: &mut Vec<Stmt>) -> Option<Slot> {
+        let mut names = Vec::with_capacity(params.len());
+        for (index, parameter) in params.iter().enumerate() {
+            names.push(self.declare_parameter(parameter, Slot(count(index))));
+        }
+        if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
+            for binding in names.into_iter().flatten() {
+                self.bindings[binding as usize].initialized = true;
+            }
+            return None;
+        }
+        self.current.in_parameters = true;
+        let mut rest = None;
+        for (index, (parameter, name)) in params.iter().zip(names).enumerate() {
+            let slot = Slot(count(index));
+            match (&parameter.kind, name) {
+                (PatternKind::Rest(target), _) => {
+                    let items = self.temp();
+                    rest = Some(items);
+                    self.pattern(target, expr(ExprKind::Temp(items), target.span), Bind::Declare, out);
+                }
+                (PatternKind::Default(target, default), Some(binding)) => {
+                    let default = self.default(target, default);
+                    self.bind_parameter(binding, slot, Some(default), out);
+                }
+                (_, Some(binding)) => self.bind_parameter(binding, slot, None, out),
+                (_, None) => self.pattern(parameter, expr(ExprKind::Temp(slot), parameter.span), Bind::Declare, out),
+            }
+        }
+        self.current.in_parameters = false;
+        rest
+    }
+
+    /// Declares the names of a parameter; gives the binding where it is one name.
+    fn declare_parameter(&mut self, parameter: &Pattern<'_>, slot: Slot) -> Option<u32> {
+        let target = match &parameter.kind {
+            PatternKind::Default(target, _) => target,
+            _ => parameter,
+        };
+        if let PatternKind::Name(name) = &target.kind {
+            return Some(self.declare_at(name, Kind::Parameter, target.span, slot));
+        }
+        self.declare_pattern(parameter, Kind::Parameter);
+        None
+    }
+
+    /// The argument is there: from now on the parameter can be read.
+    fn bind_parameter(&mut self, id: u32, argument: Slot, default: Option<Expr>, out: &mut Vec<Stmt>) {
+        let binding = &mut self.bindings[id as usize];
+        binding.initialized = true;
+        let span = binding.span;
+        let variable = Variable { place: unplaced(id), name: binding.name, checked: false };
+        if binding.captured_early {
+            // A function in an earlier default must find it uninitialized: it moves out of the way.
+            let argument = || expr(ExprKind::Temp(argument), span);
+            binding.slot = self.current.slots;
+            self.current.slots += 1;
+            let value = match default {
+                Some(default) => {
+                    let test = is_undefined(argument());
+                    expr(ExprKind::Conditional(Box::new(test), Box::new(default), Box::new(argument())), span)
+                }
+                None => argument(),
+            };
+            out.push(stmt(StmtKind::Init(unplaced(id), value), span));
+        } else if let Some(default) = default {
+            let test = is_undefined(expr(ExprKind::Read(variable), span));
+            let init = stmt(StmtKind::Init(unplaced(id), default), span);
+            out.push(stmt(StmtKind::If(test, Box::new(init), None), span));
+        }
+    }
+
+    // ---- Hoisting ------------------------------------------------------------------------------
+
+    /// Declares the `var`s of a function. Where parameters have expressions, a `var` of the same name
+    /// is another variable that begins with the value of the parameter.
+    fn declare_vars(&mut self, statements: &[ast::Stmt<'_>], own_variables: bool, out: &mut Vec<Stmt>) {
+        for statement in statements {
+            self.declare_vars_in(statement, own_variables, out);
+        }
+    }
+
+    fn declare_vars_in(&mut self, statement: &ast::Stmt<'_>, own: bool, out: &mut Vec<Stmt>) {
+        match &statement.kind {
+            S::Declare(Declares::Var, declarators) => {
+                declarators.iter().for_each(|declarator| self.declare_var(&declarator.target, own, out));
+            }
+            S::Block(body) => self.declare_vars(body, own, out),
+            S::DoWhile(body, _) | S::While(_, body) | S::Labeled(_, body) => self.declare_vars_in(body, own, out),
+            S::For(init, _, _, body) => {
+                init.iter().for_each(|init| self.declare_vars_in(init, own, out));
+                self.declare_vars_in(body, own, out);
+            }
+            S::ForIn(head, _, body) | S::ForOf(_, head, _, body) => {
+                if let ast::ForHead::Declare(Declares::Var, target) = head {
+                    self.declare_var(target, own, out);
+                }
+                self.declare_vars_in(body, own, out);
+            }
+            S::If(_, yes, no) => {
+                self.declare_vars_in(yes, own, out);
+                no.iter().for_each(|no| self.declare_vars_in(no, own, out));
+            }
+            S::Switch(_, cases) => cases.iter().for_each(|case| self.declare_vars(&case.body, own, out)),
+            S::Try(body, catch, finally) => {
+                self.declare_vars(body, own, out);
+                catch.iter().for_each(|catch| self.declare_vars(&catch.body, own, out));
+                finally.iter().for_each(|finally| self.declare_vars(finally, own, out));
+            }
+            S::Return(_) => self.has_return |= self.current.id == 0,
+            S::Break(_)
+            | S::Continue(_)
+            | S::Declare(Declares::Const | Declares::Let, _)
+            | S::Empty
+            | S::Expr(_)
+            | S::Function(_)
+            | S::Throw(_) => {}
+        }
+    }
+
+    fn declare_var(&mut self, target: &Pattern<'_>, own: bool, out: &mut Vec<Stmt>) {
+        each_name(target, &mut |name, span| {
+            let id = self.texts.intern(name.as_bytes());
+            let existing = self.texts.facts(id).binding;
+            let is_parameter = existing != NONE
+                && self.bindings[existing as usize].kind == Kind::Parameter
+                && self.bindings[existing as usize].function == self.current.id;
+            if own && is_parameter {
+                let variable = Variable { place: unplaced(existing), name: id, checked: false };
+                let binding = self.declare_new(id, Kind::Var, span);
+                self.bindings[binding as usize].initialized = true;
+                let value = expr(ExprKind::Read(variable), span);
+                out.push(stmt(StmtKind::Init(unplaced(binding), value), span));
+            } else {
+                self.declare(name, Kind::Var, span);
+            }
+        });
+    }
+
+    /// Functions declared by these statements are made before any of them runs.
+    pub(super) fn hoist(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+        let Some(scope) = self.scopes.last_mut().filter(|scope| scope.has_functions) else { return };
+        scope.is_hoisting = true;
+        let depth = self.scopes.len() - 1;
+        for statement in statements {
+            let S::Function(function) = &statement.kind else { continue };
+            let Some(name) = &function.name else { continue };
+            let id = self.any_function(function, None, true);
+            let value = expr(ExprKind::Function(id), function.span);
+            out.push(self.initialize(&name.kind, value, statement.span));
+        }
+        self.scopes[depth].is_hoisting = false;
+    }
+}
+
+/// Whether a statement declares a function `main`, and where its name stands.
+fn declared_main(statement: &ast::Stmt<'_>) -> Option<Span> {
+    match &statement.kind {
+        S::Function(function) => function.name.as_ref().filter(|name| name.kind == "main").map(|name| name.span),
+        S::Declare(_, declarators) => declarators.iter().find_map(|declarator| {
+            let is_main = matches!(&declarator.target.kind, PatternKind::Name(name) if name == "main");
+            let is_function = matches!(declarator.init.as_ref()?.kind, E::Function(_));
+            (is_main && is_function).then_some(declarator.target.span)
+        }),
+        _ => None,
+    }
+}
+
+fn is_rest(parameter: &ast::Pattern<'_>) -> bool {
+    matches!(parameter.kind, PatternKind::Rest(_))
+}
+
+/// The `length` of a function: its parameters before the first one with a default.
+fn length(params: &[ast::Pattern<'_>]) -> u32 {
+    let plain = |parameter: &&ast::Pattern<'_>| !matches!(parameter.kind, PatternKind::Rest(_) | PatternKind::Default(..));
+    count(params.iter().take_while(plain).count())
+}
+
+fn is_use_strict(statement: &ast::Stmt<'_>) -> bool {
+    matches!(&statement.kind, S::Expr(value) if matches!(&value.kind, E::String(text) if **text == *b"use strict"))
+}
+
+/// Whether a parameter contains an expression that could see variables of the body.
+fn has_expression(parameter: &Pattern<'_>) -> bool {
+    match &parameter.kind {
+        PatternKind::Name(_) | PatternKind::Member(_) => false,
+        PatternKind::Default(..) => true,
+        PatternKind::Array(items) => items.iter().flatten().any(|item| has_expression(item)),
+        PatternKind::Object(properties, rest) => {
+            properties.iter().any(|(key, target)| matches!(key, Key::Computed(_)) || has_expression(target))
+                || rest.iter().any(|rest| has_expression(rest))
+        }
+        PatternKind::Rest(target) => has_expression(target),
+    }
+}

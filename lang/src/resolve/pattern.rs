@@ -1,0 +1,191 @@
+//! Destructuring: patterns as sequences of simple steps.
+
+use super::{Resolver, boxed, expr, stmt};
+use crate::ast::{self, Key, PatternKind};
+use crate::program::*;
+use crate::{Diagnostic, Span};
+
+type Pattern<'s> = ast::Node<PatternKind<'s>>;
+
+/// What happens to the names of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bind {
+    /// Their declaration runs.
+    Declare,
+    /// They are assigned to; all steps are expressions.
+    Assign,
+}
+
+impl Resolver<'_> {
+    /// The steps that take a value apart.
+    pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr, bind: Bind, out: &mut Vec<Stmt>) {
+        let span = pattern.span;
+        match &pattern.kind {
+            PatternKind::Name(name) if bind == Bind::Declare => {
+                let step = self.initialize(name, value, span);
+                out.push(step);
+            }
+            PatternKind::Name(name) => {
+                let step = self.write(name, span, value);
+                effect(step, span, out);
+            }
+            PatternKind::Member(member) => {
+                let step = self.assign_to_member(member, value);
+                effect(step, span, out);
+            }
+            PatternKind::Default(target, default) => {
+                let value = self.with_default(target, value, default);
+                self.pattern(target, value, bind, out);
+            }
+            PatternKind::Array(items) => self.array_pattern(items, value, bind, span, out),
+            PatternKind::Object(properties, rest) => {
+                self.object_pattern(properties, rest.as_deref(), value, bind, span, out);
+            }
+            PatternKind::Rest(target) => self.pattern(target, value, bind, out),
+        }
+    }
+
+    /// The value, or the default where it is `undefined`.
+    fn with_default(&mut self, target: &Pattern<'_>, value: Expr, default: &ast::Expr<'_>) -> Expr {
+        let span = value.span;
+        let (value, again) = match value.kind {
+            ExprKind::Temp(slot) => (value, expr(ExprKind::Temp(slot), span)),
+            _ => self.to_temp(value),
+        };
+        let test = is_undefined(value);
+        let default = self.default(target, default);
+        expr(ExprKind::Conditional(Box::new(test), Box::new(default), Box::new(again)), span)
+    }
+
+    /// A default; an anonymous function takes the name of its target.
+    pub(super) fn default(&mut self, target: &Pattern<'_>, default: &ast::Expr<'_>) -> Expr {
+        match &target.kind {
+            PatternKind::Name(name) => {
+                let name = self.texts.intern(name.as_bytes());
+                self.named(default, name)
+            }
+            _ => self.expression(default),
+        }
+    }
+
+    fn array_pattern(
+        &mut self,
+        items: &[Option<ast::Pattern<'_>>],
+        value: Expr,
+        bind: Bind,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let iterator = self.temp();
+        effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value)), span)), span, out);
+        for item in items {
+            match item {
+                None => effect(ExprKind::IteratorNext(iterator), span, out),
+                Some(item) => {
+                    let next = match item.kind {
+                        PatternKind::Rest(_) => ExprKind::IteratorRest(iterator),
+                        _ => ExprKind::IteratorNext(iterator),
+                    };
+                    self.pattern(item, expr(next, item.span), bind, out);
+                }
+            }
+        }
+    }
+
+    fn object_pattern(
+        &mut self,
+        properties: &[(Key<'_>, ast::Pattern<'_>)],
+        rest: Option<&Pattern<'_>>,
+        value: Expr,
+        bind: Bind,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let first = match properties.first() {
+            Some((Key::Text(name, _), _)) => Some(self.texts.intern(name)),
+            Some((Key::Computed(_), _)) | None => None,
+        };
+        let object = self.required_object(value, first, span, out);
+        let mut taken = Vec::new();
+        for (key, target) in properties {
+            let value = self.taken_property(key, object, rest.is_some().then_some(&mut taken), bind, out);
+            self.pattern(target, value, bind, out);
+        }
+        if let Some(rest) = rest {
+            if bind == Bind::Declare && !matches!(rest.kind, PatternKind::Name(_)) {
+                let message = "`...` must be followed by an identifier in declaration contexts";
+                self.error(Diagnostic::syntax(message, rest.span));
+            }
+            self.pattern(rest, expr(ExprKind::ObjectRest(object, taken), rest.span), bind, out);
+        }
+    }
+
+    /// A slot with the value, which must be an object to take properties from.
+    fn required_object(&mut self, value: Expr, first: Option<TextId>, span: Span, out: &mut Vec<Stmt>) -> Slot {
+        let at = value.span;
+        let known = match value.kind {
+            ExprKind::Temp(slot) => Some(slot),
+            _ => None,
+        };
+        let required = ExprKind::RequireObject { value: Box::new(value), first };
+        let Some(slot) = known else {
+            let slot = self.temp();
+            effect(ExprKind::SetTemp(slot, boxed(required, at)), span, out);
+            return slot;
+        };
+        effect(required, span, out);
+        slot
+    }
+
+    /// The value of a property of a pattern; its key is noted for the rest.
+    fn taken_property(
+        &mut self,
+        key: &Key<'_>,
+        object: Slot,
+        taken: Option<&mut Vec<Expr>>,
+        bind: Bind,
+        out: &mut Vec<Stmt>,
+    ) -> Expr {
+        let (name, span) = match key {
+            Key::Text(name, span) => (Some(self.property_name(name, *span)), *span),
+            Key::Computed(key) => (self.constant_key(key), key.span),
+        };
+        let from = expr(ExprKind::Temp(object), span);
+        let kind = match (name, key) {
+            (Some(name), _) => {
+                if let Some(taken) = taken {
+                    taken.push(expr(ExprKind::String(name), span));
+                }
+                self.constant_index(from, name, span)
+            }
+            (None, Key::Computed(key)) => {
+                let mut key = self.expression(key);
+                if taken.is_some() || bind == Bind::Assign {
+                    let value = expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), span);
+                    let (set, again) = self.to_temp(value);
+                    if let (Some(taken), ExprKind::Temp(slot)) = (taken, &again.kind) {
+                        taken.push(expr(ExprKind::Temp(*slot), span));
+                    }
+                    // The key comes before the object that is assigned to.
+                    effect(set.kind, span, out);
+                    key = again;
+                }
+                ExprKind::Index(Box::new(from), Box::new(key))
+            }
+            (None, Key::Text(..)) => ExprKind::Undefined,
+        };
+        expr(kind, span)
+    }
+}
+
+/// `value === undefined`
+pub(super) fn is_undefined(value: Expr) -> Expr {
+    let span = value.span;
+    let undefined = boxed(ExprKind::Undefined, span);
+    expr(ExprKind::Binary(Binary::StrictEqual, Box::new(value), undefined), span)
+}
+
+/// A step that is an expression.
+pub(super) fn effect(kind: ExprKind, span: Span, out: &mut Vec<Stmt>) {
+    out.push(stmt(StmtKind::Expr(expr(kind, span)), span));
+}

@@ -1,0 +1,186 @@
+//! Uses of names: reading and writing variables and free names.
+
+use super::scope::{Kind, NONE, ScopeKind, is_reserved};
+use super::{Resolver, boxed, count, expr, stmt, unplaced};
+use crate::program::*;
+use crate::{Diagnostic, Span};
+
+/// What a name means where it is used.
+pub(super) enum Meaning {
+    /// A variable.
+    Variable(Variable),
+    /// A variable that cannot be assigned to.
+    Constant(Variable),
+    /// A variable that is never initialized when this place is reached.
+    Dead,
+    /// Nothing the script declares.
+    Free,
+}
+
+impl Resolver<'_> {
+    /// What a name means here, noting that it is used.
+    pub(super) fn meaning(&mut self, name: TextId) -> Meaning {
+        let id = self.texts.facts(name).binding;
+        if id == NONE {
+            return Meaning::Free;
+        }
+        let own = self.current.id;
+        let binding = &mut self.bindings[id as usize];
+        let scope = &mut self.scopes[binding.scope];
+        binding.referenced = true;
+        let is_lexical = matches!(binding.kind, Kind::Const | Kind::Let | Kind::Catch | Kind::Parameter);
+        let mut variable = Variable { place: unplaced(id), name, checked: is_lexical && !binding.initialized };
+        match binding.kind {
+            Kind::Dead => return Meaning::Dead,
+            Kind::Function => scope.functions_named |= !scope.is_hoisting,
+            Kind::Parameter if variable.checked && binding.function == own => return Meaning::Dead,
+            _ => {}
+        }
+        let is_constant = matches!(binding.kind, Kind::Const | Kind::Itself);
+        if binding.function == own {
+            binding.met_early |= !binding.initialized && (variable.checked || binding.kind == Kind::Var);
+        } else {
+            binding.captured = true;
+            if !binding.initialized {
+                binding.captured_early = true;
+                if scope.is_hoisting && variable.checked {
+                    binding.met_by_hoisted = true;
+                    // Says that the check is only needed if the binding is not safe from these.
+                    variable.place = Place::Cell(Slot(id));
+                } else {
+                    binding.met_early |= variable.checked || binding.kind == Kind::Var;
+                }
+            }
+            if scope.kind == ScopeKind::Main {
+                if binding.global == NONE {
+                    binding.global = count(self.globals.len());
+                    self.globals.push(name);
+                }
+            } else {
+                let owner = binding.function;
+                self.capture(id, owner);
+            }
+        }
+        if is_constant { Meaning::Constant(variable) } else { Meaning::Variable(variable) }
+    }
+
+    /// Notes that the current function and those between it and the owner capture a binding.
+    fn capture(&mut self, binding: u32, owner: u32) {
+        let mut function = self.current.id;
+        while function != owner {
+            let captured = &mut self.captured[function as usize];
+            let index = count(captured.bindings.len());
+            if self.captures.try_insert((function, binding), index).is_err() {
+                return;
+            }
+            captured.bindings.push(binding);
+            function = captured.parent;
+        }
+    }
+
+    /// `name`
+    pub(super) fn read(&mut self, name: &str, span: Span) -> ExprKind {
+        let id = self.texts.intern(name.as_bytes());
+        match self.meaning(id) {
+            Meaning::Variable(variable) | Meaning::Constant(variable) => ExprKind::Read(variable),
+            Meaning::Dead => ExprKind::Uninitialized(id),
+            Meaning::Free => self.free(name, id, span),
+        }
+    }
+
+    /// A free name.
+    fn free(&mut self, name: &str, id: TextId, span: Span) -> ExprKind {
+        match name {
+            "undefined" => return ExprKind::Undefined,
+            "NaN" => return ExprKind::Number(f64::NAN),
+            "Infinity" => return ExprKind::Number(f64::INFINITY),
+            _ => {}
+        }
+        if is_reserved(name) {
+            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", span));
+        }
+        self.check_free_name(name, id, span);
+        ExprKind::Global(id)
+    }
+
+    /// `name = value`
+    pub(super) fn write(&mut self, name: &str, span: Span, value: Expr) -> ExprKind {
+        let id = self.texts.intern(name.as_bytes());
+        match self.meaning(id) {
+            Meaning::Variable(variable) => {
+                self.assigned(&variable);
+                ExprKind::Write(variable, Box::new(value))
+            }
+            Meaning::Constant(variable) => ExprKind::WriteConst(variable, Box::new(value)),
+            Meaning::Dead => ExprKind::Sequence(vec![value, expr(ExprKind::Uninitialized(id), span)]),
+            Meaning::Free => self.write_free(name, id, span, value),
+        }
+    }
+
+    fn write_free(&mut self, name: &str, id: TextId, span: Span, value: Expr) -> ExprKind {
+        if self.check_free_name(name, id, span) {
+            self.check_global_write(name, span);
+        }
+        ExprKind::WriteGlobal(id, Box::new(value))
+    }
+
+    /// `++name`, `name++`
+    pub(super) fn update(&mut self, name: &str, span: Span, delta: i8, prefix: bool) -> ExprKind {
+        let id = self.texts.intern(name.as_bytes());
+        let old = match self.meaning(id) {
+            Meaning::Variable(variable) => {
+                self.assigned(&variable);
+                return ExprKind::Update { variable, delta, prefix };
+            }
+            Meaning::Constant(variable) => {
+                let old = ExprKind::Unary(Unary::ToNumeric, boxed(ExprKind::Read(variable), span));
+                return ExprKind::WriteConst(variable, boxed(old, span));
+            }
+            Meaning::Dead => return ExprKind::Uninitialized(id),
+            Meaning::Free => ExprKind::Global(id),
+        };
+        let value = step(delta, boxed(ExprKind::Unary(Unary::ToNumeric, boxed(old, span)), span));
+        self.write_free(name, id, span, expr(value, span))
+    }
+
+    fn assigned(&mut self, variable: &Variable) {
+        let (Place::Slot(Slot(id)) | Place::Cell(Slot(id)) | Place::Global(id)) = variable.place;
+        self.bindings[id as usize].assigned = true;
+    }
+
+    /// The declaration of a name has run.
+    pub(super) fn initialize(&mut self, name: &str, value: Expr, span: Span) -> Stmt {
+        let id = self.texts.intern(name.as_bytes());
+        let binding = self.texts.facts(id).binding;
+        if binding == NONE {
+            return stmt(StmtKind::Expr(value), span);
+        }
+        self.initialized(binding);
+        stmt(StmtKind::Init(unplaced(binding), value), span)
+    }
+
+    /// Notes that the declaration of a binding has run.
+    pub(super) fn initialized(&mut self, id: u32) {
+        let is_certain = self.current.nesting == 0;
+        let binding = &mut self.bindings[id as usize];
+        let scope = &self.scopes[binding.scope];
+        match binding.kind {
+            // A `var` in a nested statement may run never or many times.
+            Kind::Var if !is_certain || binding.initialized => binding.assigned = true,
+            Kind::Function | Kind::Parameter | Kind::Catch if binding.initialized => binding.assigned = true,
+            Kind::Const | Kind::Let if scope.kind == ScopeKind::Switch => {
+                binding.initialized = true;
+                self.initialized_in_case.push(id);
+            }
+            _ => {
+                binding.initialized = true;
+                binding.is_safe_from_hoisted = !scope.functions_named;
+            }
+        }
+    }
+}
+
+/// One more or one less than a numeric value.
+pub(super) fn step(delta: i8, value: Box<Expr>) -> ExprKind {
+    ExprKind::Unary(if delta > 0 { Unary::Increment } else { Unary::Decrement }, value)
+}

@@ -1,0 +1,257 @@
+//! What AgentScript refuses and the grammar cannot see: names, properties, constructors, loops.
+
+use super::text::Known;
+use super::{Resolver, count};
+use crate::ast::{self, ExprKind as E};
+use crate::program::*;
+use crate::refused::{self, Refused};
+use crate::{Code, Diagnostic, Loops, Refusal, Span};
+use std::borrow::Cow;
+
+type Ast<'s> = ast::Node<E<'s>>;
+
+/// Constructors that `new` works on.
+const CONSTRUCTORS: &[&str] = &[
+    "AggregateError",
+    "Array",
+    "Date",
+    "Error",
+    "EvalError",
+    "Intl.DateTimeFormat",
+    "Intl.NumberFormat",
+    "Map",
+    "Object",
+    "Promise",
+    "RangeError",
+    "ReferenceError",
+    "RegExp",
+    "Set",
+    "SyntaxError",
+    "TypeError",
+    "URIError",
+    "URL",
+    "URLSearchParams",
+];
+
+/// The forms of loops, as messages name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loop {
+    For,
+    EndlessFor,
+    ForIn,
+    ForOf,
+    ForAwait,
+    While,
+    DoWhile,
+}
+
+impl Loop {
+    fn name(self) -> &'static str {
+        match self {
+            Self::For => "for",
+            Self::EndlessFor => "endless for",
+            Self::ForIn => "for-in",
+            Self::ForOf => "for-of",
+            Self::ForAwait => "for-await",
+            Self::While => "while",
+            Self::DoWhile => "do-while",
+        }
+    }
+
+    fn is_bounded(self) -> bool {
+        !matches!(self, Self::EndlessFor | Self::While | Self::DoWhile)
+    }
+}
+
+impl Resolver<'_> {
+    // ---- Names ---------------------------------------------------------------------------------
+
+    /// Checks a free name, and notes it; false where it is refused.
+    pub(super) fn check_free_name(&mut self, name: &str, id: TextId, span: Span) -> bool {
+        let facts = self.texts.facts(id);
+        let known = facts.refused_name;
+        if known == Known::Not {
+            facts.free = count(self.free.len());
+            self.free.push((id, span));
+        } else if let Some((_, first)) = self.free.get_mut(facts.free as usize)
+            && span.start < first.start
+        {
+            // Functions are walked at the head of their block, before what stands before them.
+            *first = span;
+        }
+        if known == Known::No {
+            return true;
+        }
+        let row = refused::name(name);
+        let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
+        self.texts.facts(id).refused_name = Known::from(row.is_some() || disabled.is_some());
+        if let Some(row) = row {
+            self.refuse(row.at(span));
+        } else if let Some((_, refusal)) = disabled {
+            let message = format!("Identifier '{name}' is not allowed in AgentScript");
+            let hint = "it is switched off by the policy of this run";
+            self.refuse(Diagnostic::refused(*refusal, message, span).with_hint(hint));
+        }
+        row.is_none() && disabled.is_none()
+    }
+
+    /// Checks an assignment to a free name.
+    pub(super) fn check_global_write(&mut self, name: &str, span: Span) {
+        if (self.options.globals)(name) {
+            let message = format!("Assignment to '{name}' is not allowed in AgentScript: built-ins are read-only");
+            let hint = "declare a variable of your own under another name";
+            self.refuse(Diagnostic::refused(Refusal::DisallowedGlobal, message, span).with_hint(hint));
+        }
+    }
+
+    // ---- Properties ----------------------------------------------------------------------------
+
+    /// The number of a property name, which is checked.
+    pub(super) fn property_name(&mut self, name: &[u8], span: Span) -> TextId {
+        let id = self.texts.intern(name);
+        let facts = self.texts.facts(id);
+        if facts.refused_property == Known::No {
+            return id;
+        }
+        let row = std::str::from_utf8(name).ok().and_then(refused::property);
+        facts.refused_property = Known::from(row.is_some());
+        if let Some(row) = row {
+            self.refuse(row.at(span));
+        }
+        id
+    }
+
+    /// The key of `[key]` where it is known, checked.
+    pub(super) fn constant_key(&mut self, key: &Ast<'_>) -> Option<TextId> {
+        let text = constant_text(key)?;
+        Some(self.property_name(&text, key.span))
+    }
+
+    /// Checks `Object.name`, and its arguments where it is called.
+    pub(super) fn check_static(
+        &mut self,
+        object: &Expr,
+        name: TextId,
+        span: Span,
+        arguments: Option<&[ast::Expr<'_>]>,
+    ) {
+        let ExprKind::Global(object) = object.kind else { return };
+        let (Ok(object), Ok(name)) =
+            (std::str::from_utf8(self.texts.get(object)), std::str::from_utf8(self.texts.get(name)))
+        else {
+            return;
+        };
+        if let Some(row) = refused::static_method(object, name) {
+            self.refuse(row.at(span));
+        } else if object == "Object" && name == "create" && !arguments.is_some_and(creates_without_prototype) {
+            const CREATE: Refused = Refused {
+                name: "Object.create",
+                refusal: Refusal::DisallowedProperty,
+                hint: "there are no prototypes; use `{...object}`, or `Object.create(null)` for an empty object",
+            };
+            self.refuse(CREATE.at(span));
+        }
+    }
+
+    // ---- Constructors --------------------------------------------------------------------------
+
+    /// The names of a constructor, which must be a built-in one.
+    pub(super) fn constructor(&mut self, callee: &Ast<'_>, span: Span) -> Vec<TextId> {
+        let refusals = self.refusals.len();
+        let value = self.expression(callee);
+        let mut names = Vec::new();
+        let is_global = dotted(&value, &mut names);
+        if self.refusals.len() > refusals {
+            return names;
+        }
+        let name = self.dotted_name(&names);
+        if is_global && CONSTRUCTORS.contains(&&*name) {
+            return names;
+        }
+        let (what, hint) = if is_global && (self.options.globals)(&name) {
+            (name.clone(), format!("call it without `new`: `{name}(…)`"))
+        } else if let E::Name(own) = &callee.kind {
+            let hint = format!("call it without `new` and let it return an object: `{own}(…)`");
+            (own.to_string(), if is_global { format!("there is no constructor of this name; {hint}") } else { hint })
+        } else {
+            let hint = "call a function that returns an object";
+            ("an expression".to_owned(), hint.to_owned())
+        };
+        let message = format!("`new` on {what} is not allowed in AgentScript: it works on built-in constructors only");
+        self.refuse(Diagnostic::refused(Refusal::DisallowedSyntax, message, span).with_hint(hint));
+        names
+    }
+
+    fn dotted_name(&self, names: &[TextId]) -> String {
+        let names = names.iter().map(|&name| self.texts.show(name));
+        names.collect::<Vec<_>>().join(".")
+    }
+
+    // ---- Loops ---------------------------------------------------------------------------------
+
+    /// Checks that the policy allows a loop.
+    pub(super) fn check_loop(&mut self, form: Loop, span: Span) {
+        let hint = match self.options.loops {
+            Loops::All => return,
+            Loops::Bounded if form.is_bounded() => return,
+            Loops::Bounded => "use `for (const item of items)`, a `for` with a test, or array methods such as `map`",
+            Loops::None => "use array methods such as `map`, `filter`, `reduce` or `forEach`",
+        };
+        self.refuse(Diagnostic {
+            code: Code::LoopNotAllowed,
+            refusal: Some(Refusal::DisallowedSyntax),
+            message: format!("{} loops are not allowed by this policy", form.name()).into(),
+            span,
+            hint: Some(hint.into()),
+        });
+    }
+}
+
+/// The names of `a.b.c` where `a` is a free name.
+fn dotted(value: &Expr, names: &mut Vec<TextId>) -> bool {
+    match &value.kind {
+        ExprKind::Global(name) => {
+            names.push(*name);
+            true
+        }
+        ExprKind::Member(object, name) if dotted(object, names) => {
+            names.push(*name);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// `Object.create(null)`
+fn creates_without_prototype(arguments: &[ast::Expr<'_>]) -> bool {
+    let Some(mut first) = arguments.first() else { return false };
+    while let E::Paren(inner) = &first.kind {
+        first = inner;
+    }
+    arguments.len() == 1 && matches!(first.kind, E::Null)
+}
+
+/// The text of an expression of string literals only.
+fn constant_text<'e>(e: &'e Ast<'_>) -> Option<Cow<'e, [u8]>> {
+    match &e.kind {
+        E::String(text) => Some(Cow::Borrowed(text)),
+        E::Template(texts, holes) if holes.is_empty() => texts.first().map(|text| Cow::Borrowed(&**text)),
+        E::Paren(inner) => constant_text(inner),
+        E::Binary(Binary::Add, left, right) => {
+            let mut text = constant_text(left)?.into_owned();
+            text.extend_from_slice(&constant_text(right)?);
+            Some(Cow::Owned(text))
+        }
+        E::Chain(first, rest) => {
+            let mut text = constant_text(first)?.into_owned();
+            for (operator, operand) in rest {
+                if *operator != Binary::Add {
+                    return None;
+                }
+                text.extend_from_slice(&constant_text(operand)?);
+            }
+            Some(Cow::Owned(text))
+        }
+        _ => None,
+    }
+}

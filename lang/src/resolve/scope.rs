@@ -1,0 +1,291 @@
+//! Scopes and bindings: declaring, redeclaring, and what must happen when a scope is entered.
+
+use super::{Resolver, stmt, unplaced};
+use crate::ast::{self, Declares, PatternKind};
+use crate::program::{Initial, Slot, Stmt, StmtKind, TextId};
+use crate::{Diagnostic, Span, refused};
+
+/// No binding.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A declared name.
+pub(super) struct Binding {
+    pub(super) name: TextId,
+    pub(super) kind: Kind,
+    /// The function that declares it.
+    pub(super) function: u32,
+    /// Index of its scope among the scopes around the place of the walk.
+    pub(super) scope: usize,
+    /// Its slot in the frame, not counting captures.
+    pub(super) slot: u32,
+    /// Its number among the global slots, or [`NONE`].
+    pub(super) global: u32,
+    /// The binding that had this name before.
+    shadowed: u32,
+    /// The binding of the same scope declared before this one.
+    pub(super) previous: u32,
+    /// The place of the name.
+    pub(super) span: Span,
+    /// Whether its declaration has certainly run at the place of the walk.
+    pub(super) initialized: bool,
+    /// Whether it is assigned to after its declaration.
+    pub(super) assigned: bool,
+    /// Whether an inner function uses it.
+    pub(super) captured: bool,
+    /// Whether such a function is created before the declaration has run.
+    pub(super) captured_early: bool,
+    /// Whether some access may come before the declaration has run.
+    pub(super) met_early: bool,
+    /// The same for functions hoisted to the head of the scope: they can only be called early if
+    /// somebody names them before the declaration has run.
+    pub(super) met_by_hoisted: bool,
+    /// Nobody has named a hoisted function of the scope before the declaration has run.
+    pub(super) is_safe_from_hoisted: bool,
+    /// Whether it is used at all.
+    pub(super) referenced: bool,
+    /// Whether it lives in a cell; known when its scope is left.
+    pub(super) is_cell: bool,
+}
+
+/// What declares a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Const,
+    Let,
+    Var,
+    Function,
+    Parameter,
+    /// `catch (name)`
+    Catch,
+    /// The name of a function expression, inside it.
+    Itself,
+    /// A name declared by the head of a loop, while the items are evaluated: never initialized.
+    Dead,
+}
+
+impl From<Declares> for Kind {
+    fn from(declares: Declares) -> Self {
+        match declares {
+            Declares::Const => Self::Const,
+            Declares::Let => Self::Let,
+            Declares::Var => Self::Var,
+        }
+    }
+}
+
+/// A scope around the place of the walk.
+pub(super) struct Scope {
+    pub(super) kind: ScopeKind,
+    /// The binding declared last, or [`NONE`].
+    pub(super) last: u32,
+    /// Whether it declares functions.
+    pub(super) has_functions: bool,
+    /// Whether the walk is inside a function declared here and hoisted.
+    pub(super) is_hoisting: bool,
+    /// Whether a function declared here has been named by something else than these functions.
+    pub(super) functions_named: bool,
+}
+
+/// What a scope belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScopeKind {
+    Block,
+    Function,
+    Main,
+    Switch,
+}
+
+impl Resolver<'_> {
+    /// Enters a scope.
+    pub(super) fn enter(&mut self, kind: ScopeKind) {
+        self.scopes.push(Scope { kind, last: NONE, has_functions: false, is_hoisting: false, functions_named: false });
+    }
+
+    /// Leaves a scope: decides where its bindings live, and gives the statements for its beginning.
+    pub(super) fn leave(&mut self) -> Vec<Stmt> {
+        let mut enters = Vec::new();
+        let Some(scope) = self.scopes.pop() else { return enters };
+        let mut at = scope.last;
+        while at != NONE {
+            let binding = &mut self.bindings[at as usize];
+            self.texts.facts(binding.name).binding = binding.shadowed;
+            binding.is_cell =
+                binding.captured && binding.global == NONE && (binding.assigned || binding.captured_early);
+            binding.met_early |= binding.met_by_hoisted && !binding.is_safe_from_hoisted;
+            let needed = binding.is_cell || binding.met_early;
+            let initial = match binding.kind {
+                Kind::Const | Kind::Let | Kind::Catch => needed.then_some(Initial::Uninitialized),
+                Kind::Parameter if binding.slot < self.current.parameters => None,
+                Kind::Parameter => needed.then_some(Initial::Uninitialized),
+                Kind::Var => needed.then_some(Initial::Undefined),
+                Kind::Function => binding.is_cell.then_some(Initial::Undefined),
+                Kind::Itself | Kind::Dead => None,
+            };
+            if let Some(initial) = initial {
+                enters.push(stmt(StmtKind::Enter(unplaced(at), initial), binding.span));
+            }
+            at = binding.previous;
+        }
+        enters
+    }
+
+    /// Leaves a scope whose statements begin at an index of a list.
+    pub(super) fn leave_into(&mut self, out: &mut Vec<Stmt>, at: usize) {
+        let enters = self.leave();
+        if !enters.is_empty() {
+            out.splice(at..at, enters);
+        }
+    }
+
+    /// Declares a name in the innermost scope, in a new slot.
+    pub(super) fn declare(&mut self, name: &str, kind: Kind, span: Span) -> u32 {
+        let slot = self.current.slots;
+        let binding = self.declare_at(name, kind, span, Slot(slot));
+        if self.bindings[binding as usize].slot == slot && kind != Kind::Dead {
+            self.current.slots += 1;
+        }
+        binding
+    }
+
+    /// Declares a name in the innermost scope.
+    pub(super) fn declare_at(&mut self, name: &str, kind: Kind, span: Span, slot: Slot) -> u32 {
+        self.check_declared_name(name, span);
+        let id = self.texts.intern(name.as_bytes());
+        let shadowed = self.texts.facts(id).binding;
+        if let Some(binding) = self.redeclared(shadowed, kind, span, name) {
+            return binding;
+        }
+        self.push_binding(id, kind, span, slot)
+    }
+
+    /// Declares a name anew, although its scope may know it already.
+    pub(super) fn declare_new(&mut self, id: TextId, kind: Kind, span: Span) -> u32 {
+        let slot = self.temp();
+        self.push_binding(id, kind, span, slot)
+    }
+
+    fn push_binding(&mut self, id: TextId, kind: Kind, span: Span, slot: Slot) -> u32 {
+        let shadowed = self.texts.facts(id).binding;
+        let binding = super::count(self.bindings.len());
+        let depth = self.scopes.len().saturating_sub(1);
+        let mut previous = NONE;
+        if let Some(scope) = self.scopes.last_mut() {
+            previous = std::mem::replace(&mut scope.last, binding);
+            scope.has_functions |= kind == Kind::Function;
+        }
+        self.texts.facts(id).binding = binding;
+        self.bindings.push(Binding {
+            name: id,
+            kind,
+            function: self.current.id,
+            scope: depth,
+            slot: slot.0,
+            global: NONE,
+            shadowed,
+            previous,
+            span,
+            initialized: false,
+            assigned: false,
+            captured: false,
+            captured_early: false,
+            met_early: false,
+            met_by_hoisted: false,
+            is_safe_from_hoisted: false,
+            referenced: false,
+            is_cell: false,
+        });
+        binding
+    }
+
+    /// The binding of the same scope that a declaration means again, or conflicts with.
+    fn redeclared(&mut self, existing: u32, kind: Kind, span: Span, name: &str) -> Option<u32> {
+        if existing == NONE || self.bindings[existing as usize].scope + 1 != self.scopes.len() {
+            return None;
+        }
+        let is_block = self.scopes.last().is_some_and(|scope| matches!(scope.kind, ScopeKind::Block | ScopeKind::Switch));
+        let old = &mut self.bindings[existing as usize];
+        match (old.kind, kind) {
+            (Kind::Dead, _) => {}
+            (Kind::Parameter, Kind::Parameter) => {
+                let message = "Duplicate parameter name not allowed in this context";
+                self.error(Diagnostic::syntax(message, span));
+            }
+            (Kind::Parameter, Kind::Function) => return None,
+            (Kind::Var | Kind::Parameter, Kind::Var) => {}
+            (Kind::Function, Kind::Var) if !is_block => {}
+            (Kind::Function, Kind::Function) if !is_block => old.assigned = true,
+            _ => {
+                let later = if old.span.start > span.start { old.span } else { span };
+                self.already_declared(name, later);
+            }
+        }
+        Some(existing)
+    }
+
+    /// Reports a name that is declared twice.
+    pub(super) fn already_declared(&mut self, name: &str, span: Span) {
+        let hint = "use another name, or assign to the variable without declaring it again";
+        self.error(
+            Diagnostic::syntax(format!("Identifier '{name}' has already been declared"), span).with_hint(hint),
+        );
+    }
+
+    /// Names that cannot be declared.
+    fn check_declared_name(&mut self, name: &str, span: Span) {
+        if is_reserved(name) {
+            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", span));
+        } else if refused::is_refused_everywhere(name)
+            && let Some(row) = refused::name(name)
+        {
+            self.refuse(row.at(span));
+        }
+    }
+
+    /// Declares what the statements of a block declare for the whole block.
+    pub(super) fn declare_lexical(&mut self, statements: &[ast::Stmt<'_>]) {
+        for statement in statements {
+            match &statement.kind {
+                ast::StmtKind::Declare(declares @ (Declares::Const | Declares::Let), declarators) => {
+                    for declarator in declarators {
+                        self.declare_pattern(&declarator.target, (*declares).into());
+                    }
+                }
+                ast::StmtKind::Function(function) => {
+                    if let Some(name) = &function.name {
+                        self.declare(&name.kind, Kind::Function, name.span);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Declares the names of a pattern.
+    pub(super) fn declare_pattern(&mut self, pattern: &ast::Node<PatternKind<'_>>, kind: Kind) {
+        each_name(pattern, &mut |name, span| {
+            self.declare(name, kind, span);
+        });
+    }
+}
+
+/// Words that strict code may not use as names, although the grammar lets them pass.
+pub(super) fn is_reserved(name: &str) -> bool {
+    matches!(
+        name,
+        "implements" | "interface" | "let" | "package" | "private" | "protected" | "public" | "static" | "yield"
+    )
+}
+
+/// The names that a binding pattern binds.
+pub(super) fn each_name(pattern: &ast::Node<PatternKind<'_>>, found: &mut dyn FnMut(&str, Span)) {
+    match &pattern.kind {
+        PatternKind::Name(name) => found(name, pattern.span),
+        PatternKind::Array(items) => items.iter().flatten().for_each(|item| each_name(item, found)),
+        PatternKind::Default(target, _) | PatternKind::Rest(target) => each_name(target, found),
+        PatternKind::Object(properties, rest) => {
+            properties.iter().for_each(|(_, target)| each_name(target, found));
+            rest.iter().for_each(|rest| each_name(rest, found));
+        }
+        PatternKind::Member(_) => {}
+    }
+}

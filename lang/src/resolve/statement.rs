@@ -1,0 +1,610 @@
+//! Statements.
+
+use super::function::Running;
+use super::pattern::{Bind, effect};
+use super::refuse::Loop;
+use super::scope::{Kind, NONE, ScopeKind, each_name};
+use super::{Resolver, expr, stmt, unplaced};
+use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
+use crate::program::*;
+use crate::{Diagnostic, Span};
+
+type Ast<'s> = ast::Node<S<'s>>;
+type Value<'s> = ast::Node<ast::ExprKind<'s>>;
+
+/// Where the value of a statement goes that may be the result of the script.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tail {
+    /// Nothing comes behind it.
+    Return,
+    /// It is kept while declarations behind it run.
+    Keep(Slot),
+}
+
+/// A statement that `break` or `continue` can name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LabelEntry {
+    /// Absent where only a bare `break` or `continue` means it.
+    name: Option<TextId>,
+    label: Label,
+    kind: LabelKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LabelKind {
+    Loop,
+    Switch,
+    Other,
+}
+
+impl Resolver<'_> {
+    /// The statements of a block whose scope has been entered and whose functions are made.
+    pub(super) fn statements(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+        let Some(tail) = self.tail.take() else {
+            statements.iter().for_each(|statement| self.statement(statement, out));
+            return;
+        };
+        // Declarations behind the last value do not change it.
+        let last = statements.iter().rposition(|statement| !is_empty(statement));
+        let declares = |statement: &ast::Stmt<'_>| matches!(statement.kind, S::Declare(..) | S::Block(_));
+        let more = last.is_some_and(|last| statements[last + 1..].iter().any(declares));
+        let inner = if let (Tail::Return, true) = (tail, more) {
+            let slot = self.temp();
+            let span = Span::default();
+            effect(ExprKind::SetTemp(slot, Box::new(expr(ExprKind::Undefined, span))), span, out);
+            Tail::Keep(slot)
+        } else {
+            tail
+        };
+        for (index, statement) in statements.iter().enumerate() {
+            self.tail = (Some(index) == last).then_some(inner);
+            self.statement(statement, out);
+        }
+        self.tail = None;
+        if let (Tail::Return, Tail::Keep(slot)) = (tail, inner) {
+            let span = Span::default();
+            out.push(stmt(StmtKind::Return(Some(expr(ExprKind::Temp(slot), span))), span));
+        }
+    }
+
+    fn statement(&mut self, statement: &Ast<'_>, out: &mut Vec<Stmt>) {
+        let span = statement.span;
+        let tail = self.tail.take();
+        match &statement.kind {
+            S::Block(body) => {
+                self.tail = tail;
+                self.current.nesting += 1;
+                self.block(body, out);
+                self.current.nesting -= 1;
+            }
+            S::Break(label) => self.jump(label.as_ref(), false, span, out),
+            S::Continue(label) => self.jump(label.as_ref(), true, span, out),
+            S::Declare(declares, declarators) => self.declaration(*declares, declarators, out),
+            S::DoWhile(body, test) => self.do_while(body, test, span, out),
+            // Functions are made at the head of their block.
+            S::Empty | S::Function(_) => {}
+            S::Expr(value) => self.expression_statement(value, tail, span, out),
+            S::For(init, test, update, body) => {
+                self.for_loop(init.as_deref(), test.as_deref(), update.as_deref(), body, span, out);
+            }
+            S::ForIn(head, object, body) => self.for_each(ForEach::In, head, object, body, span, out),
+            S::ForOf(false, head, items, body) => self.for_each(ForEach::Of, head, items, body, span, out),
+            S::ForOf(true, head, items, body) => self.for_each(ForEach::AwaitOf, head, items, body, span, out),
+            S::If(test, yes, no) => self.if_statement(test, yes, no.as_deref(), tail, span, out),
+            S::Labeled(name, body) => self.labeled(name, body, span, out),
+            S::Return(value) => {
+                let value = value.as_ref().map(|value| self.expression(value));
+                out.push(stmt(StmtKind::Return(value), span));
+            }
+            S::Switch(subject, cases) => self.switch(subject, cases, span, out),
+            S::Throw(value) => {
+                let value = self.expression(value);
+                out.push(stmt(StmtKind::Throw(value), span));
+            }
+            S::Try(body, catch, finally) => {
+                self.try_statement(body, catch.as_ref(), finally.as_deref(), tail, span, out);
+            }
+            S::While(test, body) => self.while_loop(test, body, span, out),
+        }
+    }
+
+    /// The statements of a block with its scope.
+    fn block(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
+        let declares = |statement: &ast::Stmt<'_>| matches!(statement.kind, S::Declare(..) | S::Function(_));
+        if !statements.iter().any(declares) {
+            return self.statements(statements, out);
+        }
+        let tail = self.tail.take();
+        let at = out.len();
+        self.enter(ScopeKind::Block);
+        self.declare_lexical(statements);
+        self.hoist(statements, out);
+        self.tail = tail;
+        self.statements(statements, out);
+        self.leave_into(out, at);
+    }
+
+    fn block_list(&mut self, statements: &[ast::Stmt<'_>]) -> Vec<Stmt> {
+        let mut list = Vec::with_capacity(statements.len());
+        self.current.nesting += 1;
+        self.block(statements, &mut list);
+        self.current.nesting -= 1;
+        list
+    }
+
+    /// A statement inside another one.
+    fn nested(&mut self, statement: &Ast<'_>) -> Box<Stmt> {
+        let mut list = Vec::new();
+        self.current.nesting += 1;
+        self.statement(statement, &mut list);
+        self.current.nesting -= 1;
+        one(list, statement.span)
+    }
+
+    fn expression_statement(&mut self, value: &Value<'_>, tail: Option<Tail>, span: Span, out: &mut Vec<Stmt>) {
+        let kind = match tail {
+            None => StmtKind::Expr(self.effect(value)),
+            Some(Tail::Return) => StmtKind::Return(Some(self.expression(value))),
+            Some(Tail::Keep(slot)) => {
+                let value = self.expression(value);
+                StmtKind::Expr(expr(ExprKind::SetTemp(slot, Box::new(value)), span))
+            }
+        };
+        out.push(stmt(kind, span));
+    }
+
+    fn if_statement(
+        &mut self,
+        test: &Value<'_>,
+        yes: &Ast<'_>,
+        no: Option<&Ast<'_>>,
+        tail: Option<Tail>,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let test = self.expression(test);
+        self.tail = tail;
+        let yes = self.nested(yes);
+        self.tail = tail;
+        let no = no.map(|no| self.nested(no));
+        self.tail = None;
+        out.push(stmt(StmtKind::If(test, yes, no), span));
+    }
+
+    // ---- Declarations --------------------------------------------------------------------------
+
+    fn declaration(&mut self, declares: Declares, declarators: &[ast::Declarator<'_>], out: &mut Vec<Stmt>) {
+        for declarator in declarators {
+            let target = &declarator.target;
+            if declares == Declares::Var {
+                self.check_var(target);
+            }
+            match (&target.kind, &declarator.init) {
+                (PatternKind::Name(name), Some(init)) => {
+                    let id = self.texts.intern(name.as_bytes());
+                    let value = self.named(init, id);
+                    out.push(self.initialize(name, value, target.span.to(init.span)));
+                }
+                (PatternKind::Name(_), None) if declares == Declares::Var => {}
+                (PatternKind::Name(name), None) => {
+                    if declares == Declares::Const {
+                        let message = "Missing initializer in const declaration";
+                        self.error(Diagnostic::syntax(message, target.span));
+                    }
+                    out.push(self.initialize(name, expr(ExprKind::Undefined, target.span), target.span));
+                }
+                (_, Some(init)) => {
+                    let value = self.expression(init);
+                    self.pattern(target, value, Bind::Declare, out);
+                }
+                (_, None) => {
+                    let message = "Missing initializer in destructuring declaration";
+                    self.error(Diagnostic::syntax(message, target.span));
+                }
+            }
+        }
+    }
+
+    /// A `var` belongs to its function; no block between may declare its name.
+    fn check_var(&mut self, target: &ast::Pattern<'_>) {
+        each_name(target, &mut |name, span| {
+            let id = self.texts.intern(name.as_bytes());
+            let binding = self.texts.facts(id).binding;
+            let Some(binding) = self.bindings.get(binding as usize) else { return };
+            let is_inner = !matches!(self.scopes[binding.scope].kind, ScopeKind::Function | ScopeKind::Main);
+            if is_inner && !matches!(binding.kind, Kind::Catch | Kind::Itself) {
+                self.already_declared(name, span);
+            }
+        });
+    }
+
+    // ---- Loops ---------------------------------------------------------------------------------
+
+    fn while_loop(&mut self, test: &Value<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
+        self.check_loop(Loop::While, span);
+        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let test = Some(self.expression(test));
+        let body = self.nested(body);
+        self.end_label(mark);
+        out.push(stmt(StmtKind::For { label, test, update: None, body, fresh: Vec::new() }, span));
+    }
+
+    fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt>) {
+        self.check_loop(Loop::DoWhile, span);
+        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let body = self.nested(body);
+        let test = self.expression(test);
+        self.end_label(mark);
+        out.push(stmt(StmtKind::DoWhile { label, body, test }, span));
+    }
+
+    fn for_loop(
+        &mut self,
+        init: Option<&Ast<'_>>,
+        test: Option<&Value<'_>>,
+        update: Option<&Value<'_>>,
+        body: &Ast<'_>,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        self.check_loop(if test.is_some() { Loop::For } else { Loop::EndlessFor }, span);
+        let at = out.len();
+        let (label, mark) = self.begin_label(LabelKind::Loop);
+        self.enter(ScopeKind::Block);
+        self.current.nesting += 1;
+        if let Some(init) = init {
+            if let S::Declare(declares @ (Declares::Const | Declares::Let), declarators) = &init.kind {
+                declarators.iter().for_each(|declarator| self.declare_pattern(&declarator.target, (*declares).into()));
+            }
+            self.statement(init, out);
+            self.separate_from_init(init.span, out);
+        }
+        let test = test.map(|test| self.expression(test));
+        let body = self.nested(body);
+        let update = update.map(|update| self.effect(update));
+        self.current.nesting -= 1;
+        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
+        self.leave_into(out, at);
+        self.end_label(mark);
+        let fresh = self.each_binding(last, |binding| binding.kind == Kind::Let && binding.is_cell);
+        let fresh = fresh.into_iter().map(Slot).collect();
+        out.push(stmt(StmtKind::For { label, test, update, body, fresh }, span));
+    }
+
+    /// Functions made by the head of a loop keep the variables as they were before the first turn.
+    fn separate_from_init(&mut self, span: Span, out: &mut Vec<Stmt>) {
+        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
+        for id in self.each_binding(last, |binding| binding.kind == Kind::Let && binding.captured) {
+            let binding = &mut self.bindings[id as usize];
+            // What was captured before is not what is captured from now on.
+            binding.captured_early = true;
+            let variable = Variable { place: unplaced(id), name: binding.name, checked: false };
+            let (set, again) = self.to_temp(expr(ExprKind::Read(variable), span));
+            effect(set.kind, span, out);
+            out.push(stmt(StmtKind::Enter(unplaced(id), Initial::Uninitialized), span));
+            out.push(stmt(StmtKind::Init(unplaced(id), again), span));
+        }
+    }
+
+    /// The bindings of a scope, from its last one on, that fulfil a condition.
+    fn each_binding(&self, last: u32, condition: impl Fn(&super::Binding) -> bool) -> Vec<u32> {
+        let mut found = Vec::new();
+        let mut at = last;
+        while let Some(binding) = self.bindings.get(at as usize) {
+            if condition(binding) {
+                found.push(at);
+            }
+            at = binding.previous;
+        }
+        found
+    }
+
+    fn for_each(
+        &mut self,
+        kind: ForEach,
+        head: &ForHead<'_>,
+        items: &Value<'_>,
+        body: &Ast<'_>,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        self.check_for_each(kind, span);
+        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let iterable = self.items(head, items);
+        let iterator = self.temp();
+        self.current.nesting += 1;
+        let mut list = Vec::new();
+        self.enter(ScopeKind::Block);
+        let (item, name) = self.bind_item(head, &mut list);
+        self.statement(body, &mut list);
+        let item = self.leave_with_item(item, name, &mut list);
+        self.current.nesting -= 1;
+        self.end_label(mark);
+        let body = one(list, body.span);
+        out.push(stmt(StmtKind::ForEach { label, kind, iterable, iterator, item, body }, span));
+    }
+
+    fn check_for_each(&mut self, kind: ForEach, span: Span) {
+        match kind {
+            ForEach::Of => self.check_loop(Loop::ForOf, span),
+            ForEach::In => self.check_loop(Loop::ForIn, span),
+            ForEach::AwaitOf => {
+                self.check_loop(Loop::ForAwait, span);
+                self.check_await(span);
+            }
+        }
+    }
+
+    /// What is walked over; the names of the head are declared already, but not initialized.
+    fn items(&mut self, head: &ForHead<'_>, items: &Value<'_>) -> Expr {
+        let ForHead::Declare(Declares::Const | Declares::Let, target) = head else { return self.expression(items) };
+        self.enter(ScopeKind::Block);
+        self.declare_pattern(target, Kind::Dead);
+        let iterable = self.expression(items);
+        self.leave();
+        iterable
+    }
+
+    /// Binds the item at the head of the body; gives its slot, and the binding where it is one name.
+    fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<u32>) {
+        match head {
+            ForHead::Declare(declares @ (Declares::Const | Declares::Let), target) => {
+                if let PatternKind::Name(name) = &target.kind {
+                    let binding = self.declare(name, (*declares).into(), target.span);
+                    self.initialized(binding);
+                    return (Slot(self.bindings[binding as usize].slot), Some(binding));
+                }
+                let item = self.temp();
+                self.declare_pattern(target, (*declares).into());
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare, out);
+                (item, None)
+            }
+            ForHead::Declare(Declares::Var, target) => {
+                let item = self.temp();
+                self.check_var(target);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare, out);
+                (item, None)
+            }
+            ForHead::Assign(target) => {
+                let item = self.temp();
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Assign, out);
+                (item, None)
+            }
+        }
+    }
+
+    /// Leaves the scope of an item. A name that lives in a slot holds the item itself; one in a cell
+    /// is initialized from it.
+    fn leave_with_item(&mut self, item: Slot, name: Option<u32>, list: &mut Vec<Stmt>) -> Slot {
+        let enters = self.leave();
+        let mut slot = item;
+        if let Some(id) = name
+            && self.bindings[id as usize].is_cell
+        {
+            let span = self.bindings[id as usize].span;
+            slot = self.temp();
+            let init = StmtKind::Init(unplaced(id), expr(ExprKind::Temp(slot), span));
+            list.insert(0, stmt(init, span));
+        }
+        list.splice(0..0, enters);
+        slot
+    }
+
+    // ---- Labels --------------------------------------------------------------------------------
+
+    /// A new label for a loop or `switch`, with the names that wait for it.
+    fn begin_label(&mut self, kind: LabelKind) -> (Label, usize) {
+        let label = self.new_label();
+        let mark = self.current.labels.len();
+        self.current.labels.push(LabelEntry { name: None, label, kind });
+        for name in std::mem::take(&mut self.pending_labels) {
+            self.current.labels.push(LabelEntry { name: Some(name), label, kind });
+        }
+        (label, mark)
+    }
+
+    fn end_label(&mut self, mark: usize) {
+        self.current.labels.truncate(mark);
+    }
+
+    fn new_label(&mut self) -> Label {
+        let Running { next_label, .. } = &mut self.current;
+        *next_label += 1;
+        Label(*next_label - 1)
+    }
+
+    fn labeled(&mut self, name: &ast::Name<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
+        let id = self.texts.intern(name.kind.as_bytes());
+        let is_known = self.current.labels.iter().any(|entry| entry.name == Some(id)) || self.pending_labels.contains(&id);
+        if is_known {
+            let message = format!("Label '{}' has already been declared", name.kind);
+            self.error(Diagnostic::syntax(message, name.span));
+        }
+        match &body.kind {
+            S::Labeled(..)
+            | S::DoWhile(..)
+            | S::For(..)
+            | S::ForIn(..)
+            | S::ForOf(..)
+            | S::Switch(..)
+            | S::While(..) => {
+                self.pending_labels.push(id);
+                self.statement(body, out);
+            }
+            _ => {
+                self.pending_labels.push(id);
+                let label = self.new_label();
+                let mark = self.current.labels.len();
+                for name in std::mem::take(&mut self.pending_labels) {
+                    self.current.labels.push(LabelEntry { name: Some(name), label, kind: LabelKind::Other });
+                }
+                let body = self.nested(body);
+                self.end_label(mark);
+                out.push(stmt(StmtKind::Labeled(label, body), span));
+            }
+        }
+    }
+
+    fn jump(&mut self, label: Option<&ast::Name<'_>>, is_continue: bool, span: Span, out: &mut Vec<Stmt>) {
+        let found = match label {
+            Some(name) => self.named_target(name, is_continue),
+            None => self.nearest_target(is_continue, span),
+        };
+        let Some(label) = found else { return };
+        out.push(stmt(if is_continue { StmtKind::Continue(label) } else { StmtKind::Break(label) }, span));
+    }
+
+    fn named_target(&mut self, name: &ast::Name<'_>, is_continue: bool) -> Option<Label> {
+        let id = self.texts.intern(name.kind.as_bytes());
+        let entry = self.current.labels.iter().rev().find(|entry| entry.name == Some(id)).copied();
+        let message = match entry {
+            None => format!("Undefined label '{}'", name.kind),
+            Some(entry) if is_continue && entry.kind != LabelKind::Loop => {
+                let name = &name.kind;
+                format!("Illegal continue statement: '{name}' does not denote an iteration statement")
+            }
+            Some(entry) => return Some(entry.label),
+        };
+        self.error(Diagnostic::syntax(message, name.span));
+        None
+    }
+
+    fn nearest_target(&mut self, is_continue: bool, span: Span) -> Option<Label> {
+        let fits = |entry: &&LabelEntry| match entry.kind {
+            LabelKind::Loop => entry.name.is_none(),
+            LabelKind::Switch => entry.name.is_none() && !is_continue,
+            LabelKind::Other => false,
+        };
+        let entry = self.current.labels.iter().rev().find(fits).copied();
+        if entry.is_none() {
+            let message = if is_continue {
+                "Illegal continue statement: no surrounding iteration statement"
+            } else {
+                "Illegal break statement"
+            };
+            self.error(Diagnostic::syntax(message, span));
+        }
+        entry.map(|entry| entry.label)
+    }
+
+    // ---- switch and try ------------------------------------------------------------------------
+
+    fn switch(&mut self, subject: &Value<'_>, cases: &[ast::Case<'_>], span: Span, out: &mut Vec<Stmt>) {
+        let (label, mark) = self.begin_label(LabelKind::Switch);
+        let subject = self.expression(subject);
+        let slot = self.temp();
+        let at = out.len();
+        self.enter(ScopeKind::Switch);
+        cases.iter().for_each(|case| self.declare_lexical(&case.body));
+        self.current.nesting += 1;
+        cases.iter().for_each(|case| self.hoist(&case.body, out));
+        let cases = cases.iter().map(|case| self.case(case)).collect();
+        self.current.nesting -= 1;
+        self.leave_into(out, at);
+        self.end_label(mark);
+        out.push(stmt(StmtKind::Switch { label, subject, slot, cases }, span));
+    }
+
+    fn case(&mut self, case: &ast::Case<'_>) -> Case {
+        let test = case.test.as_ref().map(|test| self.expression(test));
+        let mark = self.initialized_in_case.len();
+        let mut body = Vec::with_capacity(case.body.len());
+        self.statements(&case.body, &mut body);
+        // Another case does not know whether this one has run.
+        for id in self.initialized_in_case.drain(mark..) {
+            self.bindings[id as usize].initialized = false;
+        }
+        Case { test, body }
+    }
+
+    fn try_statement(
+        &mut self,
+        body: &[ast::Stmt<'_>],
+        catch: Option<&ast::Catch<'_>>,
+        finally: Option<&[ast::Stmt<'_>]>,
+        tail: Option<Tail>,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        self.tail = tail;
+        let body = self.block_list(body);
+        self.tail = None;
+        let catch = catch.map(|catch| self.catch(catch, tail));
+        let finally = finally.map(|finally| self.block_list(finally));
+        let completion = (self.temp(), self.temp());
+        out.push(stmt(StmtKind::Try { body, catch, finally, completion }, span));
+    }
+
+    fn catch(&mut self, catch: &ast::Catch<'_>, tail: Option<Tail>) -> (Slot, Vec<Stmt>) {
+        let mut list = Vec::new();
+        self.current.nesting += 1;
+        self.enter(ScopeKind::Block);
+        let (slot, name) = match &catch.binding {
+            None => (self.temp(), None),
+            Some(target) => self.bind_caught(target, &mut list),
+        };
+        self.declare_lexical(&catch.body);
+        self.hoist(&catch.body, &mut list);
+        self.tail = tail;
+        self.statements(&catch.body, &mut list);
+        self.tail = None;
+        let slot = self.leave_with_item(slot, name, &mut list);
+        self.current.nesting -= 1;
+        (slot, list)
+    }
+
+    fn bind_caught(&mut self, target: &ast::Pattern<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<u32>) {
+        if let PatternKind::Name(name) = &target.kind {
+            let binding = self.declare(name, Kind::Catch, target.span);
+            self.initialized(binding);
+            return (Slot(self.bindings[binding as usize].slot), Some(binding));
+        }
+        let slot = self.temp();
+        self.declare_pattern(target, Kind::Let);
+        self.pattern(target, expr(ExprKind::Temp(slot), target.span), Bind::Declare, out);
+        (slot, None)
+    }
+}
+
+/// A list of statements as one.
+fn one(mut list: Vec<Stmt>, span: Span) -> Box<Stmt> {
+    match list.pop() {
+        Some(only) if list.is_empty() => Box::new(only),
+        last => {
+            list.extend(last);
+            Box::new(stmt(StmtKind::Block(list), span))
+        }
+    }
+}
+
+/// Whether a statement gives no value to a script of which it is the last one.
+fn is_empty(statement: &ast::Stmt<'_>) -> bool {
+    match &statement.kind {
+        S::Declare(..) | S::Empty | S::Function(_) => true,
+        S::Block(body) => body.iter().all(is_empty),
+        _ => false,
+    }
+}
+
+/// The script has another result than the value of its last statement.
+pub(super) fn discard_result(statements: &mut [Stmt]) {
+    for statement in statements {
+        match &mut statement.kind {
+            StmtKind::Return(value) => {
+                let span = statement.span;
+                let value = value.take().unwrap_or_else(|| expr(ExprKind::Undefined, span));
+                statement.kind = StmtKind::Expr(value);
+            }
+            StmtKind::Block(body) => discard_result(body),
+            StmtKind::If(_, yes, no) => {
+                discard_result(std::slice::from_mut(yes));
+                no.iter_mut().for_each(|no| discard_result(std::slice::from_mut(no)));
+            }
+            StmtKind::Try { body, catch, .. } => {
+                discard_result(body);
+                catch.iter_mut().for_each(|(_, handler)| discard_result(handler));
+            }
+            _ => {}
+        }
+    }
+}

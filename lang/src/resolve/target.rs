@@ -1,0 +1,302 @@
+//! Assignments to names and properties: plain, compound, logical, `++` and `--`.
+//!
+//! A compound assignment mentions its object twice. Where the object is a variable it is simply read
+//! twice, because nothing runs between the two reads; anything else goes to a temporary.
+
+use super::pattern::Bind;
+use super::reference::step;
+use super::scope::Kind;
+use super::{Resolver, boxed, expr};
+use crate::Span;
+use crate::ast::{self, AssignOp, ExprKind as E, PatternKind};
+use crate::program::*;
+
+type Ast<'s> = ast::Node<E<'s>>;
+type Pattern<'s> = ast::Node<PatternKind<'s>>;
+
+/// A property that is assigned to.
+struct Member {
+    object: Expr,
+    key: MemberKey,
+    span: Span,
+}
+
+enum MemberKey {
+    Name(TextId),
+    Index(Expr),
+}
+
+impl Member {
+    fn load(self) -> ExprKind {
+        match self.key {
+            MemberKey::Name(name) => ExprKind::Member(Box::new(self.object), name),
+            MemberKey::Index(key) => ExprKind::Index(Box::new(self.object), Box::new(key)),
+        }
+    }
+
+    fn store(self, value: Expr) -> ExprKind {
+        match self.key {
+            MemberKey::Name(name) => ExprKind::SetMember(Box::new(self.object), name, Box::new(value)),
+            MemberKey::Index(key) => ExprKind::SetIndex(Box::new(self.object), Box::new(key), Box::new(value)),
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// An assignment; `used` says whether somebody looks at its value.
+    pub(super) fn assign(
+        &mut self,
+        operator: AssignOp,
+        target: &Pattern<'_>,
+        value: &Ast<'_>,
+        span: Span,
+        used: bool,
+    ) -> Expr {
+        let kind = match (&target.kind, operator) {
+            (PatternKind::Name(name), AssignOp::Plain) => {
+                let id = self.texts.intern(name.as_bytes());
+                let value = self.named(value, id);
+                self.write(name, target.span, value)
+            }
+            (PatternKind::Name(name), AssignOp::Binary(operator)) => {
+                let old = boxed(self.read(name, target.span), target.span);
+                let value = Box::new(self.expression(value));
+                self.write(name, target.span, expr(ExprKind::Binary(operator, old, value), span))
+            }
+            (PatternKind::Name(name), AssignOp::Logical(operator)) => {
+                let old = boxed(self.read(name, target.span), target.span);
+                let id = self.texts.intern(name.as_bytes());
+                let value = self.named(value, id);
+                ExprKind::Logical(operator, old, boxed(self.write(name, target.span, value), span))
+            }
+            (PatternKind::Member(member), AssignOp::Plain) => {
+                let member = self.member_target(member);
+                let value = self.expression(value);
+                self.store(member, value)
+            }
+            (PatternKind::Member(member), AssignOp::Binary(operator)) => {
+                self.assign_member(member, operator, value, span)
+            }
+            (PatternKind::Member(member), AssignOp::Logical(operator)) => {
+                self.assign_member_if(member, operator, value, span)
+            }
+            (
+                PatternKind::Array(_) | PatternKind::Object(..) | PatternKind::Default(..) | PatternKind::Rest(_),
+                _,
+            ) => self.assign_pattern(target, value, span, used),
+        };
+        expr(kind, span)
+    }
+
+    /// `[a, b] = value`
+    fn assign_pattern(&mut self, target: &Pattern<'_>, value: &Ast<'_>, span: Span, used: bool) -> ExprKind {
+        let mut value = self.expression(value);
+        let mut items = Vec::new();
+        let mut result = None;
+        if used {
+            let (first, again) = self.to_temp(value);
+            items.push(first);
+            if let ExprKind::Temp(slot) = again.kind {
+                result = Some(expr(ExprKind::Temp(slot), span));
+            }
+            value = again;
+        }
+        let mut steps = Vec::new();
+        self.pattern(target, value, Bind::Assign, &mut steps);
+        items.extend(steps.into_iter().filter_map(|step| match step.kind {
+            StmtKind::Expr(step) => Some(step),
+            _ => None,
+        }));
+        items.extend(result);
+        ExprKind::Sequence(items)
+    }
+
+    /// `object.name += value`
+    fn assign_member(&mut self, member: &Ast<'_>, operator: Binary, value: &Ast<'_>, span: Span) -> ExprKind {
+        let member = self.member_target(member);
+        let (target, again) = self.member_twice(member);
+        let old = boxed(again.load(), target.span);
+        let value = Box::new(self.expression(value));
+        target.store(expr(ExprKind::Binary(operator, old, value), span))
+    }
+
+    /// `object.name ??= value`
+    fn assign_member_if(&mut self, member: &Ast<'_>, operator: Logical, value: &Ast<'_>, span: Span) -> ExprKind {
+        let member = self.member_target(member);
+        let (first, target) = self.member_twice(member);
+        let place = first.span;
+        let old = boxed(first.load(), place);
+        let value = self.expression(value);
+        ExprKind::Logical(operator, old, boxed(self.store(target, value), span))
+    }
+
+    /// `target = value` where the value is known already: an item of a pattern.
+    pub(super) fn assign_to_member(&mut self, member: &Ast<'_>, value: Expr) -> ExprKind {
+        let member = self.member_target(member);
+        self.store(member, value)
+    }
+
+    fn store(&mut self, member: Member, value: Expr) -> ExprKind {
+        if let MemberKey::Name(name) = member.key {
+            self.note_written(name, &value);
+        }
+        member.store(value)
+    }
+
+    /// `++target`, `target++`
+    pub(super) fn update_target(&mut self, target: &Pattern<'_>, delta: i8, prefix: bool, span: Span) -> Expr {
+        let kind = match &target.kind {
+            PatternKind::Name(name) => self.update(name, target.span, delta, prefix),
+            PatternKind::Member(member) => self.update_member(member, delta, prefix, span),
+            // The grammar lets no other target pass.
+            PatternKind::Array(_) | PatternKind::Object(..) | PatternKind::Default(..) | PatternKind::Rest(_) => {
+                ExprKind::Undefined
+            }
+        };
+        expr(kind, span)
+    }
+
+    fn update_member(&mut self, member: &Ast<'_>, delta: i8, prefix: bool, span: Span) -> ExprKind {
+        let member = self.member_target(member);
+        let (target, again) = self.member_twice(member);
+        let old = boxed(again.load(), target.span);
+        let old = expr(ExprKind::Unary(Unary::ToNumeric, old), span);
+        if prefix {
+            return target.store(expr(step(delta, Box::new(old)), span));
+        }
+        let (old, result) = self.to_temp(old);
+        let store = target.store(expr(step(delta, Box::new(old)), span));
+        ExprKind::Sequence(vec![expr(store, span), result])
+    }
+
+    /// The property that a target names.
+    fn member_target(&mut self, member: &Ast<'_>) -> Member {
+        let span = member.span;
+        match &member.kind {
+            E::Member(object, name, _) => {
+                let object = self.expression(object);
+                let key = self.property_name(name.kind.as_bytes(), name.span);
+                self.check_static(&object, key, span, None);
+                Member { object, key: MemberKey::Name(key), span }
+            }
+            E::Index(object, key, _) => {
+                let object = self.expression(object);
+                let key = match self.constant_key(key) {
+                    Some(key) => self.constant_member_key(key, span),
+                    None => MemberKey::Index(self.expression(key)),
+                };
+                Member { object, key, span }
+            }
+            // The grammar lets no other target pass.
+            _ => {
+                let object = self.expression(member);
+                Member { object, key: MemberKey::Index(expr(ExprKind::Undefined, span)), span }
+            }
+        }
+    }
+
+    /// The same property twice; the first one is evaluated first.
+    fn member_twice(&mut self, member: Member) -> (Member, Member) {
+        let span = member.span;
+        match member.key {
+            MemberKey::Name(name) => {
+                let (object, again) = twice(self, member.object);
+                let key = MemberKey::Name(name);
+                (Member { object, key, span }, Member { object: again, key: MemberKey::Name(name), span })
+            }
+            MemberKey::Index(key) => {
+                let (object, object_again) =
+                    if runs_nothing(&key) { twice(self, member.object) } else { self.kept(member.object) };
+                let (key, key_again) = if let ExprKind::Number(_) = key.kind {
+                    twice(self, key)
+                } else {
+                    let at = key.span;
+                    let key =
+                        if is_key(&key) { key } else { expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), at) };
+                    self.to_temp(key)
+                };
+                let first = Member { object, key: MemberKey::Index(key), span };
+                (first, Member { object: object_again, key: MemberKey::Index(key_again), span })
+            }
+        }
+    }
+
+    /// A value and the same value again, whatever runs between.
+    pub(super) fn kept(&mut self, value: Expr) -> (Expr, Expr) {
+        if let ExprKind::Read(Variable { place: Place::Slot(Slot(id)) | Place::Cell(Slot(id)), .. }) = value.kind
+            && self.bindings[id as usize].kind == Kind::Const
+        {
+            return twice(self, value);
+        }
+        self.to_temp(value)
+    }
+
+    /// A value that goes to a temporary, and the temporary.
+    pub(super) fn to_temp(&mut self, value: Expr) -> (Expr, Expr) {
+        let slot = self.temp();
+        let span = value.span;
+        (expr(ExprKind::SetTemp(slot, Box::new(value)), span), expr(ExprKind::Temp(slot), span))
+    }
+
+    /// `object[key]` with a known key.
+    pub(super) fn constant_index(&mut self, object: Expr, key: TextId, span: Span) -> ExprKind {
+        let key = self.constant_member_key(key, span);
+        Member { object, key, span }.load()
+    }
+
+    /// A known key: a number where it is an array index.
+    fn constant_member_key(&self, key: TextId, span: Span) -> MemberKey {
+        match array_index(self.texts.get(key)) {
+            Some(index) => MemberKey::Index(expr(ExprKind::Number(f64::from(index)), span)),
+            None => MemberKey::Name(key),
+        }
+    }
+}
+
+/// A value and the same value again, when nothing runs between that could change a variable.
+pub(super) fn twice(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr) {
+    let again = match &value.kind {
+        ExprKind::Read(variable) => ExprKind::Read(Variable { checked: false, ..*variable }),
+        ExprKind::Temp(slot) => ExprKind::Temp(*slot),
+        ExprKind::Global(name) => ExprKind::Global(*name),
+        ExprKind::Number(value) => ExprKind::Number(*value),
+        _ => return resolver.to_temp(value),
+    };
+    let span = value.span;
+    (value, expr(again, span))
+}
+
+/// Whether evaluating this runs no function of the script and assigns nothing.
+fn runs_nothing(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Read(_) | ExprKind::Temp(_) | ExprKind::Global(_) | ExprKind::Number(_) | ExprKind::String(_) => true,
+        ExprKind::Member(object, _) => runs_nothing(object),
+        _ => false,
+    }
+}
+
+/// Whether the value is primitive, so that using it twice as a key cannot be told from using it once.
+fn is_key(value: &Expr) -> bool {
+    matches!(
+        value.kind,
+        ExprKind::String(_)
+            | ExprKind::Number(_)
+            | ExprKind::Template(..)
+            | ExprKind::Update { .. }
+            | ExprKind::Binary(..)
+            | ExprKind::Chain(..)
+            | ExprKind::Unary(..)
+            | ExprKind::TypeofGlobal(_)
+    )
+}
+
+/// The array index that a key stands for.
+pub(super) fn array_index(key: &[u8]) -> Option<u32> {
+    if key.first()?.is_ascii_digit() {
+        let text = std::str::from_utf8(key).ok()?;
+        let index = text.parse::<u32>().ok()?;
+        (index != u32::MAX && (text.len() == 1 || !text.starts_with('0'))).then_some(index)
+    } else {
+        None
+    }
+}

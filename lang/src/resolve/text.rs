@@ -1,0 +1,80 @@
+//! The texts of a program, each once, with what is known about them as names.
+
+use super::count;
+use super::scope::NONE;
+use crate::program::TextId;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+/// Interned texts.
+#[derive(Default)]
+pub(super) struct Texts {
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    list: Vec<Box<[u8]>>,
+    facts: Vec<Facts>,
+}
+
+/// What is known about a text.
+pub(super) struct Facts {
+    /// The binding of this name that is seen at the place of the walk, or [`NONE`].
+    pub(super) binding: u32,
+    /// Whether the script writes a property of this name that may hold a function.
+    pub(super) written: bool,
+    /// Whether it is a property that is refused.
+    pub(super) refused_property: Known,
+    /// Whether it is a free name that is refused.
+    pub(super) refused_name: Known,
+    /// Its number among the free names.
+    pub(super) free: u32,
+}
+
+/// The answer to a question that may not have been asked yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Not,
+    Yes,
+    No,
+}
+
+impl From<bool> for Known {
+    fn from(answer: bool) -> Self {
+        if answer { Self::Yes } else { Self::No }
+    }
+}
+
+impl Texts {
+    /// The number of a text.
+    pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
+        let Self { table, hasher, list, facts } = self;
+        let hash = hasher.hash_one(text);
+        if let Some(&id) = table.find(hash, |&id| &*list[id as usize] == text) {
+            return TextId(id);
+        }
+        let id = count(list.len());
+        list.push(text.into());
+        facts.push(Facts { binding: NONE, written: false, refused_property: Known::Not, refused_name: Known::Not, free: NONE });
+        table.insert_unique(hash, id, |&id| hasher.hash_one(&*list[id as usize]));
+        TextId(id)
+    }
+
+    /// The bytes of a text.
+    pub(super) fn get(&self, id: TextId) -> &[u8] {
+        &self.list[id.0 as usize]
+    }
+
+    /// A text as it is shown in messages.
+    pub(super) fn show(&self, id: TextId) -> String {
+        String::from_utf8_lossy(self.get(id)).into_owned()
+    }
+
+    /// What is known about a text.
+    pub(super) fn facts(&mut self, id: TextId) -> &mut Facts {
+        &mut self.facts[id.0 as usize]
+    }
+
+    /// All texts, and which of them are names of written properties.
+    pub(super) fn into_parts(self) -> (Vec<Box<[u8]>>, Vec<bool>) {
+        (self.list, self.facts.into_iter().map(|facts| facts.written).collect())
+    }
+}
