@@ -13,6 +13,8 @@ impl Vm {
     pub fn callable_length(&self, function: Value) -> u32 { let _ = function; 0 }
     /// The name of a function of the script.
     pub fn function_name(&self, code: FunctionRef) -> String { let _ = code; String::new() }
+    /// Whether a function is async.
+    pub fn is_async(&self, code: FunctionRef) -> bool { let _ = code; false }
     pub(crate) fn offset_of(&self, frame: &Frame) -> u32 { frame.pc }
     pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result { let _ = (app, name); Ok(Value::UNDEFINED) }
 }
