@@ -20,6 +20,16 @@ impl Vm {
         }
     }
 
+    /// The compiled function that a reference stands for.
+    pub fn function(&self, code: FunctionRef) -> &crate::code::Function {
+        function_of(&self.script.code, self.prelude, code)
+    }
+
+    /// Whether a function is async.
+    pub fn is_async(&self, code: FunctionRef) -> bool {
+        self.function(code).is_async
+    }
+
     /// The `name` of a callable.
     pub fn callable_name(&self, function: Value) -> String {
         match function.kind() {

@@ -1,1 +1,422 @@
 //! Values as `util.inspect` of Node prints them.
+//!
+//! Objects are shown to a depth, long arrays and strings are cut, and short things share a line: all
+//! by the rules of Node 20 with its default options. What is printed runs no function of the script.
+
+mod error;
+mod layout;
+mod text;
+
+pub use text::width;
+
+use crate::convert::number_text;
+use crate::error::{Result, Thrown};
+use crate::heap::Yields;
+use crate::heap::object::NULL_PROTOTYPE;
+use crate::promise::State;
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+
+/// How a value is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Levels of nested objects that are shown.
+    pub depth: usize,
+    /// Whether properties that are not enumerable are shown.
+    pub hidden: bool,
+    /// Columns beyond which a line is broken.
+    pub columns: usize,
+    /// Bytes of text after which the run ends, as it does when it logs too much.
+    pub limit: usize,
+}
+
+/// Levels that are shown at most, whatever is asked for.
+const DEEPEST: usize = 100;
+/// Items of a collection that are shown.
+const MAX_ITEMS: usize = 100;
+/// UTF-16 code units of a string that are shown.
+const MAX_STRING: usize = 10_000;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { depth: 2, hidden: false, columns: 80, limit: usize::MAX }
+    }
+}
+
+impl Vm {
+    /// `util.inspect(value, options)`
+    pub fn inspect(&mut self, value: Value, options: Options) -> Result<String> {
+        let options = Options { depth: options.depth.min(DEEPEST), ..options };
+        let (seen, circular) = (Vec::new(), Vec::new());
+        Inspector { vm: self, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
+    }
+}
+
+struct Inspector<'a> {
+    vm: &'a mut Vm,
+    options: Options,
+    /// The objects around this place.
+    seen: Vec<Value>,
+    /// The objects that were met inside of themselves.
+    circular: Vec<Value>,
+    /// Columns that lines are indented by.
+    indent: usize,
+    /// The level of the object that was printed last.
+    deepest: usize,
+    /// Bytes of text of primitives.
+    printed: usize,
+}
+
+/// An object as far as it is known before its parts are printed.
+struct Outline {
+    /// What stands before the brace.
+    base: String,
+    open: String,
+    close: &'static str,
+    array: bool,
+    parts: Parts,
+    /// What is printed instead of an object that is too deep.
+    label: String,
+    /// What is printed where there are no parts and no properties.
+    empty: String,
+}
+
+enum Parts {
+    None,
+    Items,
+    Set,
+    Map,
+    Promise,
+    Iterator,
+}
+
+/// A property that is shown.
+struct Property {
+    key: PropertyKey,
+    value: Value,
+    enumerable: bool,
+}
+
+impl Inspector<'_> {
+    fn value(&mut self, value: Value, depth: usize) -> Result<String> {
+        if !value.is_object() {
+            return self.primitive(value);
+        }
+        if self.seen.contains(&value) {
+            let index = self.circular.iter().position(|&known| known == value).unwrap_or_else(|| {
+                self.circular.push(value);
+                self.circular.len() - 1
+            });
+            return Ok(format!("[Circular *{}]", index + 1));
+        }
+        self.object(value, depth)
+    }
+
+    fn primitive(&mut self, value: Value) -> Result<String> {
+        let text = match value.kind() {
+            Kind::String => self.string(value),
+            Kind::Number if value.as_number() == 0.0 && value.as_number().is_sign_negative() => "-0".into(),
+            Kind::Number => number_text(value.as_number()),
+            Kind::BigInt => format!("{}n", self.vm.to_text(value)?),
+            Kind::Null => "null".into(),
+            Kind::Boolean => (if value == Value::TRUE { "true" } else { "false" }).into(),
+            _ => "undefined".into(),
+        };
+        self.print(text)
+    }
+
+    /// Account for text that is printed.
+    fn print(&mut self, text: String) -> Result<String> {
+        self.printed += text.len();
+        self.vm.work(1 + text.len() / 16)?;
+        if self.printed > self.options.limit {
+            return Err(too_much(self.options.limit));
+        }
+        Ok(text)
+    }
+
+    fn string(&mut self, string: Value) -> String {
+        let length = self.vm.heap.str(string).units as usize;
+        let shown = if length > MAX_STRING { self.vm.heap.slice(string, 0, MAX_STRING) } else { string };
+        let bytes = self.vm.heap.bytes(shown);
+        let mut out = String::new();
+        let length = length.min(MAX_STRING);
+        if length > 16 && length + self.indent + 4 > self.options.columns {
+            let lines: Vec<String> = bytes.split_inclusive(|&byte| byte == b'\n').map(text::quoted).collect();
+            out.push_str(&lines.join(&format!(" +\n{}", " ".repeat(self.indent + 2))));
+        } else {
+            out.push_str(&text::quoted(bytes));
+        }
+        let left = self.vm.heap.str(string).units as usize - length;
+        if left > 0 {
+            out.push_str(&format!("... {left} more character{}", if left > 1 { "s" } else { "" }));
+        }
+        out
+    }
+
+    fn object(&mut self, object: Value, depth: usize) -> Result<String> {
+        let (outline, properties) = self.outline(object)?;
+        if properties.is_empty() && self.is_bare(object, &outline) {
+            return self.print(outline.empty);
+        }
+        if depth > self.options.depth {
+            return self.print(outline.label);
+        }
+        self.seen.push(object);
+        self.deepest = depth + 1;
+        let mut output = self.parts(object, &outline.parts, depth + 1)?;
+        for property in &properties {
+            output.push(self.property(property, depth + 1)?);
+        }
+        self.seen.pop();
+        let mut base = outline.base;
+        if let Some(index) = self.circular.iter().position(|&known| known == object) {
+            let reference = format!("<ref *{}>", index + 1);
+            base = if base.is_empty() { reference } else { format!("{reference} {base}") };
+        }
+        let items = outline.array.then_some(object);
+        let text = self.joined(output, &base, (&outline.open, outline.close), items, depth + 1);
+        self.vm.work(1 + text.len() / 64)?;
+        Ok(text)
+    }
+
+    /// Whether an object without properties is printed in its short form.
+    fn is_bare(&self, object: Value, outline: &Outline) -> bool {
+        match outline.parts {
+            Parts::None => true,
+            Parts::Items => self.vm.heap.items(object).is_empty(),
+            Parts::Set | Parts::Map => self.vm.heap.maps[object.index()].len() == 0,
+            Parts::Promise | Parts::Iterator => false,
+        }
+    }
+
+    fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>)> {
+        let mut properties = self.properties(object);
+        let plain = |label: &str, open: String, parts| Outline {
+            base: String::new(),
+            empty: format!("{open}}}"),
+            open,
+            close: "}",
+            array: false,
+            parts,
+            label: format!("[{label}]"),
+        };
+        let size = |vm: &Vm| vm.heap.maps[object.index()].len();
+        let outline = match object.kind() {
+            Kind::Array => Outline {
+                open: "[".into(),
+                close: "]",
+                array: true,
+                empty: "[]".into(),
+                ..plain("Array", String::new(), Parts::Items)
+            },
+            Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map),
+            Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set),
+            Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
+            Kind::Iterator => {
+                let iterator = &self.vm.heap.iterators[object.index()];
+                let tag = match (iterator.source.kind(), iterator.yields) {
+                    (Kind::Map, Yields::Entries) => "Map Entries",
+                    (Kind::Map, _) => "Map Iterator",
+                    (Kind::Set, Yields::Entries) => "Set Entries",
+                    (Kind::Set, _) => "Set Iterator",
+                    (Kind::String, _) => "String Iterator",
+                    _ => "Array Iterator",
+                };
+                match iterator.source.kind() {
+                    Kind::Map | Kind::Set => plain("Object", format!("[{tag}] {{"), Parts::Iterator),
+                    _ => plain("Object", format!("Object [{tag}] {{"), Parts::None),
+                }
+            }
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
+            Kind::Object if self.vm.heap.class(object).is_error() => {
+                let base = self.error(object, &mut properties)?;
+                let label = self.vm.heap.class(object).name();
+                Outline { empty: base.clone(), base, ..plain(label, "{".into(), Parts::None) }
+            }
+            Kind::Object if self.vm.heap.flags(object) & NULL_PROTOTYPE != 0 => {
+                let label = "Object: null prototype";
+                plain(label, format!("[{label}] {{"), Parts::None)
+            }
+            _ => plain("Object", "{".into(), Parts::None),
+        };
+        Ok((outline, properties))
+    }
+
+    fn callable(&mut self, callable: Value) -> Result<Outline> {
+        let name = match callable.kind() {
+            Kind::Native if crate::convert::type_of(callable) != "function" => None,
+            Kind::Tool => Some(self.vm.callable_name(callable)),
+            _ => {
+                let name = self.vm.get(callable, known::NAME)?;
+                Some(self.vm.to_text(name)?)
+            }
+        };
+        let Some(name) = name else {
+            let open = format!("Object [{}] {{", self.vm.callable_name(callable));
+            let (base, label) = (String::new(), "[Object]".into());
+            return Ok(Outline { base, empty: format!("{open}}}"), open, close: "}", array: false, parts: Parts::None, label });
+        };
+        let is_async =
+            callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
+        let class = if is_async { "AsyncFunction" } else { "Function" };
+        let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
+        Ok(Outline {
+            empty: base.clone(),
+            base,
+            open: "{".into(),
+            close: "}",
+            array: false,
+            parts: Parts::None,
+            label: format!("[{class}]"),
+        })
+    }
+
+    /// The properties that are shown, but for the items of arrays.
+    fn properties(&mut self, object: Value) -> Vec<Property> {
+        let shown = |(key, value)| Property { key, value, enumerable: true };
+        let mut properties: Vec<Property> = if object.is(Kind::Array) {
+            let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
+            let entries = named.map_or_else(Vec::new, |named| self.vm.heap.own_entries(named));
+            entries.into_iter().map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
+        } else {
+            self.vm.enumerable_entries(object).into_iter().map(shown).collect()
+        };
+        let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        if self.options.hidden && counts {
+            let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
+            let hidden: Vec<Property> = names
+                .iter()
+                .filter_map(|&name| {
+                    let key = PropertyKey::Symbol(name);
+                    self.vm.own_property(object, key).map(|value| Property { key, value, enumerable: false })
+                })
+                .collect();
+            properties.splice(0..0, hidden);
+        }
+        properties
+    }
+
+    fn property(&mut self, property: &Property, depth: usize) -> Result<String> {
+        self.indent += 2;
+        let value = self.value(property.value, depth)?;
+        self.indent -= 2;
+        let symbol = self.vm.key_symbol(property.key);
+        let key = self.vm.symbols.text(symbol);
+        let name = if symbol == known::PROTO {
+            "['__proto__']".into()
+        } else if !property.enumerable {
+            format!("[{}]", self.vm.symbol_text(symbol))
+        } else if text::is_identifier(key) {
+            self.vm.symbol_text(symbol)
+        } else {
+            text::quoted(key)
+        };
+        let name = self.print(name)?;
+        Ok(format!("{name}: {value}"))
+    }
+
+    fn parts(&mut self, object: Value, parts: &Parts, depth: usize) -> Result<Vec<String>> {
+        let mut output = Vec::new();
+        match parts {
+            Parts::None => return Ok(output),
+            Parts::Items => return self.items(object, depth),
+            Parts::Set | Parts::Map | Parts::Promise | Parts::Iterator => self.indent += 2,
+        }
+        match parts {
+            Parts::None | Parts::Items => {}
+            Parts::Set | Parts::Map => {
+                let entries: Vec<_> = self.vm.heap.maps[object.index()].entries().take(MAX_ITEMS).collect();
+                for (key, value) in entries {
+                    let mut text = self.value(key, depth)?;
+                    if matches!(parts, Parts::Map) {
+                        text.push_str(" => ");
+                        text.push_str(&self.value(value, depth)?);
+                    }
+                    output.push(text);
+                }
+                push_rest(self.vm.heap.maps[object.index()].len(), &mut output);
+            }
+            Parts::Promise => {
+                let promise = &self.vm.heap.promises[object.index()];
+                let (state, value) = (promise.state, promise.value);
+                output.push(match state {
+                    State::Pending => "<pending>".into(),
+                    State::Fulfilled => self.value(value, depth)?,
+                    State::Rejected => format!("<rejected> {}", self.value(value, depth)?),
+                });
+            }
+            Parts::Iterator => self.remaining(object, depth, &mut output)?,
+        }
+        self.indent -= 2;
+        Ok(output)
+    }
+
+    /// The items of an array, runs of holes as one.
+    fn items(&mut self, array: Value, depth: usize) -> Result<Vec<String>> {
+        let length = self.vm.heap.items(array).len();
+        let shown = length.min(MAX_ITEMS);
+        let (mut output, mut at) = (Vec::new(), 0);
+        while at < length && output.len() < shown {
+            let items = &self.vm.heap.items(array)[at..];
+            let holes = items.iter().take_while(|&&item| item == Value::HOLE).count();
+            if holes > 0 {
+                output.push(format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }));
+                at += holes;
+                continue;
+            }
+            let item = items[0];
+            self.indent += 2;
+            output.push(self.value(item, depth)?);
+            self.indent -= 2;
+            at += 1;
+        }
+        if at < length {
+            output.push(more(length - at));
+        }
+        Ok(output)
+    }
+
+    /// What an iterator of a `Map` or `Set` still gives.
+    fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Vec<String>) -> Result<()> {
+        let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
+        let mut count = 0;
+        while let Some((key, value, next)) = self.vm.heap.maps[source.index()].entry_from(position) {
+            position = next;
+            count += 1;
+            if count > MAX_ITEMS {
+                continue;
+            }
+            let value = if source.is(Kind::Set) { key } else { value };
+            let text = match yields {
+                Yields::Keys => self.value(key, depth)?,
+                Yields::Values => self.value(value, depth)?,
+                Yields::Entries => {
+                    let pair = vec![self.value(key, depth)?, self.value(value, depth)?];
+                    self.joined(pair, "", ("[", "]"), None, depth)
+                }
+            };
+            output.push(text);
+        }
+        push_rest(count, output);
+        Ok(())
+    }
+}
+
+fn push_rest(length: usize, output: &mut Vec<String>) {
+    if length > MAX_ITEMS {
+        output.push(more(length - MAX_ITEMS));
+    }
+}
+
+fn more(count: usize) -> String {
+    format!("... {count} more item{}", if count > 1 { "s" } else { "" })
+}
+
+/// The end of the run that printed too much.
+#[cold]
+pub fn too_much(limit: usize) -> Thrown {
+    Thrown::limit("CONSOLE_LIMIT", format!("The script exceeded its console limit of {limit} bytes; log less"))
+}

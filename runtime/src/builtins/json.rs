@@ -1,10 +1,107 @@
-//! Built-ins: `json`.
+//! `JSON`.
 
-use super::{Global, Row};
+use super::{Body, Global, Row, arg, native, prelude};
+use crate::error::Result;
+use crate::heap::to_utf16;
+use crate::json::Layout;
+use crate::property::PropertyKey;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
-
+/// `JSON`
+pub const GLOBALS: &[Global] = &[Global {
+    name: "JSON",
+    length: 0,
+    call: Body::Namespace,
+    construct: None,
+    functions: &[prelude("parse", 2, "JSON_parse"), prelude("stringify", 3, "JSON_stringify")],
+    numbers: &[],
+}];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$json_parse", 1, parse),
+    native("$json_stringify", 3, stringify),
+    native("$json_own", 2, own),
+    native("$json_define", 3, define),
+    native("$json_to", 2, to_json),
+    native("$json_cycle", 4, cycle),
+];
+
+/// `$json_parse(text)`
+fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = vm.to_string(arg(arguments, 0))?;
+    vm.reserve(vm.heap.str(text).bytes as usize)?;
+    let text = vm.heap.bytes(text).to_vec();
+    vm.parse_json(&text)
+}
+
+/// `$json_stringify(value, list, space)`
+fn stringify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let allow = match arg(arguments, 1) {
+        list if list.is(Kind::Array) => Some(vm.allowed_keys(list)?),
+        _ => None,
+    };
+    let indent = indent(vm, arg(arguments, 2))?;
+    let text = vm.stringify(arg(arguments, 0), Layout { indent: &indent, allow: allow.as_deref() })?;
+    Ok(text.map_or(Value::UNDEFINED, |text| vm.heap.take_string(text)))
+}
+
+/// The indentation that the third argument of `JSON.stringify` asks for: at most ten characters.
+fn indent(vm: &mut Vm, space: Value) -> Result<Vec<u8>> {
+    Ok(match space.kind() {
+        Kind::Number => vec![b' '; vm.to_integer(space)?.clamp(0.0, 10.0) as usize],
+        Kind::String => {
+            let units = to_utf16(vm.heap.bytes(space));
+            let mut indent = Vec::new();
+            crate::heap::push_utf16(&units[..units.len().min(10)], &mut indent);
+            indent
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// `$json_own(object, key)`: an own property, `undefined` where there is none.
+fn own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let key = vm.to_property_key(arg(arguments, 1))?;
+    Ok(vm.own_property(arg(arguments, 0), key).unwrap_or(Value::UNDEFINED))
+}
+
+/// `$json_define(object, key, value)`: make or change an own property, remove it for `undefined`;
+/// nothing where the object cannot be changed.
+fn define(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (object, value) = (arg(arguments, 0), arg(arguments, 2));
+    let key = vm.to_property_key(arg(arguments, 1))?;
+    if vm.heap.flags(object) & (crate::heap::object::FROZEN | crate::heap::object::NON_EXTENSIBLE) != 0 {
+        return Ok(Value::UNDEFINED);
+    }
+    if value.is_undefined() {
+        return vm.delete(object, key);
+    }
+    vm.work(1)?;
+    vm.define(object, key, value);
+    Ok(Value::UNDEFINED)
+}
+
+/// `$json_to(value, key)`: what the `toJSON` of a value makes of it.
+fn to_json(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let key = vm.to_property_key(arg(arguments, 1))?;
+    Ok(vm.apply_to_json(arg(arguments, 0), key)?.0)
+}
+
+/// `$json_cycle(path, keys, key, value)`: throws where `value` is on the path. `keys` are the keys that
+/// led to each container of the path.
+fn cycle(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = arg(arguments, 3);
+    let path = vm.heap.items(arg(arguments, 0)).to_vec();
+    vm.work(path.len() / 8)?;
+    let Some(start) = path.iter().position(|&container| container == value) else { return Ok(Value::UNDEFINED) };
+    let mut keys = vm.heap.items(arg(arguments, 1))[start + 1..].to_vec();
+    keys.push(arg(arguments, 2));
+    let mut edges: Vec<(Value, Option<PropertyKey>)> = Vec::new();
+    for (&container, key) in path[start..].iter().zip(keys) {
+        edges.push((container, Some(vm.to_property_key(key)?)));
+    }
+    let words = vm.cycle_text(&edges);
+    Err(vm.type_error(&words))
+}

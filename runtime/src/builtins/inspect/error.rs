@@ -1,0 +1,101 @@
+//! Errors as `util.inspect` prints them: their stack, and properties that it does not tell of.
+
+use super::{Inspector, Property};
+use crate::error::Result;
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+
+/// Where the frames of a stack begin.
+const FRAMES: &str = "\n    at";
+
+impl Inspector<'_> {
+    /// The text of an error; takes properties away that are part of it and adds those that are hidden.
+    pub(super) fn error(&mut self, error: Value, properties: &mut Vec<Property>) -> Result<String> {
+        let name = self.text_of(error, known::NAME)?.unwrap_or_else(|| "Error".into());
+        let message = self.text_of(error, known::MESSAGE)?.unwrap_or_default();
+        let stack = self.stack(error)?;
+        for shown in [known::NAME, known::MESSAGE, known::STACK] {
+            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else { continue };
+            let text = self.vm.to_text(properties[index].value)?;
+            if stack.contains(&text) {
+                properties.remove(index);
+            }
+        }
+        for hidden in [known::CAUSE, known::ERRORS] {
+            let key = PropertyKey::Symbol(hidden);
+            let Some(value) = self.vm.heap.own(error, hidden) else { continue };
+            let shown = properties.iter().any(|one| one.key == key);
+            if !shown && (hidden == known::CAUSE || value.is(Kind::Array)) {
+                properties.push(Property { key, value, enumerable: false });
+            }
+        }
+        let stack = improved(stack, self.vm.heap.class(error).name(), &name);
+        let behind = if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
+        let text = match stack[behind..].find(FRAMES) {
+            None => format!("[{stack}]"),
+            Some(at) => {
+                let (head, frames) = stack.split_at(behind + at);
+                let frames = self.frames(error, &frames[1..])?;
+                format!("{head}\n{frames}")
+            }
+        };
+        if self.indent == 0 {
+            return Ok(text);
+        }
+        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent))))
+    }
+
+    fn text_of(&mut self, error: Value, name: crate::symbol::Sym) -> Result<Option<String>> {
+        let value = self.vm.get(error, name)?;
+        if value.is_nullish() || value.is_object() {
+            return Ok(None);
+        }
+        self.vm.to_text(value).map(Some)
+    }
+
+    fn stack(&mut self, error: Value) -> Result<String> {
+        let stack = self.vm.get(error, known::STACK)?;
+        if self.vm.truthy(stack) && !stack.is_object() { self.vm.to_text(stack) } else { self.vm.error_text(error) }
+    }
+
+    /// The frames of a stack; those that it shares with its cause are left out.
+    fn frames(&mut self, error: Value, frames: &str) -> Result<String> {
+        let cause = self.vm.heap.own(error, known::CAUSE);
+        let is_error = |value: Value| value.is(Kind::Object) && self.vm.heap.class(value).is_error();
+        let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.to_owned()) };
+        let stack = self.stack(cause)?;
+        let Some(at) = stack.find(FRAMES) else { return Ok(frames.to_owned()) };
+        let mut lines: Vec<&str> = frames.split('\n').collect();
+        let others: Vec<&str> = stack[at + 1..].split('\n').collect();
+        let Some((first, length)) = shared(&lines, &others) else { return Ok(frames.to_owned()) };
+        let skipped = length - 2;
+        let note = format!("    ... {skipped} lines matching cause stack trace ...");
+        lines.splice(first + 1..first + 1 + skipped, [note.as_str()]);
+        Ok(lines.join("\n"))
+    }
+}
+
+/// The first run of more than three lines that both have: where it begins in `a`, and its length.
+fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
+    for first in 0..a.len().saturating_sub(3) {
+        let Some(other) = b.iter().position(|line| *line == a[first]) else { continue };
+        let length = a[first..].iter().zip(&b[other..]).take_while(|(a, b)| a == b).count();
+        if b.len() - other > 3 && length > 3 {
+            return Some((first, length));
+        }
+    }
+    None
+}
+
+/// The stack with the class of the error where its name tells another.
+fn improved(stack: String, class: &str, name: &str) -> String {
+    let rest = stack.strip_prefix(name);
+    let regular = name.ends_with("Error") && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
+    match rest {
+        Some(rest) if regular && name != class => {
+            if class.contains(name) { format!("{class}{rest}") } else { format!("{class} [{name}]{rest}") }
+        }
+        _ => stack,
+    }
+}

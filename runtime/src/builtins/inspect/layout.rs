@@ -1,0 +1,111 @@
+//! How the parts of an object are put on lines: `reduceToSingleString` and `groupArrayElements` of
+//! Node.
+
+use super::text::width;
+use super::{Inspector, MAX_ITEMS};
+use crate::heap::units;
+use crate::value::{Kind, Value};
+
+/// Levels of nested objects that may share one line (`compact`).
+const COMPACT: usize = 3;
+/// Arrays with more parts than this are printed in columns.
+const GROUPED: usize = 6;
+/// The comma and the space between two parts.
+const SEPARATOR: usize = 2;
+
+impl Inspector<'_> {
+    /// The parts of an object in their braces; `array` is the object where it is an array.
+    pub(super) fn joined(
+        &self,
+        mut output: Vec<String>,
+        base: &str,
+        (open, close): (&str, &str),
+        array: Option<Value>,
+        depth: usize,
+    ) -> String {
+        let entries = output.len();
+        if let Some(array) = array
+            && entries > GROUPED
+        {
+            output = self.grouped(output, array);
+        }
+        let base_space = if base.is_empty() { String::new() } else { format!("{base} ") };
+        if self.deepest - depth < COMPACT && entries == output.len() {
+            let start = output.len() + self.indent + units(open.as_bytes()) + units(base.as_bytes()) + 10;
+            if self.fits(&output, start, base) {
+                let line = output.join(", ");
+                if !line.contains('\n') {
+                    return format!("{base_space}{open} {line} {close}");
+                }
+            }
+        }
+        let indentation = format!("\n{}", " ".repeat(self.indent));
+        let parts = output.join(&format!(",{indentation}  "));
+        format!("{base_space}{open}{indentation}  {parts}{indentation}{close}")
+    }
+
+    fn fits(&self, output: &[String], start: usize, base: &str) -> bool {
+        let mut total = output.len() + start;
+        if total + output.len() > self.options.columns {
+            return false;
+        }
+        for part in output {
+            // A code unit has at most three bytes.
+            if part.len() > self.options.columns * 3 {
+                return false;
+            }
+            total += units(part.as_bytes());
+            if total > self.options.columns {
+                return false;
+            }
+        }
+        !base.contains('\n')
+    }
+
+    fn grouped(&self, output: Vec<String>, array: Value) -> Vec<String> {
+        let shown = if output.len() > MAX_ITEMS { output.len() - 1 } else { output.len() };
+        let widths: Vec<usize> = output[..shown].iter().map(|part| width(part)).collect();
+        let total: usize = widths.iter().map(|width| width + SEPARATOR).sum();
+        let longest = widths.iter().copied().max().unwrap_or(0);
+        let widest = longest + SEPARATOR;
+        let similar = total as f64 / widest as f64 > 5.0 || longest <= 6;
+        if widest * 3 + self.indent >= self.options.columns || !similar {
+            return output;
+        }
+        let columns = self.columns(&output, shown, total, widest);
+        if columns <= 1 {
+            return output;
+        }
+        let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
+        let column_widths: Vec<usize> = (0..columns).map(column_width).collect();
+        let items = self.vm.heap.items(array);
+        let numbers = (0..output.len())
+            .all(|index| items.get(index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)));
+        let mut lines = Vec::with_capacity(shown / columns + 2);
+        for first in (0..shown).step_by(columns) {
+            let last = (first + columns).min(shown) - 1;
+            let mut line = String::new();
+            for index in first..=last {
+                let padding = " ".repeat(column_widths[index - first] - widths[index]);
+                match (numbers, index == last) {
+                    (true, true) => line.extend([&padding, &output[index]].map(String::as_str)),
+                    (true, false) => line.extend([&padding, &output[index], ", "]),
+                    (false, true) => line.push_str(&output[index]),
+                    (false, false) => line.extend([&output[index], ", ", &padding]),
+                }
+            }
+            lines.push(line);
+        }
+        lines.extend(output.into_iter().skip(shown));
+        lines
+    }
+
+    /// How many columns make the parts look like a square.
+    fn columns(&self, output: &[String], shown: usize, total: usize, widest: usize) -> usize {
+        let bias = (widest as f64 - total as f64 / output.len() as f64).sqrt();
+        let biased = (widest as f64 - 3.0 - bias).max(1.0);
+        let square = ((2.5 * biased * shown as f64).sqrt() / biased + 0.5).floor() as usize;
+        let fitting = (self.options.columns - self.indent) / widest;
+        square.min(fitting).min(COMPACT * 4).min(15)
+    }
+}

@@ -1,0 +1,434 @@
+//! Values to JSON text, as `JSON.stringify` writes it.
+
+use super::quote_bytes;
+use crate::convert::number_text;
+use crate::error::{Result, Thrown};
+use crate::property::PropertyKey;
+use crate::promise::State;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use hashbrown::HashSet;
+use std::io::Write as _;
+
+/// How JSON text is laid out.
+#[derive(Clone, Copy, Default)]
+pub struct Layout<'a> {
+    /// What each level is indented with; empty: everything on one line.
+    pub indent: &'a [u8],
+    /// The only properties that are written, in this order.
+    pub allow: Option<&'a [PropertyKey]>,
+}
+
+/// Why a value has no JSON text.
+enum Problem {
+    /// It holds a BigInt.
+    BigInt,
+    /// It holds itself; V8's words for how.
+    Cycle(String),
+    /// Its text would be longer than it may.
+    TooLong(usize),
+    /// A `toJSON` threw, or the run has to end.
+    Thrown(Thrown),
+}
+
+impl From<Thrown> for Problem {
+    fn from(thrown: Thrown) -> Self {
+        Self::Thrown(thrown)
+    }
+}
+
+impl Vm {
+    /// `JSON.stringify(value)`: the text, or `None` where the value has none.
+    pub fn stringify(&mut self, value: Value, layout: Layout<'_>) -> Result<Option<Vec<u8>>> {
+        let mut writer = Writer::new(self, layout);
+        writer.write(value).map_err(|problem| match problem {
+            Problem::BigInt => self.type_error("Do not know how to serialize a BigInt"),
+            Problem::Cycle(words) => self.type_error(&words),
+            Problem::TooLong(_) => self.memory_limit(),
+            Problem::Thrown(thrown) => thrown,
+        })
+    }
+
+    /// `JSON.stringify(value)` as text of Rust.
+    pub fn json_text(&mut self, value: Value) -> Result<Option<String>> {
+        let text = self.stringify(value, Layout::default())?;
+        // Lone surrogates are written as escapes, so this is UTF-8.
+        Ok(text.map(|text| String::from_utf8(text).unwrap_or_default()))
+    }
+
+    /// The result of a run as JSON text: `undefined` is `null`, promises stand for their values, and
+    /// what has no text ends the run.
+    pub fn result_text(&mut self, value: Value) -> Result<String> {
+        let limit = usize::try_from(self.host.policy.limits.max_result_bytes).unwrap_or(usize::MAX);
+        if self.settled(value).is_undefined() {
+            return Ok("null".into());
+        }
+        let mut writer = Writer::new(self, Layout::default());
+        (writer.promises, writer.limit) = (true, limit);
+        let refused = |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"));
+        match writer.write(value) {
+            Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
+            Ok(None) => Err(refused("it is a function; return plain data")),
+            Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
+            Err(Problem::Cycle(words)) => Err(refused(&words)),
+            Err(Problem::TooLong(limit)) => Err(Thrown::limit(
+                "RESULT_TOO_LARGE",
+                format!("The result is longer than its limit of {limit} bytes; return only what is needed"),
+            )),
+            Err(Problem::Thrown(thrown)) => Err(thrown),
+        }
+    }
+
+    /// What a fulfilled promise stands for; anything else as it is.
+    pub(super) fn settled(&self, mut value: Value) -> Value {
+        while value.is(Kind::Promise) {
+            let promise = &self.heap.promises[value.index()];
+            if promise.state != State::Fulfilled {
+                break;
+            }
+            value = promise.value;
+        }
+        value
+    }
+
+    /// What `toJSON` makes of a value, where it has that method.
+    pub fn apply_to_json(&mut self, value: Value, key: PropertyKey) -> Result<(Value, bool)> {
+        let method = match value.kind() {
+            Kind::Object => match self.heap.own(value, known::TO_JSON) {
+                Some(method) => method,
+                None => return Ok((value, false)),
+            },
+            Kind::App => return Ok((value, false)),
+            _ if value.is_object() => self.get(value, known::TO_JSON)?,
+            _ => return Ok((value, false)),
+        };
+        if !method.is_callable() {
+            return Ok((value, false));
+        }
+        let key = self.key_string(key);
+        Ok((self.call_nested(method, value, &[key])?, true))
+    }
+
+    /// The own enumerable properties in the order of `Object.keys`.
+    pub fn enumerable_entries(&mut self, object: Value) -> Vec<(PropertyKey, Value)> {
+        if !object.is(Kind::Object) || self.heap.class(object).is_error() {
+            let keys = self.own_keys(object, false);
+            return keys
+                .into_iter()
+                .map(|key| (key, self.own_property(object, key).unwrap_or(Value::UNDEFINED)))
+                .collect();
+        }
+        let mut entries: Vec<(PropertyKey, Value)> =
+            self.heap.own_entries(object).into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
+        if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
+            entries.sort_by_key(|(key, _)| match key {
+                PropertyKey::Index(index) => u64::from(*index),
+                PropertyKey::Symbol(_) => u64::MAX,
+            });
+        }
+        entries
+    }
+}
+
+struct Writer<'a> {
+    vm: &'a mut Vm,
+    out: Vec<u8>,
+    layout: Layout<'a>,
+    /// Whether a fulfilled promise stands for its value.
+    promises: bool,
+    limit: usize,
+    open: Vec<Open>,
+    /// The containers that are open beyond the first [`SHALLOW`].
+    deep: HashSet<Value>,
+    /// Bytes and values the meter knows of.
+    charged: usize,
+    values: usize,
+    /// Whether a function of the script has run: values that were read before may have changed.
+    called: bool,
+}
+
+/// A container whose end has not been written.
+struct Open {
+    container: Value,
+    at: usize,
+    empty: bool,
+    parts: Parts,
+}
+
+enum Parts {
+    Items(usize),
+    Entries(Vec<(PropertyKey, Value)>),
+}
+
+/// Containers that are searched one by one for a cycle.
+const SHALLOW: usize = 32;
+
+type Written<T> = std::result::Result<T, Problem>;
+
+impl<'a> Writer<'a> {
+    fn new(vm: &'a mut Vm, layout: Layout<'a>) -> Self {
+        Self {
+            vm,
+            out: Vec::new(),
+            layout,
+            promises: false,
+            limit: usize::MAX,
+            open: Vec::new(),
+            deep: HashSet::new(),
+            charged: 0,
+            values: 0,
+            called: false,
+        }
+    }
+
+    fn write(&mut self, value: Value) -> Written<Option<Vec<u8>>> {
+        let value = self.prepared(value, PropertyKey::Symbol(known::EMPTY))?;
+        if !has_text(value) {
+            return Ok(None);
+        }
+        self.begin(value)?;
+        while !self.open.is_empty() {
+            self.step()?;
+        }
+        self.charge()?;
+        Ok(Some(std::mem::take(&mut self.out)))
+    }
+
+    /// The value that is written for a value.
+    fn prepared(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
+        if !value.is_object() {
+            return Ok(value);
+        }
+        let value = if self.promises { self.vm.settled(value) } else { value };
+        let (value, called) = self.vm.apply_to_json(value, key)?;
+        self.called |= called;
+        Ok(if self.promises { self.vm.settled(value) } else { value })
+    }
+
+    /// Write the next part of the innermost container, or its end.
+    fn step(&mut self) -> Written<()> {
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let (container, at) = (open.container, open.at);
+        open.at += 1;
+        match &open.parts {
+            Parts::Items(length) => {
+                if at == *length {
+                    self.end(b']');
+                    return Ok(());
+                }
+                let item = self.vm.heap.items(container).get(at).copied().unwrap_or(Value::UNDEFINED);
+                let item = if item == Value::HOLE { Value::UNDEFINED } else { item };
+                let item = self.prepared(item, PropertyKey::Index(at as u32))?;
+                self.separate();
+                if has_text(item) { self.begin(item) } else { self.begin(Value::NULL) }
+            }
+            Parts::Entries(entries) => {
+                let Some(&(key, value)) = entries.get(at) else {
+                    self.end(b'}');
+                    return Ok(());
+                };
+                let value = match self.called {
+                    true => self.vm.own_property(container, key).unwrap_or(Value::UNDEFINED),
+                    false => value,
+                };
+                let value = self.prepared(value, key)?;
+                if !has_text(value) {
+                    return Ok(());
+                }
+                self.separate();
+                match key {
+                    PropertyKey::Symbol(name) => quote_bytes(self.vm.symbols.text(name), &mut self.out),
+                    PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
+                }
+                self.out.extend_from_slice(if self.layout.indent.is_empty() { b":" } else { b": " });
+                self.begin(value)
+            }
+        }
+    }
+
+    /// Write a value, or the beginning of a container.
+    fn begin(&mut self, value: Value) -> Written<()> {
+        self.values += 1;
+        if self.out.len() - self.charged > 1024 || self.values > 256 {
+            self.charge()?;
+        }
+        match value.kind() {
+            Kind::Number => self.number(value.as_number()),
+            Kind::Null => self.out.extend_from_slice(b"null"),
+            Kind::Boolean if value == Value::TRUE => self.out.extend_from_slice(b"true"),
+            Kind::Boolean => self.out.extend_from_slice(b"false"),
+            Kind::String => quote_bytes(self.vm.heap.bytes(value), &mut self.out),
+            Kind::BigInt => return Err(Problem::BigInt),
+            _ => return self.enter(value),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, number: f64) {
+        if !number.is_finite() {
+            self.out.extend_from_slice(b"null");
+        } else if number.fract() == 0.0 && number.abs() < 1e15 {
+            _ = write!(self.out, "{}", number as i64);
+        } else {
+            self.out.extend_from_slice(number_text(number).as_bytes());
+        }
+    }
+
+    fn enter(&mut self, container: Value) -> Written<()> {
+        let near = &self.open[..self.open.len().min(SHALLOW)];
+        if near.iter().any(|open| open.container == container) || self.deep.contains(&container) {
+            return Err(Problem::Cycle(self.cycle(container)));
+        }
+        if self.open.len() >= SHALLOW {
+            self.deep.insert(container);
+        }
+        let parts = if container.is(Kind::Array) {
+            Parts::Items(self.vm.heap.items(container).len())
+        } else if let Some(allow) = self.layout.allow {
+            let entries = allow
+                .iter()
+                .map(|&key| (key, self.vm.own_property(container, key).unwrap_or(Value::UNDEFINED)))
+                .collect();
+            Parts::Entries(entries)
+        } else {
+            Parts::Entries(self.vm.enumerable_entries(container))
+        };
+        self.out.push(if container.is(Kind::Array) { b'[' } else { b'{' });
+        self.open.push(Open { container, at: 0, empty: true, parts });
+        Ok(())
+    }
+
+    /// The comma and the line end before a part of the innermost container.
+    fn separate(&mut self) {
+        let Some(open) = self.open.last_mut() else { return };
+        if !std::mem::take(&mut open.empty) {
+            self.out.push(b',');
+        }
+        self.line(self.open.len());
+    }
+
+    fn end(&mut self, bracket: u8) {
+        let Some(open) = self.open.pop() else { return };
+        if self.open.len() >= SHALLOW {
+            self.deep.remove(&open.container);
+        }
+        if !open.empty {
+            self.line(self.open.len());
+        }
+        self.out.push(bracket);
+    }
+
+    fn line(&mut self, depth: usize) {
+        if !self.layout.indent.is_empty() {
+            self.out.push(b'\n');
+            for _ in 0..depth {
+                self.out.extend_from_slice(self.layout.indent);
+            }
+        }
+    }
+
+    /// Tell the meter what was written since the last time.
+    fn charge(&mut self) -> Written<()> {
+        if self.out.len() > self.limit {
+            return Err(Problem::TooLong(self.limit));
+        }
+        let work = (self.out.len() - self.charged) / 16 + self.values;
+        (self.charged, self.values) = (self.out.len(), 0);
+        self.vm.work(work)?;
+        self.vm.reserve(self.out.len())?;
+        Ok(())
+    }
+
+    /// V8's words for a cycle that ends at `value`.
+    fn cycle(&mut self, value: Value) -> String {
+        let path: Vec<(Value, Option<PropertyKey>)> = self
+            .open
+            .iter()
+            .map(|open| (open.container, open.key()))
+            .skip_while(|&(container, _)| container != value)
+            .collect();
+        self.vm.cycle_text(&path)
+    }
+}
+
+impl Open {
+    /// The key of the part that is being written.
+    fn key(&self) -> Option<PropertyKey> {
+        let at = self.at.checked_sub(1)?;
+        match &self.parts {
+            Parts::Items(_) => Some(PropertyKey::Index(at as u32)),
+            Parts::Entries(entries) => entries.get(at).map(|&(key, _)| key),
+        }
+    }
+}
+
+/// Whether a value is written at all.
+fn has_text(value: Value) -> bool {
+    match value.kind() {
+        Kind::Undefined | Kind::Empty | Kind::Cell | Kind::Function | Kind::Bound | Kind::Tool => false,
+        Kind::Native => crate::convert::type_of(value) != "function",
+        _ => true,
+    }
+}
+
+impl Vm {
+    /// V8's words for a cycle: the containers on it, each with the key that leads on.
+    pub fn cycle_text(&mut self, path: &[(Value, Option<PropertyKey>)]) -> String {
+        let mut text = String::from("Converting circular structure to JSON");
+        for (index, &(container, _)) in path.iter().enumerate() {
+            let class = self.class_name(container);
+            let from = index.checked_sub(1).and_then(|before| path.get(before)).copied();
+            match from {
+                None => text.push_str(&format!("\n    --> starting at object with constructor '{class}'")),
+                Some(from) if index <= 2 || index + 1 == path.len() => {
+                    let key = self.edge_text(from);
+                    text.push_str(&format!("\n    |     {key} -> object with constructor '{class}'"));
+                }
+                Some(_) if index == 3 => text.push_str("\n    |     ..."),
+                Some(_) => {}
+            }
+        }
+        let key = path.last().map_or_else(String::new, |&last| self.edge_text(last));
+        text.push_str(&format!("\n    --- {key} closes the circle"));
+        text
+    }
+
+    fn edge_text(&mut self, (container, key): (Value, Option<PropertyKey>)) -> String {
+        match key {
+            Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"),
+            Some(PropertyKey::Symbol(known::EMPTY)) | None => "<anonymous>".into(),
+            Some(key) => format!("property '{}'", self.key_text(key)),
+        }
+    }
+
+    /// The name of the constructor of an object.
+    pub fn class_name(&self, object: Value) -> &'static str {
+        match object.kind() {
+            Kind::Array => "Array",
+            Kind::Object => self.heap.class(object).name(),
+            Kind::Map => "Map",
+            Kind::Set => "Set",
+            Kind::Promise => "Promise",
+            Kind::Function | Kind::Bound | Kind::Tool => "Function",
+            _ => "Object",
+        }
+    }
+
+    /// The keys that a list given to `JSON.stringify` allows.
+    pub fn allowed_keys(&mut self, list: Value) -> Result<Vec<PropertyKey>> {
+        let mut keys: Vec<PropertyKey> = Vec::new();
+        let mut seen = HashSet::new();
+        for item in self.heap.items(list).to_vec() {
+            if matches!(item.kind(), Kind::String | Kind::Number) {
+                let key = self.to_property_key(item)?;
+                if seen.insert(key) {
+                    keys.push(key);
+                }
+            }
+        }
+        self.work(keys.len())?;
+        Ok(keys)
+    }
+}
+
