@@ -379,7 +379,8 @@ impl Vm {
                     argument.push(self, fp, &mut values)?;
                 }
                 let called = self.call_prelude(*native, true, Value::UNDEFINED, &values, After::Call);
-                self.called(called.map_err(|thrown| thrown.at(self, at))?, *dst, fp)
+                let called = called.map_err(|thrown| thrown.at(self, at))?;
+                Ok(called_next(called, *dst, fp))
             }
             OpKind::Await(value, dst) => {
                 let value = value.eval(self, fp)?;
@@ -416,7 +417,8 @@ impl Vm {
             return Err(call.not_callable(self).at(self, at));
         }
         let called = self.call(function, this, &values, After::Call);
-        self.called(called.map_err(|thrown| thrown.at(self, at))?, dst, fp)
+        let called = called.map_err(|thrown| thrown.at(self, at))?;
+        Ok(called_next(called, dst, fp))
     }
 
     /// Call a function of the script: arguments are evaluated straight into its frame.
@@ -449,16 +451,6 @@ impl Vm {
                 fp[dst.0 as usize].set(value);
                 Ok(Next::Op)
             }
-        }
-    }
-
-    fn called(&mut self, called: Called, dst: Slot, fp: &Slots) -> Result<Next> {
-        match called {
-            Called::Value(value) => {
-                fp[dst.0 as usize].set(value);
-                Ok(Next::Op)
-            }
-            Called::Frame(frame) => Ok(Next::Enter(frame, dst)),
         }
     }
 
@@ -707,6 +699,17 @@ impl Vm {
             }
         }
         self.heap.meter.bytes += self.frame_bytes;
+    }
+}
+
+/// What follows from what a call has come to.
+fn called_next(called: Called, dst: Slot, fp: &Slots) -> Next {
+    match called {
+        Called::Value(value) => {
+            fp[dst.0 as usize].set(value);
+            Next::Op
+        }
+        Called::Frame(frame) => Next::Enter(frame, dst),
     }
 }
 

@@ -5,7 +5,6 @@ use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
 use crate::host::{CallId, Event, Inputs, Message, Progress};
-use crate::json::SerializationError;
 use crate::limits::Policy;
 use crate::node::new_slots;
 use crate::outcome::{Failure, Outcome, Stats, Status};
@@ -238,21 +237,16 @@ impl Run {
                 State::Pending | State::Fulfilled => Ok(None),
             };
         }
-        match self.vm.result_json(value) {
+        match self.vm.result_text(value) {
             Ok(json) => {
                 self.stage = Stage::Done;
                 let outcome = Outcome { result: Ok(json), logs: self.take_logs(), stats: self.stats() };
                 Ok(Some(Progress::Done(Box::new(outcome))))
             }
-            Err(SerializationError::Thrown(thrown)) => match *thrown.0 {
+            Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
                 Cause::Stop(failure) => Err(Box::new(failure)),
             },
-            Err(SerializationError::Unserializable(message)) => {
-                let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
-                failure.name = Some("TypeError".into());
-                Err(Box::new(failure))
-            }
         }
     }
 
@@ -283,7 +277,7 @@ impl Run {
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
-                failure.details = vm.result_json(details).ok();
+                failure.details = vm.result_text(details).ok();
             }
             return failure;
         }

@@ -391,7 +391,7 @@ impl Inspector<'_> {
             }
             let value = if source.is(Kind::Set) { key } else { value };
             let text = match yields {
-                Yields::Keys => self.value(key, depth)?,
+                Yields::Keys | Yields::ForIn => self.value(key, depth)?,
                 Yields::Values => self.value(value, depth)?,
                 Yields::Entries => {
                     let pair = vec![self.value(key, depth)?, self.value(value, depth)?];
