@@ -120,6 +120,12 @@ impl Run {
         host.began + Duration::from_millis(host.policy.limits.max_duration_ms.saturating_add(1))
     }
 
+    /// How long until then.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        self.deadline().saturating_sub(self.vm.host.inputs.clock.monotonic())
+    }
+
     /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
     #[doc(hidden)]
     pub fn stress(&mut self, steps: u32, collect: bool) {
