@@ -186,6 +186,7 @@ impl Vm {
             Kind::Boolean => Family::Boolean,
             Kind::String => Family::String,
             Kind::Array => Family::Array,
+            Kind::Native if !registry().natives[value.index()].is_function() => Family::Object,
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => Family::Function,
             Kind::Map => Family::Map,
             Kind::Set => Family::Set,

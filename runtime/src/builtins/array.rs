@@ -1,12 +1,483 @@
-//! Built-ins: `array`.
+//! `Array` and the methods of arrays.
+//!
+//! Methods that change an array have two ways: a short one for arrays that nothing forbids to change,
+//! here, and the one of the specification for everything else, in [`generic`]. Methods that only read
+//! treat anything with a length as the array of its items.
 
-use super::{Global, Row};
+mod flat;
+mod generic;
+mod join;
+mod sort;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+use super::{Body, Global, Row, arg, native, prelude};
+use crate::error::Result;
+use crate::heap::Yields;
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// `Array`
+pub const GLOBALS: &[Global] = &[Global {
+    name: "Array",
+    length: 1,
+    call: Body::Native(construct),
+    construct: Some(Body::Native(construct)),
+    functions: &[
+        prelude("from", 1, "Array_from"),
+        prelude("fromAsync", 1, "Array_fromAsync"),
+        native("isArray", 1, is_array),
+        native("of", 0, of),
+    ],
+    numbers: &[],
+}];
+
+/// Methods of arrays.
+pub const METHODS: &[Row] = &[
+    native("at", 1, at),
+    native("concat", 1, concat),
+    native("copyWithin", 2, copy_within),
+    native("entries", 0, entries),
+    prelude("every", 1, "Array_every"),
+    native("fill", 1, fill),
+    prelude("filter", 1, "Array_filter"),
+    prelude("find", 1, "Array_find"),
+    prelude("findIndex", 1, "Array_findIndex"),
+    prelude("findLast", 1, "Array_findLast"),
+    prelude("findLastIndex", 1, "Array_findLastIndex"),
+    native("flat", 0, flat::flat),
+    prelude("flatMap", 1, "Array_flatMap"),
+    prelude("forEach", 1, "Array_forEach"),
+    native("includes", 1, includes),
+    native("indexOf", 1, index_of),
+    native("join", 1, join::join),
+    native("keys", 0, keys),
+    native("lastIndexOf", 1, last_index_of),
+    prelude("map", 1, "Array_map"),
+    native("pop", 0, pop),
+    native("push", 1, push),
+    prelude("reduce", 1, "Array_reduce"),
+    prelude("reduceRight", 1, "Array_reduceRight"),
+    native("reverse", 0, reverse),
+    native("shift", 0, shift),
+    native("slice", 2, slice),
+    prelude("some", 1, "Array_some"),
+    prelude("sort", 1, "Array_sort"),
+    native("splice", 2, splice),
+    prelude("toLocaleString", 0, "Array_toLocaleString"),
+    native("toReversed", 0, to_reversed),
+    prelude("toSorted", 1, "Array_toSorted"),
+    native("toSpliced", 2, to_spliced),
+    native("toString", 0, join::to_string),
+    native("unshift", 1, unshift),
+    native("values", 0, values),
+    native("with", 2, with),
+];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$begin", 3, begin),
+    native("$length", 1, length),
+    native("$holes", 1, holes),
+    native("$append", 2, flat::append),
+    native("$list", 1, list),
+    native("$iterable", 1, super::iterator::iterable),
+    native("$comparator", 1, sort::comparator),
+    native("$sortable", 3, sort::sortable),
+    native("$order", 2, sort::order),
+    native("$sorted", 3, sort::sorted),
+    native("$reverse", 3, sort::reverse_part),
+    native("$insert", 3, sort::insert),
+    native("$copy", 5, sort::copy),
+];
+
+/// Most items of an array.
+const MAX_LENGTH: f64 = u32::MAX as f64;
+
+/// `Array(length)`, `Array(...items)`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    match arguments {
+        [length] if length.is_number() => new_holes(vm, length.as_number()),
+        items => Ok(vm.heap.new_array(items.to_vec())),
+    }
+}
+
+fn is_array(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(Value::bool(arg(arguments, 0).is(Kind::Array)))
+}
+
+fn of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(vm.heap.new_array(arguments.to_vec()))
+}
+
+fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let length = length_of(vm, this)?;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    let index = if index < 0.0 { length + index } else { index };
+    if index < 0.0 || index >= length {
+        return Ok(Value::UNDEFINED);
+    }
+    vm.get_index(this, Value::number(index))
+}
+
+fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if this.is_nullish() {
+        return Err(vm.type_error("Array.prototype.concat called on null or undefined"));
+    }
+    let parts = || std::iter::once(this).chain(arguments.iter().copied());
+    let size = |vm: &Vm, part: Value| if part.is(Kind::Array) { vm.heap.items(part).len() } else { 1 };
+    let total: usize = parts().map(|part| size(vm, part)).sum();
+    room(vm, total)?;
+    let mut items = Vec::with_capacity(total);
+    for part in parts() {
+        match part.kind() {
+            Kind::Array => items.extend_from_slice(vm.heap.items(part)),
+            _ => items.push(part),
+        }
+    }
+    Ok(vm.heap.new_array(items))
+}
+
+fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::copy_within(vm, this, arguments);
+    }
+    let length = vm.heap.items(this).len();
+    let to = vm.to_position(arg(arguments, 0), length, 0)?;
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    let end = vm.to_position(arg(arguments, 2), length, length)?;
+    // The conversions may have run a function that changed the array.
+    let items = &mut vm.heap.arrays[this.index()].items;
+    let end = end.min(items.len());
+    let count = end.saturating_sub(from).min(items.len().saturating_sub(to));
+    if count > 0 {
+        items.copy_within(from..from + count, to);
+        vm.work(count / 16)?;
+    }
+    Ok(this)
+}
+
+fn entries(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    iterator(vm, this, Yields::Entries)
+}
+
+fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::fill(vm, this, arguments);
+    }
+    let length = vm.heap.items(this).len();
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    let to = vm.to_position(arg(arguments, 2), length, length)?;
+    if let Some(items) = vm.heap.arrays[this.index()].items.get_mut(from..to) {
+        items.fill(arg(arguments, 0));
+        vm.work((to - from) / 8)?;
+    }
+    Ok(this)
+}
+
+fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    charge_search(vm, array, target)?;
+    let items = vm.heap.items(array).get(from..).unwrap_or_default();
+    Ok(Value::bool(match target {
+        Value::UNDEFINED => items.iter().any(|&item| item == target || item == Value::HOLE),
+        _ => items.iter().any(|&item| vm.same_value_zero(item, target)),
+    }))
+}
+
+fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if this.is_nullish() {
+        return Err(vm.type_error("Array.prototype.indexOf called on null or undefined"));
+    }
+    let array = as_array(vm, this)?;
+    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let from = vm.to_position(arg(arguments, 1), length, 0)?;
+    charge_search(vm, array, target)?;
+    let items = vm.heap.items(array).get(from..).unwrap_or_default();
+    let found = items.iter().position(|&item| vm.strict_equals(item, target));
+    Ok(Value::number(found.map_or(-1.0, |index| (from + index) as f64)))
+}
+
+fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    iterator(vm, this, Yields::Keys)
+}
+
+fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let end = match arguments.get(1) {
+        None => length,
+        Some(&from) => {
+            let from = vm.to_integer(from)?;
+            let last = if from < 0.0 { length as f64 + from } else { from.min(length as f64 - 1.0) };
+            (last + 1.0).max(0.0) as usize
+        }
+    };
+    charge_search(vm, array, target)?;
+    let items = vm.heap.items(array);
+    let found = items[..end.min(items.len())].iter().rposition(|&item| vm.strict_equals(item, target));
+    Ok(Value::number(found.map_or(-1.0, |index| index as f64)))
+}
+
+fn pop(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::pop(vm, this);
+    }
+    let item = vm.heap.arrays[this.index()].items.pop();
+    Ok(filled(item.unwrap_or(Value::UNDEFINED)))
+}
+
+fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::push(vm, this, arguments);
+    }
+    if arguments.len() > 8 {
+        room(vm, arguments.len())?;
+    }
+    for &item in arguments {
+        vm.heap.push(this, item);
+    }
+    Ok(Value::number(vm.heap.items(this).len() as f64))
+}
+
+fn reverse(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::reverse(vm, this);
+    }
+    let items = &mut vm.heap.arrays[this.index()].items;
+    items.reverse();
+    let length = items.len();
+    vm.work(length / 16)?;
+    Ok(this)
+}
+
+fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::shift(vm, this);
+    }
+    let items = &mut vm.heap.arrays[this.index()].items;
+    if items.is_empty() {
+        return Ok(Value::UNDEFINED);
+    }
+    let item = items.remove(0);
+    let length = items.len();
+    vm.work(length / 64)?;
+    Ok(filled(item))
+}
+
+fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    let length = vm.heap.items(array).len();
+    let from = vm.to_position(arg(arguments, 0), length, 0)?;
+    let to = vm.to_position(arg(arguments, 1), length, length)?;
+    room(vm, to.saturating_sub(from))?;
+    let items = vm.heap.items(array).get(from..to).unwrap_or_default().to_vec();
+    Ok(vm.heap.new_array(items))
+}
+
+fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::splice(vm, this, arguments);
+    }
+    let length = vm.heap.items(this).len();
+    let (from, removed) = splice_range(vm, arguments, length)?;
+    let added = arguments.get(2..).unwrap_or_default();
+    room(vm, removed + added.len())?;
+    vm.work((length - from) / 64)?;
+    let removed = vm.heap.with_items(this, |items| {
+        let from = from.min(items.len());
+        let to = (from + removed).min(items.len());
+        items.splice(from..to, added.iter().copied()).collect()
+    });
+    Ok(vm.heap.new_array(removed))
+}
+
+fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    room(vm, vm.heap.items(array).len())?;
+    let items = vm.heap.items(array).iter().rev().map(|&item| filled(item)).collect();
+    Ok(vm.heap.new_array(items))
+}
+
+fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    let (from, removed) = splice_range(vm, arguments, vm.heap.items(array).len())?;
+    let added = arguments.get(2..).unwrap_or_default();
+    let items = vm.heap.items(array);
+    let (head, tail) = (from.min(items.len()), (from + removed).min(items.len()));
+    let length = head + added.len() + items.len() - tail;
+    room(vm, length)?;
+    let items = vm.heap.items(array);
+    let mut spliced = Vec::with_capacity(length);
+    spliced.extend(items[..head].iter().map(|&item| filled(item)));
+    spliced.extend_from_slice(added);
+    spliced.extend(items[tail..].iter().map(|&item| filled(item)));
+    Ok(vm.heap.new_array(spliced))
+}
+
+fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !is_free(vm, this) {
+        return generic::unshift(vm, this, arguments);
+    }
+    room(vm, arguments.len())?;
+    let length = vm.heap.with_items(this, |items| {
+        items.splice(0..0, arguments.iter().copied());
+        items.len()
+    });
+    vm.work(length / 64)?;
+    Ok(Value::number(length as f64))
+}
+
+fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    iterator(vm, this, Yields::Values)
+}
+
+fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let array = as_array(vm, this)?;
+    let length = vm.heap.items(array).len() as f64;
+    let index = vm.to_integer(arg(arguments, 0))?;
+    let place = if index < 0.0 { length + index } else { index };
+    if place < 0.0 || place >= length {
+        let index = vm.to_text(arg(arguments, 0))?;
+        return Err(vm.range_error(&format!("Invalid index : {index}")));
+    }
+    room(vm, length as usize)?;
+    let mut items: Vec<Value> = vm.heap.items(array).iter().map(|&item| filled(item)).collect();
+    if let Some(item) = items.get_mut(place as usize) {
+        *item = arg(arguments, 1);
+    }
+    Ok(vm.heap.new_array(items))
+}
+
+/// `$begin(self, fn, name)`: the length of a receiver, once it and the callback have been checked.
+fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (this, function) = (arg(arguments, 0), arg(arguments, 1));
+    if this.is_nullish() {
+        let name = vm.to_text(arg(arguments, 2))?;
+        return Err(vm.type_error(&format!("{name} called on null or undefined")));
+    }
+    let length = length_of(vm, this)?;
+    vm.check_callable(function)?;
+    Ok(Value::number(length))
+}
+
+/// `$length(self)`
+fn length(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    length_of(vm, arg(arguments, 0)).map(Value::number)
+}
+
+/// `$holes(length)`
+fn holes(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    new_holes(vm, arg(arguments, 0).as_number())
+}
+
+/// `$list(items)`: an array of the items of an iterable or of something with a length.
+fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = arg(arguments, 0);
+    if source.is_nullish() {
+        return Err(vm.not_iterable(source));
+    }
+    let items = if vm.is_iterable(source) { vm.iterate_to_vec(source)? } else { array_like(vm, source)? };
+    Ok(vm.heap.new_array(items))
+}
+
+/// Whether it is an array that nothing forbids to change.
+#[inline]
+fn is_free(vm: &Vm, this: Value) -> bool {
+    this.is(Kind::Array) && vm.heap.arrays[this.index()].flags == 0
+}
+
+/// An item as it is read: holes are `undefined`.
+#[inline]
+fn filled(item: Value) -> Value {
+    if item == Value::HOLE { Value::UNDEFINED } else { item }
+}
+
+/// Ask for room for items, and charge for filling it.
+fn room(vm: &mut Vm, items: usize) -> Result<()> {
+    vm.reserve(items.saturating_mul(8))?;
+    vm.work(items / 8)
+}
+
+fn new_holes(vm: &mut Vm, length: f64) -> Result {
+    if length < 0.0 || length > MAX_LENGTH || length.fract() != 0.0 || length.is_nan() {
+        return Err(vm.range_error("Invalid array length"));
+    }
+    room(vm, length as usize)?;
+    Ok(vm.heap.new_array(vec![Value::HOLE; length as usize]))
+}
+
+fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
+    length_of(vm, this)?;
+    let source = if this.is_object() { this } else { as_array(vm, this)? };
+    Ok(vm.heap.new_iterator(source, yields))
+}
+
+/// The length of anything (ECMAScript 7.3.18).
+#[inline]
+pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
+    if this.is(Kind::Array) {
+        return Ok(vm.heap.items(this).len() as f64);
+    }
+    if this.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
+    let length = vm.get(this, known::LENGTH)?;
+    Ok(vm.to_integer(length)?.clamp(0.0, generic::MAX_SAFE))
+}
+
+/// A receiver that is only read, as an array: what is none is copied into one, with its holes.
+fn as_array(vm: &mut Vm, this: Value) -> Result {
+    if this.is(Kind::Array) {
+        return Ok(this);
+    }
+    let length = length_of(vm, this)?;
+    let items = copy_items(vm, this, length, Value::HOLE)?;
+    Ok(vm.heap.new_array(items))
+}
+
+/// The items of something with a length; missing ones are `undefined`.
+pub fn array_like(vm: &mut Vm, source: Value) -> Result<Vec<Value>> {
+    let length = length_of(vm, source)?;
+    if length > MAX_LENGTH {
+        return Err(vm.range_error("Invalid array length"));
+    }
+    copy_items(vm, source, length, Value::UNDEFINED)
+}
+
+fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result<Vec<Value>> {
+    let length = length as usize;
+    vm.reserve(length.saturating_mul(8))?;
+    vm.work(length)?;
+    let mut items = Vec::with_capacity(length);
+    for index in 0..length as u32 {
+        items.push(vm.own_property(source, PropertyKey::Index(index)).unwrap_or(missing));
+    }
+    Ok(items)
+}
+
+/// Charge for comparing a value with all items of an array.
+fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<()> {
+    let items = vm.heap.items(array);
+    let mut work = items.len() / 4;
+    if target.is_string() && vm.heap.str(target).bytes > 64 {
+        let bytes = vm.heap.str(target).bytes;
+        let alike = |item: &&Value| item.is_string() && vm.heap.str(**item).bytes == bytes;
+        work += items.iter().filter(alike).count() * (bytes as usize / 64);
+    }
+    vm.work(work)
+}
+
+/// What `splice` and `toSpliced` remove: from where and how many.
+fn splice_range(vm: &mut Vm, arguments: &[Value], length: usize) -> Result<(usize, usize)> {
+    let from = vm.to_position(arg(arguments, 0), length, 0)?;
+    let most = length - from;
+    let removed = match arguments {
+        [] => 0,
+        [_] => most,
+        [_, count, ..] => vm.to_integer(*count)?.clamp(0.0, most as f64) as usize,
+    };
+    Ok((from, removed))
+}

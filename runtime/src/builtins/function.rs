@@ -1,9 +1,96 @@
-//! Built-ins: `function`.
+//! Methods of functions, and how messages name a value.
 
-use super::{Global, Row};
+use super::registry::registry;
+use super::{Global, Row, arg, native, prelude};
+use crate::error::Result;
+use crate::heap::object::NULL_PROTOTYPE;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
 
-/// Globals of this file.
+/// There is no `Function`.
 pub const GLOBALS: &[Global] = &[];
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// Methods of functions.
+pub const METHODS: &[Row] = &[
+    prelude("apply", 2, "Function_apply"),
+    prelude("bind", 1, "Function_bind"),
+    prelude("call", 1, "Function_call"),
+    native("toString", 0, to_string),
+];
+
+fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if crate::convert::type_of(this) != "function" {
+        return Err(vm.type_error("Function.prototype.toString requires that 'this' be a Function"));
+    }
+    let text = vm.function_text(this);
+    vm.work(text.len() / 16)?;
+    vm.reserve(text.len())?;
+    Ok(vm.string(&text))
+}
+
+impl Vm {
+    /// The source of a function of the script; other functions do not show theirs.
+    fn function_text(&self, function: Value) -> String {
+        if function.is(Kind::Function) {
+            let code = self.heap.closures[function.index()].code;
+            if !code.is_prelude() {
+                let span = self.function(code).span;
+                let range = span.start as usize..span.end as usize;
+                return self.script.source().get(range).unwrap_or_default().to_owned();
+            }
+            return "function () { [native code] }".to_owned();
+        }
+        format!("function {}() {{ [native code] }}", self.callable_name(function))
+    }
+
+    /// A value as V8 prints it in messages, without running anything.
+    pub fn describe(&mut self, value: Value) -> String {
+        match value.kind() {
+            Kind::Function | Kind::Bound | Kind::Tool => self.function_text(value),
+            Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value),
+            Kind::Object if self.heap.class(value).is_error() => {
+                self.error_text(value).unwrap_or_else(|_| "Error".to_owned())
+            }
+            Kind::Object if self.heap.flags(value) & NULL_PROTOTYPE != 0 => "[object Object]".to_owned(),
+            _ => self.to_text_lossy(value),
+        }
+    }
+
+    /// A value with its type, as V8 prints it where it has no source text for it.
+    pub fn describe_typed(&mut self, value: Value) -> String {
+        let what = crate::convert::type_of(value);
+        match value.kind() {
+            Kind::String => format!("{what} \"{}\"", self.heap.text(value)),
+            Kind::Number | Kind::Boolean | Kind::Null => format!("{what} {}", self.to_text_lossy(value)),
+            _ => what.to_owned(),
+        }
+    }
+
+    /// A `TypeError` unless the value can be called.
+    pub fn check_callable(&mut self, value: Value) -> Result<()> {
+        if crate::convert::type_of(value) == "function" {
+            return Ok(());
+        }
+        let what = self.describe(value);
+        Err(self.type_error(&format!("{what} is not a function")))
+    }
+}
+
+/// An error unless the argument can be called.
+pub fn callable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.check_callable(arg(arguments, 0))?;
+    Ok(Value::UNDEFINED)
+}
+
+/// The arguments that `apply` was given as a list.
+pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let list = arg(arguments, 0);
+    if list.is_nullish() {
+        return Ok(vm.heap.new_array(Vec::new()));
+    }
+    if !list.is_object() {
+        return Err(vm.type_error("CreateListFromArrayLike called on non-object"));
+    }
+    let items = super::array::array_like(vm, list)?;
+    Ok(vm.heap.new_array(items))
+}

@@ -1,7 +1,132 @@
-//! Built-ins: `global`.
+//! Global functions that belong to no type: `structuredClone`.
 
-use super::Global;
+use super::{Global, native, object};
+use crate::error::{Result, Thrown};
+use crate::heap::Class;
+use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use hashbrown::HashMap;
 
 /// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+pub const GLOBALS: &[Global] = &[Global::function(native("structuredClone", 0, structured_clone))];
 
+fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let Some(&value) = arguments.first() else {
+        return Err(vm.type_error("The value argument must be specified"));
+    };
+    let mut cloner = Cloner { clones: HashMap::new(), pending: Vec::new() };
+    let clone = cloner.clone_of(vm, value)?;
+    while let Some((source, clone)) = cloner.pending.pop() {
+        cloner.fill(vm, source, clone)?;
+    }
+    Ok(clone)
+}
+
+/// A copy that is being made of everything that can be reached from a value.
+struct Cloner {
+    clones: HashMap<Value, Value>,
+    /// Clones that have no content yet.
+    pending: Vec<(Value, Value)>,
+}
+
+impl Cloner {
+    /// The clone of a value; that of an object is empty at first.
+    fn clone_of(&mut self, vm: &mut Vm, value: Value) -> Result {
+        if !value.is_object() {
+            return Ok(value);
+        }
+        if let Some(&clone) = self.clones.get(&value) {
+            return Ok(clone);
+        }
+        vm.work(1)?;
+        let clone = match value.kind() {
+            Kind::Array => {
+                let length = vm.heap.items(value).len();
+                vm.reserve(length.saturating_mul(8))?;
+                vm.work(length)?;
+                vm.heap.new_array(vec![Value::HOLE; length])
+            }
+            Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
+            Kind::Object => {
+                let class = clone_class(vm, value)?;
+                vm.heap.new_of_class(class)
+            }
+            Kind::Native if crate::convert::type_of(value) == "object" => vm.heap.new_object(),
+            _ => return Err(not_cloned(vm, value)),
+        };
+        self.clones.insert(value, clone);
+        self.pending.push((value, clone));
+        Ok(clone)
+    }
+
+    fn fill(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
+        match source.kind() {
+            Kind::Map | Kind::Set => self.fill_map(vm, source, clone),
+            Kind::Object if vm.heap.class(source).is_error() => self.fill_error(vm, source, clone),
+            Kind::Object | Kind::Array => {
+                for (key, value) in object::pairs(vm, source)? {
+                    let value = self.clone_of(vm, value)?;
+                    vm.define(clone, key, value);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn fill_map(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
+        vm.work(vm.heap.maps[source.index()].len())?;
+        let entries: Vec<(Value, Value)> = vm.heap.maps[source.index()].entries().collect();
+        for (key, value) in entries {
+            let key = self.clone_of(vm, key)?;
+            let value = self.clone_of(vm, value)?;
+            let key = vm.heap.map_key(clone, key);
+            vm.heap.map_set(clone, key, value);
+        }
+        Ok(())
+    }
+
+    /// Of an error its class, message, cause and stack are kept.
+    fn fill_error(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
+        vm.heap.add_flags(clone, HIDDEN_MESSAGE | HIDDEN_CAUSE);
+        if let Some(message) = vm.heap.own(source, known::MESSAGE) {
+            let message = vm.to_string(message)?;
+            vm.heap.set_own(clone, known::MESSAGE, message);
+        }
+        if let Some(cause) = vm.heap.own(source, known::CAUSE) {
+            let cause = self.clone_of(vm, cause)?;
+            vm.heap.set_own(clone, known::CAUSE, cause);
+        }
+        if let Some(stack) = vm.heap.own(source, known::STACK).filter(|stack| stack.is_string()) {
+            vm.heap.set_own(clone, known::STACK, stack);
+        }
+        if let Some(trace) = vm.heap.traces.get(&source.payload()).cloned() {
+            vm.heap.meter.add_bytes(128);
+            vm.heap.traces.insert(clone.payload(), trace);
+        }
+        Ok(())
+    }
+}
+
+/// The class of the clone of a plain object or an error, which goes by its name.
+fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
+    if !vm.heap.class(value).is_error() {
+        return Ok(Class::Plain);
+    }
+    let name = vm.get(value, known::NAME)?;
+    let name = if name.is_string() { vm.to_text(name)? } else { String::new() };
+    let known = |class: &Class| class.name() == name && *class != Class::AggregateError;
+    Ok(Class::ERRORS.into_iter().find(known).unwrap_or(Class::Error))
+}
+
+#[cold]
+fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
+    let what = vm.describe(value);
+    let error = vm.new_error(Class::Error, &format!("{what} could not be cloned."));
+    let name = vm.string("DataCloneError");
+    vm.heap.set_own(error, known::NAME, name);
+    vm.heap.set_own(error, known::CODE, Value::number(25.0));
+    Thrown::value(error)
+}

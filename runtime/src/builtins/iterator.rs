@@ -1,6 +1,184 @@
 //! Iterators of built-in collections: the state behind `for…of`, spread and `next()`.
+//!
+//! Only built-in values are iterable: a script has no `Symbol.iterator` to make its own with.
 
-use super::Row;
+use super::{Row, native};
+use crate::error::{Result, Thrown};
+use crate::heap::{Iterator, Yields, first_code_point};
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
 
 /// Methods of iterators.
-pub const METHODS: &[Row] = &[];
+pub const METHODS: &[Row] = &[native("next", 0, next)];
+
+/// Items between two charges of a loop that collects them.
+const BATCH: usize = 64;
+
+impl Vm {
+    /// Whether [`Vm::iterate`] would give an iterator.
+    pub fn is_iterable(&self, value: Value) -> bool {
+        matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator)
+    }
+
+    /// An iterator over a value, as `for…of` and spread use it.
+    pub fn iterate(&mut self, value: Value) -> Result {
+        match value.kind() {
+            Kind::Iterator => Ok(value),
+            Kind::Map => Ok(self.heap.new_iterator(value, Yields::Entries)),
+            _ if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Values)),
+            _ => Err(self.not_iterable(value)),
+        }
+    }
+
+    /// The error for a value that is not iterable, where its source text is not known.
+    #[cold]
+    pub fn not_iterable(&mut self, value: Value) -> Thrown {
+        let what = self.describe_typed(value);
+        self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
+    }
+
+    /// The next item of an iterator; nothing when it has ended.
+    #[inline]
+    pub fn iterator_next(&mut self, iterator: Value) -> Result<Option<Value>> {
+        let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
+        if source.is(Kind::Array)
+            && yields == Yields::Values
+            && let Some(&item) = self.heap.arrays[source.index()].items.get(position)
+        {
+            self.heap.iterators[iterator.index()].position = position + 1;
+            return Ok(Some(if item == Value::HOLE { Value::UNDEFINED } else { item }));
+        }
+        self.iterator_step(iterator)
+    }
+
+    fn iterator_step(&mut self, iterator: Value) -> Result<Option<Value>> {
+        let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
+        let item = match (source.kind(), yields) {
+            (Kind::Undefined, _) => return Ok(None),
+            (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
+            (Kind::String, Yields::Values) => self.next_character(source, position),
+            (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
+                None => None,
+                Some((key, value, behind)) => {
+                    let value = if source.is(Kind::Set) { key } else { value };
+                    Some((self.yielded(yields, key, value), behind))
+                }
+            },
+            _ => {
+                let length = super::array::length_of(self, source)?;
+                let index = position as f64;
+                if index < length {
+                    let key = Value::number(index);
+                    let item = if yields == Yields::Keys { key } else { self.get_index(source, key)? };
+                    Some((self.yielded(yields, key, item), position + 1))
+                } else {
+                    None
+                }
+            }
+        };
+        let state = &mut self.heap.iterators[iterator.index()];
+        match item {
+            Some((item, behind)) => {
+                state.position = behind;
+                Ok(Some(item))
+            }
+            None => {
+                state.source = Value::UNDEFINED;
+                Ok(None)
+            }
+        }
+    }
+
+    fn yielded(&mut self, yields: Yields, key: Value, value: Value) -> Value {
+        match yields {
+            Yields::Keys => key,
+            Yields::Values | Yields::ForIn => value,
+            Yields::Entries => self.heap.new_array(vec![key, value]),
+        }
+    }
+
+    /// The character at a byte position, and the position behind it.
+    fn next_character(&mut self, string: Value, position: usize) -> Option<(Value, usize)> {
+        let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?;
+        let behind = position + length;
+        Some((self.heap.slice_bytes(string, position, behind), behind))
+    }
+
+    /// The first key at or behind a position that the object still has.
+    fn next_key(&mut self, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
+        let object = self.heap.items(keys)[0];
+        while let Some(&key) = self.heap.items(keys).get(position + 1) {
+            position += 1;
+            let name = self.to_property_key(key)?;
+            if self.own_property(object, name).is_some() {
+                return Ok(Some((key, position)));
+            }
+            self.work(1)?;
+        }
+        Ok(None)
+    }
+
+    /// An iterator over the keys of a value, for `for…in`.
+    pub fn for_in_keys(&mut self, value: Value) -> Result {
+        let keys = if value.is_nullish() { Vec::new() } else { self.keys_of(value, false)? };
+        let mut items = Vec::with_capacity(keys.len() + 1);
+        items.push(value);
+        items.extend(keys);
+        let source = self.heap.new_array(items);
+        Ok(self.heap.new_iterator(source, Yields::ForIn))
+    }
+
+    /// All items of an iterable.
+    pub fn iterate_to_vec(&mut self, value: Value) -> Result<Vec<Value>> {
+        match value.kind() {
+            Kind::Array => {
+                let length = self.heap.items(value).len();
+                self.reserve(length * 8)?;
+                self.work(length / 8)?;
+                let filled = |&item: &Value| if item == Value::HOLE { Value::UNDEFINED } else { item };
+                return Ok(self.heap.items(value).iter().map(filled).collect());
+            }
+            Kind::String => self.reserve(self.heap.str(value).units as usize * 24)?,
+            Kind::Map => self.reserve(self.heap.maps[value.index()].len() * 64)?,
+            _ => {}
+        }
+        let iterator = self.iterate(value)?;
+        let mut items = Vec::new();
+        while let Some(item) = self.iterator_next(iterator)? {
+            if items.len() % BATCH == 0 {
+                self.work(BATCH)?;
+            }
+            items.push(item);
+        }
+        Ok(items)
+    }
+}
+
+fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !this.is(Kind::Iterator) {
+        let what = vm.describe(this);
+        return Err(vm.type_error(&format!("Method Iterator.prototype.next called on incompatible receiver {what}")));
+    }
+    let item = vm.iterator_next(this)?;
+    let result = vm.heap.new_object();
+    vm.heap.set_own(result, known::VALUE, item.unwrap_or(Value::UNDEFINED));
+    vm.heap.set_own(result, known::DONE, Value::bool(item.is_none()));
+    Ok(result)
+}
+
+/// The key of the entry of a map that an iterator over it gave last.
+pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
+    let entry = position.checked_sub(1).and_then(|last| vm.heap.maps[source.index()].entry_from(last));
+    Ok(entry.map_or(Value::UNDEFINED, |(key, ..)| key))
+}
+
+/// Whether a value is iterable; an error for `undefined` and `null`.
+pub fn iterable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = super::arg(arguments, 0);
+    if value.is_nullish() {
+        return Err(vm.not_iterable(value));
+    }
+    Ok(Value::bool(vm.is_iterable(value)))
+}

@@ -1,12 +1,320 @@
-//! Built-ins: `object`.
+//! `Object` and the methods that every value has.
+//!
+//! There are no wrapper objects: `Object(1)` is 1. Functions that change how properties work do not
+//! exist.
 
-use super::{Global, Row};
+use super::registry::registry;
+use super::{Body, Global, Row, arg, function, native, prelude};
+use crate::error::{Result, Thrown};
+use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Refusal;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+/// `Object`
+pub const GLOBALS: &[Global] = &[Global {
+    name: "Object",
+    length: 1,
+    call: Body::Native(construct),
+    construct: Some(Body::Native(construct)),
+    functions: &[
+        native("assign", 2, assign),
+        native("create", 2, create),
+        native("entries", 1, entries),
+        native("freeze", 1, freeze),
+        native("fromEntries", 1, from_entries),
+        native("getOwnPropertyNames", 1, get_own_property_names),
+        prelude("groupBy", 2, "Object_groupBy"),
+        native("hasOwn", 2, has_own),
+        native("is", 2, is),
+        native("isExtensible", 1, is_extensible),
+        native("isFrozen", 1, is_frozen),
+        native("isSealed", 1, is_sealed),
+        native("keys", 1, keys),
+        native("preventExtensions", 1, prevent_extensions),
+        native("seal", 1, seal),
+        native("values", 1, values),
+    ],
+    numbers: &[],
+}];
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// Methods of every value.
+pub const METHODS: &[Row] = &[
+    native("hasOwnProperty", 1, has_own_property),
+    native("isPrototypeOf", 1, is_prototype_of),
+    native("propertyIsEnumerable", 1, property_is_enumerable),
+    prelude("toLocaleString", 0, "Object_toLocaleString"),
+    native("toString", 0, to_string),
+    native("valueOf", 0, value_of),
+];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$arguments", 1, function::list_of_arguments),
+    native("$callable", 1, function::callable),
+    native("$group", 3, group),
+];
+
+/// `Object(value)`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = arg(arguments, 0);
+    Ok(if value.is_nullish() { vm.heap.new_object() } else { value })
+}
+
+fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let target = object(vm, arg(arguments, 0))?;
+    for &source in arguments.iter().skip(1).filter(|source| !source.is_nullish()) {
+        for (key, value) in pairs(vm, source)? {
+            // Data may have such a key: it is copied and changes no prototype.
+            if key == PropertyKey::Symbol(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
+                vm.define(target, key, value);
+            } else {
+                vm.set_key(target, key, value)?;
+            }
+        }
+    }
+    Ok(target)
+}
+
+/// `Object.create(null)`
+fn create(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let prototype = arg(arguments, 0);
+    if prototype != Value::NULL && !prototype.is_object() {
+        let what = vm.describe(prototype);
+        return Err(vm.type_error(&format!("Object prototype may only be an Object or null: {what}")));
+    }
+    if prototype != Value::NULL || !arg(arguments, 1).is_undefined() {
+        return Err(Thrown::illegal(
+            "VALIDATION_ERROR",
+            Refusal::IllegalBuiltinAccess,
+            "Object.create is only allowed as Object.create(null) in AgentScript; copy with {...object} instead",
+        ));
+    }
+    let object = vm.heap.new_object();
+    vm.heap.add_flags(object, NULL_PROTOTYPE);
+    Ok(object)
+}
+
+fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = object(vm, arg(arguments, 0))?;
+    let pairs = pairs(vm, source)?;
+    vm.reserve(pairs.len().saturating_mul(80))?;
+    let mut entries = Vec::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        let key = vm.key_string(key);
+        entries.push(vm.heap.new_array(vec![key, value]));
+    }
+    Ok(vm.heap.new_array(entries))
+}
+
+fn freeze(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    restrict(vm, arg(arguments, 0), FROZEN | SEALED | NON_EXTENSIBLE)
+}
+
+fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = arg(arguments, 0);
+    if source.is_nullish() {
+        let what = vm.describe(source);
+        return Err(vm.type_error(&format!("{what} is not iterable")));
+    }
+    let result = vm.heap.new_object();
+    for entry in vm.iterate_to_vec(source)? {
+        let (key, value) = vm.entry_of(entry)?;
+        let key = vm.to_property_key(key)?;
+        vm.define(result, key, value);
+        vm.work(1)?;
+    }
+    Ok(result)
+}
+
+fn get_own_property_names(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = object(vm, arg(arguments, 0))?;
+    let names = vm.keys_of(source, true)?;
+    Ok(vm.heap.new_array(names))
+}
+
+fn has_own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = object(vm, arg(arguments, 0))?;
+    let key = vm.to_property_key(arg(arguments, 1))?;
+    Ok(Value::bool(vm.own_property(source, key).is_some()))
+}
+
+fn is(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(Value::bool(vm.same_value(arg(arguments, 0), arg(arguments, 1))))
+}
+
+fn is_extensible(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = arg(arguments, 0);
+    Ok(Value::bool(value.is_object() && vm.heap.flags(value) & NON_EXTENSIBLE == 0))
+}
+
+fn is_frozen(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    is_restricted(vm, arg(arguments, 0), FROZEN)
+}
+
+fn is_sealed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    is_restricted(vm, arg(arguments, 0), SEALED)
+}
+
+fn keys(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = object(vm, arg(arguments, 0))?;
+    let keys = vm.keys_of(source, false)?;
+    Ok(vm.heap.new_array(keys))
+}
+
+fn prevent_extensions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    restrict(vm, arg(arguments, 0), NON_EXTENSIBLE)
+}
+
+fn seal(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    restrict(vm, arg(arguments, 0), SEALED | NON_EXTENSIBLE)
+}
+
+fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let source = object(vm, arg(arguments, 0))?;
+    let values = pairs(vm, source)?.into_iter().map(|(_, value)| value).collect();
+    Ok(vm.heap.new_array(values))
+}
+
+fn has_own_property(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let key = vm.to_property_key(arg(arguments, 0))?;
+    let this = object(vm, this)?;
+    Ok(Value::bool(vm.own_property(this, key).is_some()))
+}
+
+/// No value that a script can get is a prototype.
+fn is_prototype_of(_: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Ok(Value::FALSE)
+}
+
+fn property_is_enumerable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let key = vm.to_property_key(arg(arguments, 0))?;
+    let this = object(vm, this)?;
+    if vm.own_property(this, key).is_none() {
+        return Ok(Value::FALSE);
+    }
+    charge_keys(vm, this)?;
+    Ok(Value::bool(vm.is_enumerable(this, key)))
+}
+
+/// `Object.prototype.toString`
+pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let tag = match this.kind() {
+        Kind::Number => "Number",
+        Kind::Undefined | Kind::Cell | Kind::Empty => "Undefined",
+        Kind::Null => "Null",
+        Kind::Boolean => "Boolean",
+        Kind::String => "String",
+        Kind::BigInt => "BigInt",
+        Kind::Array => "Array",
+        Kind::Object if vm.heap.class(this).is_error() => "Error",
+        Kind::Function if vm.function(vm.heap.closures[this.index()].code).is_async => "AsyncFunction",
+        Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
+        Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "Function",
+        Kind::Map => "Map",
+        Kind::Set => "Set",
+        Kind::Promise => "Promise",
+        Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
+            Kind::Map => "Map Iterator",
+            Kind::Set => "Set Iterator",
+            Kind::String => "String Iterator",
+            _ => "Array Iterator",
+        },
+        Kind::Object | Kind::App => "Object",
+    };
+    Ok(vm.string(&format!("[object {tag}]")))
+}
+
+fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    object(vm, this)
+}
+
+/// `$group(groups, key, item)`: put an item into its group.
+fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (groups, item) = (arg(arguments, 0), arg(arguments, 2));
+    let key = vm.to_property_key(arg(arguments, 1))?;
+    match vm.own_property(groups, key) {
+        Some(group) => vm.heap.push(group, item),
+        None => {
+            let group = vm.heap.new_array(vec![item]);
+            vm.define(groups, key, group);
+        }
+    }
+    Ok(Value::UNDEFINED)
+}
+
+impl Vm {
+    /// The own property names of a value as strings: the enumerable ones, or `all`.
+    pub fn keys_of(&mut self, value: Value, all: bool) -> Result<Vec<Value>> {
+        charge_keys(self, value)?;
+        let keys = self.own_keys(value, all);
+        Ok(keys.into_iter().map(|key| self.key_string(key)).collect())
+    }
+}
+
+/// A value that has properties.
+fn object(vm: &mut Vm, value: Value) -> Result {
+    if value.is_nullish() {
+        return Err(vm.type_error("Cannot convert undefined or null to object"));
+    }
+    Ok(value)
+}
+
+/// Charge for walking over the own properties of a value.
+fn charge_keys(vm: &mut Vm, value: Value) -> Result<()> {
+    let count = match value.kind() {
+        Kind::Object => vm.heap.own_len(value),
+        Kind::Array => vm.heap.items(value).len(),
+        Kind::String => vm.heap.str(value).units as usize,
+        _ => 1,
+    };
+    vm.reserve(count.saturating_mul(24))?;
+    vm.work(count)
+}
+
+/// The enumerable own properties of a value.
+pub fn pairs(vm: &mut Vm, value: Value) -> Result<Vec<(PropertyKey, Value)>> {
+    charge_keys(vm, value)?;
+    if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
+        let mut pairs = Vec::new();
+        let mut indices = false;
+        for (name, value) in vm.heap.own_entries(value) {
+            let key = vm.symbol_key(name);
+            indices |= matches!(key, PropertyKey::Index(_));
+            pairs.push((key, value));
+        }
+        if indices {
+            pairs.sort_by_key(|(key, _)| match key {
+                PropertyKey::Index(index) => u64::from(*index),
+                PropertyKey::Symbol(_) => u64::MAX,
+            });
+        }
+        return Ok(pairs);
+    }
+    let keys = vm.own_keys(value, false);
+    let pair = |key| (key, vm.own_property(value, key).unwrap_or(Value::UNDEFINED));
+    Ok(keys.into_iter().map(pair).collect())
+}
+
+fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {
+    if value.is_object() {
+        vm.heap.add_flags(value, flags);
+    }
+    Ok(value)
+}
+
+/// Whether a value is frozen or sealed; without properties it is so when nothing can be added.
+fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
+    if !value.is_object() {
+        return Ok(Value::TRUE);
+    }
+    let flags = vm.heap.flags(value);
+    if flags & flag != 0 || flags & NON_EXTENSIBLE == 0 {
+        return Ok(Value::bool(flags & flag != 0));
+    }
+    charge_keys(vm, value)?;
+    let all = !value.is(Kind::Array);
+    Ok(Value::bool(vm.own_keys(value, all).is_empty()))
+}

@@ -1,0 +1,31 @@
+// `Object.groupBy`, and the methods of functions.
+
+function Object_groupBy(self, items, fn) {
+  $iterable(items);
+  $callable(fn);
+  const groups = Object.create(null);
+  let i = 0;
+  for (const item of items) {
+    $group(groups, fn(item, i), item);
+    i++;
+  }
+  return groups;
+}
+
+function Object_toLocaleString(self) {
+  return self.toString();
+}
+
+function Function_call(self, thisArg, ...args) {
+  return $call(self, thisArg, args);
+}
+
+function Function_apply(self, thisArg, args) {
+  return $call(self, thisArg, $arguments(args));
+}
+
+function Function_bind(self, thisArg, ...first) {
+  if (typeof self !== "function") throw new TypeError("Bind must be called on a function");
+  if (first.length === 0) return (...args) => $call(self, thisArg, args);
+  return (...args) => $call(self, thisArg, [...first, ...args]);
+}

@@ -1,0 +1,218 @@
+//! Methods that change an array, as the specification has them: for arrays that are frozen, sealed or
+//! not extensible, and for receivers that are no arrays.
+
+use super::length_of;
+use crate::builtins::arg;
+use crate::error::Result;
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
+
+/// The largest length: 2⁵³ − 1.
+pub const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
+
+pub fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let length = length_of(vm, this)?;
+    let to = position(vm, arg(arguments, 0), length, 0.0)?;
+    let from = position(vm, arg(arguments, 1), length, 0.0)?;
+    let end = position(vm, arg(arguments, 2), length, length)?;
+    let count = (end - from).min(length - to);
+    let backwards = from < to && to < from + count;
+    let mut done = 0.0;
+    while done < count {
+        let offset = if backwards { count - 1.0 - done } else { done };
+        shift_item(vm, this, from + offset, to + offset)?;
+        done += 1.0;
+    }
+    Ok(this)
+}
+
+pub fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let length = length_of(vm, this)?;
+    let mut index = position(vm, arg(arguments, 1), length, 0.0)?;
+    let end = position(vm, arg(arguments, 2), length, length)?;
+    while index < end {
+        put(vm, this, index, arg(arguments, 0))?;
+        index += 1.0;
+    }
+    Ok(this)
+}
+
+pub fn pop(vm: &mut Vm, this: Value) -> Result {
+    let length = length_of(vm, this)?;
+    if length == 0.0 {
+        set_length(vm, this, 0.0)?;
+        return Ok(Value::UNDEFINED);
+    }
+    let item = vm.get_index(this, Value::number(length - 1.0))?;
+    remove(vm, this, length - 1.0)?;
+    set_length(vm, this, length - 1.0)?;
+    Ok(item)
+}
+
+pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let mut length = length_of(vm, this)?;
+    if length + arguments.len() as f64 > MAX_SAFE {
+        let count = arguments.len();
+        return Err(vm.type_error(&format!(
+            "Pushing {count} elements on an array-like of length {length} is disallowed, as the total surpasses 2**53-1"
+        )));
+    }
+    for &item in arguments {
+        put(vm, this, length, item)?;
+        length += 1.0;
+    }
+    set_length(vm, this, length)?;
+    Ok(Value::number(length))
+}
+
+pub fn reverse(vm: &mut Vm, this: Value) -> Result {
+    let length = length_of(vm, this)?;
+    let middle = (length / 2.0).floor();
+    let mut lower = 0.0;
+    while lower < middle {
+        let upper = length - 1.0 - lower;
+        let (low, high) = (item(vm, this, lower)?, item(vm, this, upper)?);
+        match high {
+            Some(high) => put(vm, this, lower, high)?,
+            None if low.is_some() => remove(vm, this, lower)?,
+            None => vm.work(1)?,
+        }
+        match low {
+            Some(low) => put(vm, this, upper, low)?,
+            None if high.is_some() => remove(vm, this, upper)?,
+            None => {}
+        }
+        lower += 1.0;
+    }
+    Ok(this)
+}
+
+pub fn shift(vm: &mut Vm, this: Value) -> Result {
+    let length = length_of(vm, this)?;
+    if length == 0.0 {
+        set_length(vm, this, 0.0)?;
+        return Ok(Value::UNDEFINED);
+    }
+    let first = vm.get_index(this, Value::ZERO)?;
+    let mut from = 1.0;
+    while from < length {
+        shift_item(vm, this, from, from - 1.0)?;
+        from += 1.0;
+    }
+    remove(vm, this, length - 1.0)?;
+    set_length(vm, this, length - 1.0)?;
+    Ok(first)
+}
+
+pub fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let length = length_of(vm, this)?;
+    let start = position(vm, arg(arguments, 0), length, 0.0)?;
+    let added = arguments.get(2..).unwrap_or_default();
+    let count = match arguments {
+        [] => 0.0,
+        [_] => length - start,
+        [_, count, ..] => vm.to_integer(*count)?.clamp(0.0, length - start),
+    };
+    let growth = added.len() as f64 - count;
+    if length + growth > MAX_SAFE {
+        return Err(vm.type_error("Invalid array length"));
+    }
+    vm.reserve((count as usize).saturating_mul(8))?;
+    let mut removed = Vec::new();
+    let mut index = start;
+    while index < start + count {
+        removed.push(item(vm, this, index)?.unwrap_or(Value::HOLE));
+        vm.work(1)?;
+        index += 1.0;
+    }
+    move_tail(vm, this, start + count, length, growth)?;
+    for (offset, &item) in added.iter().enumerate() {
+        put(vm, this, start + offset as f64, item)?;
+    }
+    set_length(vm, this, length + growth)?;
+    Ok(vm.heap.new_array(removed))
+}
+
+pub fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let length = length_of(vm, this)?;
+    let growth = arguments.len() as f64;
+    if length + growth > MAX_SAFE {
+        return Err(vm.type_error("Invalid array length"));
+    }
+    if growth > 0.0 {
+        move_tail(vm, this, 0.0, length, growth)?;
+        for (index, &item) in arguments.iter().enumerate() {
+            put(vm, this, index as f64, item)?;
+        }
+    }
+    set_length(vm, this, length + growth)?;
+    Ok(Value::number(length + growth))
+}
+
+/// Move the items from `from` on by `growth`, and remove those that are left behind.
+fn move_tail(vm: &mut Vm, this: Value, from: f64, length: f64, growth: f64) -> Result<()> {
+    if growth > 0.0 {
+        let mut index = length;
+        while index > from {
+            index -= 1.0;
+            shift_item(vm, this, index, index + growth)?;
+        }
+    } else if growth < 0.0 {
+        let mut index = from;
+        while index < length {
+            shift_item(vm, this, index, index + growth)?;
+            index += 1.0;
+        }
+        while index > length + growth {
+            index -= 1.0;
+            remove(vm, this, index)?;
+        }
+    }
+    Ok(())
+}
+
+fn key(vm: &mut Vm, index: f64) -> Result<PropertyKey> {
+    vm.to_property_key(Value::number(index))
+}
+
+fn item(vm: &mut Vm, this: Value, index: f64) -> Result<Option<Value>> {
+    let key = key(vm, index)?;
+    Ok(vm.own_property(this, key))
+}
+
+/// Set an item; charged.
+pub fn put(vm: &mut Vm, this: Value, index: f64, item: Value) -> Result<()> {
+    vm.work(1)?;
+    let key = key(vm, index)?;
+    vm.set_key(this, key, item)
+}
+
+/// Remove an item; charged.
+pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
+    vm.work(1)?;
+    let key = key(vm, index)?;
+    vm.delete(this, key).map(drop)
+}
+
+/// Copy an item, or the lack of one, to another place.
+fn shift_item(vm: &mut Vm, this: Value, from: f64, to: f64) -> Result<()> {
+    match item(vm, this, from)? {
+        Some(item) => put(vm, this, to, item),
+        None => remove(vm, this, to),
+    }
+}
+
+fn set_length(vm: &mut Vm, this: Value, length: f64) -> Result<()> {
+    vm.set(this, known::LENGTH, Value::number(length))
+}
+
+/// A position relative to an end, clamped.
+fn position(vm: &mut Vm, value: Value, length: f64, default: f64) -> Result<f64> {
+    if value.is_undefined() {
+        return Ok(default);
+    }
+    let number = vm.to_integer(value)?;
+    Ok(if number < 0.0 { (length + number).max(0.0) } else { number.min(length) })
+}

@@ -1,0 +1,108 @@
+//! `join` and `toString`: arrays in arrays are walked without recursion.
+
+use super::{as_array, length_of};
+use crate::builtins::arg;
+use crate::error::Result;
+use crate::heap::{push_utf16, to_utf16};
+use crate::operator::MAX_STRING;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+
+/// An array whose items are being written.
+struct Level {
+    array: Value,
+    next: usize,
+    length: usize,
+}
+
+/// Bytes between two looks at the limits.
+const STRIDE: usize = 1 << 12;
+
+pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    length_of(vm, this)?;
+    let separator = match arg(arguments, 0) {
+        Value::UNDEFINED => b",".to_vec(),
+        separator => {
+            let separator = vm.to_string(separator)?;
+            vm.heap.bytes(separator).to_vec()
+        }
+    };
+    let array = as_array(vm, this)?;
+    write(vm, array, &separator)
+}
+
+pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    match this.kind() {
+        Kind::Array => write(vm, this, b","),
+        _ => crate::builtins::object::to_string(vm, this, &[]),
+    }
+}
+
+/// The items of an array as text. An array in itself is empty, as in V8.
+fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
+    let mut out = Vec::new();
+    let mut levels = vec![level_of(vm, array)?];
+    let mut charged = 0;
+    while let Some(level) = levels.last_mut() {
+        let (array, index) = (level.array, level.next);
+        if index == level.length {
+            levels.pop();
+            continue;
+        }
+        level.next += 1;
+        if index > 0 {
+            out.extend_from_slice(if levels.len() == 1 { separator } else { b"," });
+        }
+        if out.len() > charged + STRIDE {
+            vm.work((out.len() - charged) / 16)?;
+            charged = out.len();
+            check_size(vm, out.len())?;
+        }
+        let Some(&item) = vm.heap.items(array).get(index) else { continue };
+        if item.is_nullish() || item == Value::HOLE {
+            continue;
+        }
+        if item.is(Kind::Array) && !vm.heap.extras.contains_key(&item) {
+            if levels.len() as u64 > vm.heap.meter.limits.max_call_depth {
+                return Err(vm.range_error("Maximum call stack size exceeded"));
+            }
+            if levels.iter().all(|level| level.array != item) {
+                levels.push(level_of(vm, item)?);
+            }
+            continue;
+        }
+        let text = vm.to_string(item)?;
+        check_size(vm, out.len() + vm.heap.str(text).bytes as usize)?;
+        out.extend_from_slice(vm.heap.bytes(text));
+    }
+    vm.work((out.len() - charged) / 16)?;
+    Ok(finish(vm, out))
+}
+
+fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {
+    let length = vm.heap.items(array).len();
+    vm.work(length + 1)?;
+    Ok(Level { array, next: 0, length })
+}
+
+fn check_size(vm: &mut Vm, bytes: usize) -> Result<()> {
+    if bytes > STRIDE {
+        // Three bytes are at least one unit.
+        if bytes as u64 / 3 > MAX_STRING {
+            return Err(vm.range_error("Invalid string length"));
+        }
+        vm.reserve(bytes)?;
+    }
+    Ok(())
+}
+
+/// A string of parts put behind each other, in which halves of a pair may have met.
+fn finish(vm: &mut Vm, bytes: Vec<u8>) -> Value {
+    let halves = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
+    if !bytes.is_ascii() && bytes.windows(6).any(halves) {
+        let mut joined = Vec::with_capacity(bytes.len());
+        push_utf16(&to_utf16(&bytes), &mut joined);
+        return vm.heap.take_string(joined);
+    }
+    vm.heap.take_string(bytes)
+}
