@@ -1,7 +1,7 @@
 //! stub
 use crate::error::Result;
 use crate::value::Value;
-use crate::symbol::Sym;
+
 use crate::vm::Vm;
 use crate::code::{Frame, FunctionRef};
 impl Vm {
@@ -16,5 +16,4 @@ impl Vm {
     /// Whether a function is async.
     pub fn is_async(&self, code: FunctionRef) -> bool { let _ = code; false }
     pub(crate) fn offset_of(&self, frame: &Frame) -> u32 { frame.pc }
-    pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result { let _ = (app, name); Ok(Value::UNDEFINED) }
 }

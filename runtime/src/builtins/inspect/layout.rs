@@ -2,7 +2,7 @@
 //! Node.
 
 use super::text::width;
-use super::{Inspector, MAX_ITEMS};
+use super::Inspector;
 use crate::heap::units;
 use crate::value::{Kind, Value};
 
@@ -63,7 +63,7 @@ impl Inspector<'_> {
     }
 
     fn grouped(&self, output: Vec<String>, array: Value) -> Vec<String> {
-        let shown = if output.len() > MAX_ITEMS { output.len() - 1 } else { output.len() };
+        let shown = if output.len() > self.options.items { output.len() - 1 } else { output.len() };
         let widths: Vec<usize> = output[..shown].iter().map(|part| width(part)).collect();
         let total: usize = widths.iter().map(|width| width + SEPARATOR).sum();
         let longest = widths.iter().copied().max().unwrap_or(0);
