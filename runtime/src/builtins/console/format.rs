@@ -1,8 +1,8 @@
 //! `util.format`: a text with places for values.
 
+use crate::builtins::Body;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
-use crate::builtins::Body;
 use crate::convert::{number_text, type_of};
 use crate::error::{Cause, Result};
 use crate::json::Layout;
@@ -70,7 +70,9 @@ impl Vm {
     fn placed(&mut self, kind: char, value: Value) -> Result<String> {
         match kind {
             's' => self.placed_string(value),
-            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => Ok(format!("{}n", self.to_text(value)?)),
+            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => {
+                Ok(format!("{}n", self.to_text(value)?))
+            }
             'd' if value.is_object() => self.call_global("Number", value),
             'd' => Ok(signed(self.to_number(value)?)),
             'i' => self.call_global("parseInt", value),
@@ -99,7 +101,9 @@ impl Vm {
 
     fn placed_json(&mut self, value: Value) -> Result<String> {
         match self.stringify(value, Layout::default()) {
-            Ok(text) => Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned())),
+            Ok(text) => {
+                Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned()))
+            }
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {
                     let message = self.error_text(*error)?;

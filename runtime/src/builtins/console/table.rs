@@ -3,6 +3,7 @@
 use crate::builtins::inspect::{Options, width};
 use crate::error::Result;
 use crate::property::PropertyKey;
+use crate::symbol::array_index;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use indexmap::IndexMap;
@@ -51,6 +52,11 @@ impl Vm {
             all.push(("Key".into(), keys));
             all.retain(|(name, cells)| name != "Key" || !cells.is_empty());
         }
+        // The columns are the keys of an object: array indices come first.
+        if !fixed {
+            let index = |name: &str| array_index(name.as_bytes()).map_or(u64::MAX, u64::from);
+            columns.sort_by_key(|name, _| index(name));
+        }
         all.extend(columns);
         if !plain.is_empty() {
             all.push((VALUES.into(), plain));
@@ -79,7 +85,10 @@ impl Vm {
     fn cells(&mut self, object: Value) -> Vec<(PropertyKey, Value)> {
         if object.is(Kind::Array) {
             let items = self.heap.items(object).iter().take(MAX_ROWS).enumerate();
-            return items.filter(|(_, item)| **item != Value::HOLE).map(|(at, &item)| (PropertyKey::Index(at as u32), item)).collect();
+            return items
+                .filter(|(_, item)| **item != Value::HOLE)
+                .map(|(at, &item)| (PropertyKey::Index(at as u32), item))
+                .collect();
         }
         self.enumerable_entries(object)
     }
@@ -98,16 +107,19 @@ const ITERATION: &str = "(iteration index)";
 fn render(columns: &[(String, Vec<(usize, String)>)]) -> String {
     let widths: Vec<usize> = columns
         .iter()
-        .map(|(name, cells)| cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2)
+        .map(|(name, cells)| {
+            cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2
+        })
         .collect();
     let line = |[left, middle, right]: [&str; 3]| {
         let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         format!("{left}{}{right}", parts.join(middle))
     };
     let row = |cells: &[&str]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, columns)| {
-            format!(" {cell}{}", " ".repeat(columns - width(cell) - 1))
-        });
+        let cells = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, columns)| format!(" {cell}{}", " ".repeat(columns - width(cell) - 1)));
         format!("│{}│", cells.collect::<Vec<_>>().join("│"))
     };
     let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();

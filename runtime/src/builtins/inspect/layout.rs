@@ -1,8 +1,8 @@
 //! How the parts of an object are put on lines: `reduceToSingleString` and `groupArrayElements` of
 //! Node.
 
-use super::text::width;
 use super::Inspector;
+use super::text::width;
 use crate::heap::units;
 use crate::value::{Kind, Value};
 
@@ -76,7 +76,8 @@ impl Inspector<'_> {
         if columns <= 1 {
             return output;
         }
-        let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
+        let column_width =
+            |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
         let column_widths: Vec<usize> = (0..columns).map(column_width).collect();
         let items = self.vm.heap.items(array);
         let numbers = (0..output.len())
