@@ -283,13 +283,13 @@ fn keep_error(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 impl Vm {
     fn resolve_once(&mut self, promise: Value, value: Value) {
-        if !self.heap.promises[promise.index()].resolved {
+        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
             self.resolve_promise(promise, value);
         }
     }
 
     fn reject_with_all(&mut self, promise: Value, errors: Value) {
-        if !self.heap.promises[promise.index()].resolved {
+        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
             let error = self.new_error(Class::AggregateError, "All promises were rejected");
             self.set_errors(error, errors);
             self.reject_promise(promise, error);
