@@ -103,6 +103,9 @@ fn every_tool_answers_as_its_schema_says() {
     assert_eq!(report["months"].as_array().map(Vec::len), Some(4));
     assert_eq!(shop.code("billing:syncLedger", json!({})), "LEDGER_UNAVAILABLE");
     an_order_from_cart_to_refund(&mut shop);
+    assert_eq!(shop.ok("orders:list", json!({ "userId": "usr_001" }))["orders"][0]["status"], "paid");
+    let void = shop.ok("billing:listInvoices", json!({ "userId": "usr_001", "status": "void" }));
+    assert_eq!(void["invoices"][0]["amountCents"], 11_800);
 
     let all: BTreeSet<String> = shop.tools().iter().map(|tool| tool.full_name()).collect();
     assert_eq!(all, shop.called, "every tool is called");
