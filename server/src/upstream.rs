@@ -3,9 +3,11 @@
 //! An upstream knows its tools and calls them. It decides nothing: who may call what, whether the
 //! input fits and how long it may take is the pipeline's business.
 
+pub mod demo;
+pub mod fixture;
 pub mod stdio;
 
-use crate::config::UpstreamConfig;
+use crate::config::{UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 pub use agentscript::ToolError;
 pub use futures_util::future::BoxFuture;
@@ -32,6 +34,16 @@ pub trait Upstream: Send + Sync {
     /// Counts up whenever [`Upstream::tools`] gives something new; absent: it never changes.
     fn changed(&self) -> Option<watch::Receiver<u64>> {
         None
+    }
+
+    /// Why its tools do not work at the moment; absent: they do.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Resolves when it has been reached or has failed for the first time.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// Let go of everything it holds, child processes above all. Nothing is called after it.
@@ -101,7 +113,7 @@ impl ToolDefinition {
 /// # Errors
 /// What the configuration asks for does not exist.
 pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
-    match config {
-        UpstreamConfig::Stdio(config) => Ok(stdio::Stdio::start(app, config)),
+    match &config.kind {
+        UpstreamKind::Stdio(config) => Ok(stdio::Stdio::start(app, config)),
     }
 }
