@@ -171,7 +171,20 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     if let Some(root) = schema.as_object_mut() {
         root.shift_remove("title");
     }
+    without_widths(&mut schema);
     schema
+}
+
+/// How wide a number is in Rust says nothing to a client.
+fn without_widths(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, value| key != "format" || !value.as_str().is_some_and(|format| format.contains("int")));
+            object.values_mut().for_each(without_widths);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_widths),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// An optional input is left out, not null.
