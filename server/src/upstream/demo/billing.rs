@@ -198,9 +198,8 @@ struct Payment {
 
 fn get(db: &Connection, ById { id }: ById) -> Result<WithPayments, Failure> {
     let invoice = Invoice::by_id(db, &id)?;
-    let mut payments = db.prepare(
-        "SELECT id, amount_cents, method, note, at FROM payments WHERE invoice_id = ?1 ORDER BY number",
-    )?;
+    let mut payments =
+        db.prepare("SELECT id, amount_cents, method, note, at FROM payments WHERE invoice_id = ?1 ORDER BY number")?;
     let payments = payments
         .query_map([&id], |row| {
             Ok(Payment {

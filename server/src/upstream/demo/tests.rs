@@ -193,3 +193,14 @@ fn the_shop_has_something_to_tell() {
         assert!(shop.ok("users:list", json!({ "status": status }))["total"].as_u64() >= Some(1), "{status}");
     }
 }
+
+#[test]
+fn every_usage_example_is_a_script() {
+    let options = agentscript::CompileOptions::default();
+    for tool in Visit::new().tools() {
+        for example in &tool.examples {
+            let compiled = agentscript::compile(&example.code, &options).map_err(|error| error.diagnostics);
+            assert!(compiled.is_ok(), "{}: {:?}\n{}", tool.full_name(), compiled.err(), example.code);
+        }
+    }
+}

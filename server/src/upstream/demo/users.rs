@@ -9,12 +9,18 @@ use serde_json::json;
 pub(super) fn tools() -> Vec<DemoTool> {
     use Hints::*;
     vec![
-        tool("list", Reads, &["people"], "List users with filtering by status, role and country, a page at a time.", list)
-            .example(
-                "The e-mail addresses of all active admins",
-                "const { users } = await callTool('users:list', { status: 'active', role: 'admin', limit: 100 });\n\
+        tool(
+            "list",
+            Reads,
+            &["people"],
+            "List users with filtering by status, role and country, a page at a time.",
+            list,
+        )
+        .example(
+            "The e-mail addresses of all active admins",
+            "const { users } = await callTool('users:list', { status: 'active', role: 'admin', limit: 100 });\n\
                  return users.map((user) => user.email);",
-            ),
+        ),
         tool("get", Reads, &["people"], "Get one user by id.", get),
         tool(
             "getProfile",
@@ -24,18 +30,12 @@ pub(super) fn tools() -> Vec<DemoTool> {
             get_profile,
         ),
         tool("search", Reads, &["people"], "Search users by a part of the name, e-mail address or city.", search),
-        tool(
-            "create",
-            Adds,
-            &["people"],
-            "Create a user. The e-mail address must be new (EMAIL_TAKEN).",
-            create,
-        )
-        .example(
-            "Create a customer",
-            "return await callTool('users:create', {\n  name: 'Nia Mensah',\n  email: 'nia@example.com',\n  \
+        tool("create", Adds, &["people"], "Create a user. The e-mail address must be new (EMAIL_TAKEN).", create)
+            .example(
+                "Create a customer",
+                "return await callTool('users:create', {\n  name: 'Nia Mensah',\n  email: 'nia@example.com',\n  \
              city: 'Accra',\n  country: 'GH',\n});",
-        ),
+            ),
         tool("update", Sets, &["people"], "Change some fields of a user; those left out stay as they are.", update),
         tool(
             "delete",
@@ -248,9 +248,7 @@ fn check_email(db: &Connection, email: &str, owner: Option<&str>) -> Result<(), 
     match taken {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Ok(id) if owner == Some(&id) => Ok(()),
-        Ok(id) => {
-            Err(fail("EMAIL_TAKEN", format!("'{email}' belongs to user '{id}'")).with(json!({ "userId": id })))
-        }
+        Ok(id) => Err(fail("EMAIL_TAKEN", format!("'{email}' belongs to user '{id}'")).with(json!({ "userId": id }))),
         Err(error) => Err(error.into()),
     }
 }
