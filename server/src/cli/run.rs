@@ -68,7 +68,7 @@ impl Run {
         self.batch.is_none() && self.files.len() == 1
     }
 
-    fn scripts(&self) -> Result<Vec<ScriptFile>, Fault> {
+    pub(super) fn scripts(&self) -> Result<Vec<ScriptFile>, Fault> {
         let files = match &self.batch {
             Some(directory) => scripts_in(directory)?,
             None => self.files.clone(),

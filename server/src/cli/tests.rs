@@ -93,3 +93,68 @@ fn json_is_indented_without_touching_numbers_and_texts() {
 }"#;
     assert_eq!(output::indented(line), expected);
 }
+
+/// A directory that is gone when it is dropped.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn with(name: &str, files: &[(&str, &[u8])]) -> Self {
+        let folder = Self(std::env::temp_dir().join(format!("codecall-cli-{}-{name}", std::process::id())));
+        for (file, bytes) in files {
+            let path = folder.0.join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            std::fs::write(path, bytes).expect("a file");
+        }
+        folder
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.0.join(file).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_batch_is_every_script_of_a_directory_by_name() {
+    let folder = Folder::with("batch", &[("b.ts", b"1"), ("a.js", b"1"), ("sub/c.JS", b"1"), ("notes.md", b"")]);
+    let scripts = run(&format!("run --batch {}", folder.path(""))).scripts().expect("scripts");
+    let names: Vec<_> = scripts.iter().map(|script| (script.name.as_str(), script.language)).collect();
+    let (a, b, c) = (folder.path("a.js"), folder.path("b.ts"), folder.path("sub/c.JS"));
+    let typescript = Some(agentscript::Language::TypeScript);
+    assert_eq!(names, [(a.as_str(), None), (b.as_str(), typescript), (c.as_str(), None)]);
+}
+
+#[tokio::test]
+async fn what_is_wrong_before_anything_runs_is_told() {
+    let folder = Folder::with(
+        "faults",
+        &[("ok.js", b"return 1"), ("latin.js", b"return '\xe9'"), ("list.json", b"[1]"), ("bad.json", b"{\n  x}")],
+    );
+    for (words, part) in [
+        ("run latin.js", "latin.js: not UTF-8 at byte 8"),
+        ("run nil.js", "nil.js: No such file"),
+        ("run ok.js --context @list.json", "--context: must be a JSON object"),
+        ("run ok.js --context {", "--context: not valid JSON: EOF"),
+        ("run ok.js --mock-tools nil.json", "nil.json: No such file"),
+        ("run ok.js --mock-tools bad.json", "bad.json:2:3: key must be a string"),
+        ("run ok.js --config nil.toml", "nil.toml"),
+        ("run --batch nil", "nil: No such file"),
+    ] {
+        let placed = words.split(' ').map(|word| match word.strip_prefix('@') {
+            Some(file) => format!("@{}", folder.path(file)),
+            None if word.contains('.') || word == "nil" => folder.path(word),
+            None => word.to_owned(),
+        });
+        let words: Vec<String> = std::iter::once("codecall".to_owned()).chain(placed).collect();
+        let Command::Run(run) = CommandLine::try_parse_from(&words).expect("valid arguments").command else {
+            panic!("not a run");
+        };
+        let fault = run.execute().await.expect_err("a fault");
+        assert!(fault.message.contains(part), "{words:?} gives {}", fault.message);
+    }
+}

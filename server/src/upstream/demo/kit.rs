@@ -9,9 +9,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+/// What a tool does, from JSON to JSON.
+type Work = Box<dyn Fn(&Connection, Value) -> Result<Value, Failure> + Send + Sync>;
+
 /// One tool of the shop.
 pub(super) struct DemoTool {
-    pub(super) run: Box<dyn Fn(&Connection, Value) -> Result<Value, Failure> + Send + Sync>,
+    pub(super) run: Work,
     /// How long it waits before it works.
     pub(super) duration: Duration,
     name: &'static str,
