@@ -9,7 +9,7 @@ use crate::upstream::{ToolDefinition, Upstream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// Which tools exist: all that `allow` names (absent: all) and `deny` does not. `*` stands for any
@@ -65,13 +65,19 @@ pub struct Catalogue {
 struct Source {
     upstream: Arc<dyn Upstream>,
     filter: ToolFilter,
+    /// The upstream's own count of changes, as far as the snapshot knows them.
+    seen: Mutex<Option<watch::Receiver<u64>>>,
 }
 
 impl Catalogue {
     /// The tools of `upstreams`, each with the filter of its configuration.
     #[must_use]
     pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, include: ToolFilter) -> Self {
-        let sources = upstreams.into_iter().map(|(upstream, filter)| Source { upstream, filter }).collect();
+        let sources = upstreams.into_iter().map(|(upstream, filter)| {
+            let seen = Mutex::new(upstream.changed());
+            Source { upstream, filter, seen }
+        });
+        let sources = sources.collect();
         let catalogue = Self {
             sources,
             include,
@@ -123,18 +129,29 @@ impl Catalogue {
         self.version.send_modify(|version| *version += 1);
     }
 
+    /// Refresh if an upstream has changed and nobody has looked yet.
+    pub fn catch_up(&self) {
+        let changed = |source: &Source| {
+            let mut seen = source.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
+        };
+        // All are looked at, so that each counts as seen.
+        if self.sources.iter().filter(|source| changed(source)).count() > 0 {
+            self.refresh();
+        }
+    }
+
     /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
     pub fn follow(self: &Arc<Self>) {
         for source in &self.sources {
             let Some(mut changed) = source.upstream.changed() else { continue };
             let catalogue = Arc::downgrade(self);
-            // What has changed since `new` looked counts as well.
-            changed.mark_changed();
             tokio::spawn(async move {
-                while changed.changed().await.is_ok() {
-                    match catalogue.upgrade() {
-                        Some(catalogue) => catalogue.refresh(),
-                        None => break,
+                while let Some(catalogue) = catalogue.upgrade() {
+                    catalogue.catch_up();
+                    drop(catalogue);
+                    if changed.changed().await.is_err() {
+                        break;
                     }
                 }
             });

@@ -113,17 +113,20 @@ const STOP: &[&str] = &[
     "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "with", "you", "your",
 ];
 
-/// The words of a text: split at case and separators, lower case, without endings. Scripts that
-/// write no spaces give one word a character.
+/// The words of a text as they are indexed: without endings and without those that say nothing.
 fn words(text: &str) -> Vec<String> {
+    split(text).iter().filter(|word| !STOP.contains(&word.as_str())).map(|word| stem(word)).collect()
+}
+
+/// The words of a text in lower case, split at case and separators. Scripts that write no spaces
+/// give one word a character.
+#[must_use]
+pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut end = |word: &mut String| {
         if !word.is_empty() {
-            let word = std::mem::take(word);
-            if !STOP.contains(&word.as_str()) {
-                words.push(stem(&word));
-            }
+            words.push(std::mem::take(word));
         }
     };
     let chars: Vec<char> = text.chars().collect();

@@ -5,6 +5,7 @@
 
 pub mod demo;
 pub mod fixture;
+pub mod mcp;
 pub mod stdio;
 
 use crate::config::{UpstreamConfig, UpstreamKind};

@@ -31,19 +31,26 @@ impl Upstream for Echo {
     }
 }
 
-/// A catalogue of tools `app:name` with descriptions and input schemas.
+impl Echo {
+    /// Tools as `(app, name, description, input schema)`.
+    pub fn new(tools: &[(&str, &str, &str, Value)]) -> Self {
+        let tools = tools.iter().map(|(app, name, description, input_schema)| {
+            Arc::new(ToolDefinition {
+                app: (*app).into(),
+                name: (*name).into(),
+                description: (*description).into(),
+                input_schema: input_schema.clone(),
+                source: "inline",
+                ..ToolDefinition::default()
+            })
+        });
+        Self { tools: tools.collect() }
+    }
+}
+
+/// A catalogue of such tools.
 pub fn catalogue(tools: &[(&str, &str, &str, Value)], include: ToolFilter) -> Catalogue {
-    let tools = tools.iter().map(|(app, name, description, input_schema)| {
-        Arc::new(ToolDefinition {
-            app: (*app).into(),
-            name: (*name).into(),
-            description: (*description).into(),
-            input_schema: input_schema.clone(),
-            source: "inline",
-            ..ToolDefinition::default()
-        })
-    });
-    let echo: Arc<dyn Upstream> = Arc::new(Echo { tools: tools.collect() });
+    let echo: Arc<dyn Upstream> = Arc::new(Echo::new(tools));
     Catalogue::new(vec![(echo, ToolFilter::default())], include)
 }
 
