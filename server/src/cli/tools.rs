@@ -21,7 +21,7 @@ impl List {
     pub(super) async fn execute(self) -> Result<Verdict, Fault> {
         let session = self.sources.open(|_| ())?;
         session.ready().await;
-        let snapshot = codecall::catalogue::Snapshot::default(); // STUB
+        let snapshot = session.hub.catalogue().snapshot();
         let printed = if self.json {
             let tools: Vec<Value> = snapshot.rows().iter().map(|entry| entry.described()).collect();
             output::json(&Value::from(tools).to_string())
