@@ -12,10 +12,10 @@ use agentscript::Outcome;
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a request waits for upstreams that are still starting.
+/// How long after the start requests wait for upstreams that are still starting.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Catalogue, pipeline, runs and meta-tools of one process.
@@ -24,6 +24,7 @@ pub struct Hub {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
     runs: Runs,
+    started: Instant,
 }
 
 impl Hub {
@@ -42,16 +43,15 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs }))
+        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
     /// `patience`.
     pub async fn ready(&self, patience: Duration) {
         let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.settled()));
-        if tokio::time::timeout(patience, settled).await.is_ok() {
-            self.catalogue.catch_up();
-        }
+        let _ = tokio::time::timeout(patience, settled).await;
+        self.catalogue.catch_up();
     }
 
     /// The configuration.
@@ -83,7 +83,10 @@ impl Hub {
         if !self.has(tool.id()) {
             return None;
         }
-        self.ready(PATIENCE).await;
+        let left = PATIENCE.saturating_sub(self.started.elapsed());
+        if !left.is_zero() && cancel.run_until_cancelled(self.ready(left)).await.is_none() {
+            return Some(Answer::cancelled());
+        }
         Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
     }
 

@@ -68,6 +68,12 @@ impl Answer {
         Self { value, is_error: false, meta: None }
     }
 
+    /// A request that nobody waits for any more.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self::refused("The request was cancelled".into())
+    }
+
     /// A request that does not fit.
     fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }

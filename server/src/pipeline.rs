@@ -49,12 +49,24 @@ impl Pipeline {
     /// # Errors
     /// The call is refused or the tool fails.
     pub async fn call(&self, call: ToolCall) -> Result<Value, ToolError> {
+        let sent = (self.sanitization.remove_file_paths).then(|| Value::Object(call.input.clone()).to_string());
+        self.pass(call).await.map_err(|error| sanitize::error(error, self.sanitization, sent.as_deref()))
+    }
+
+    /// The chain itself.
+    async fn pass(&self, call: ToolCall) -> Result<Value, ToolError> {
         let snapshot = self.catalogue.snapshot();
         let entry = self.find(&snapshot, &call.tool)?;
         allow(&snapshot, entry, call.allowed.as_deref())?;
         check(entry, &call.input)?;
-        let sent = (self.sanitization.remove_file_paths).then(|| Value::Object(call.input.clone()).to_string());
-        reach(entry, call).await.map_err(|error| sanitize::error(error, self.sanitization, sent.as_deref()))
+        reach(entry, call).await
+    }
+
+    /// Why tools of some upstreams do not work at the moment, in words for clients.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        let told = |trouble| sanitize::error(ToolError::new("", trouble), self.sanitization, None).message;
+        self.catalogue.upstreams().filter_map(|upstream| upstream.trouble()).map(told).collect()
     }
 
     fn find<'a>(&self, snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, ToolError> {

@@ -52,6 +52,8 @@ pub enum Happening {
         tool: String,
         /// Number of the call in its run.
         call: u32,
+        /// JSON text of the input.
+        input: Arc<str>,
     },
     /// A tool call has ended.
     CallEnded {
@@ -59,10 +61,12 @@ pub enum Happening {
         tool: String,
         /// Number of the call in its run.
         call: u32,
+        /// JSON text of the input.
+        input: Arc<str>,
         /// How long it took.
         duration: Duration,
-        /// Code of its failure.
-        error: Option<String>,
+        /// How it failed.
+        error: Option<ToolError>,
     },
 }
 
@@ -265,13 +269,15 @@ impl Calls {
     async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
         let _turn = self.at_once.acquire().await;
         let began = Instant::now();
-        self.tell(|| Happening::CallStarted { tool: call.tool.clone(), call: call.id.0 });
+        let input: Option<Arc<str>> = self.watcher.as_ref().map(|_| call.input.as_str().into());
+        self.tell(&input, |input| Happening::CallStarted { tool: call.tool.clone(), call: call.id.0, input });
         let result = self.answer(&call).await;
-        self.tell(|| Happening::CallEnded {
+        self.tell(&input, |input| Happening::CallEnded {
             tool: call.tool.clone(),
             call: call.id.0,
+            input,
             duration: began.elapsed(),
-            error: result.as_ref().err().map(|error| error.code.clone()),
+            error: result.as_ref().err().cloned(),
         });
         (call.id, result)
     }
@@ -302,9 +308,9 @@ impl Calls {
         }
     }
 
-    fn tell(&self, happening: impl FnOnce() -> Happening) {
-        if let Some(watcher) = &self.watcher {
-            watcher(happening());
+    fn tell(&self, input: &Option<Arc<str>>, happening: impl FnOnce(Arc<str>) -> Happening) {
+        if let (Some(watcher), Some(input)) = (&self.watcher, input) {
+            watcher(happening(Arc::clone(input)));
         }
     }
 }

@@ -129,7 +129,7 @@ impl Search {
             return refusal(self, "'minScore' must be from 0 to 1");
         }
         let snapshot = hub.catalogue().snapshot();
-        let mut warnings: Vec<String> = hub.catalogue().upstreams().filter_map(|upstream| upstream.trouble()).collect();
+        let mut warnings: Vec<String> = hub.pipeline().troubles();
         let apps = arguments.filter.app_ids.map(Texts::into_vec);
         for app in apps.iter().flatten().filter(|app| !snapshot.apps().any(|known| known == app.as_str())) {
             warnings.push(match nearest(app, snapshot.apps(), 1).first() {

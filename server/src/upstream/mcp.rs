@@ -4,7 +4,7 @@
 use super::{Example, ToolDefinition, ToolError};
 use crate::config::Lifecycle;
 use rmcp::model::*;
-use rmcp::service::{ClientLifecycleMode, NotificationContext, ServiceError};
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -143,6 +143,18 @@ fn failure(tool: &str, result: &CallToolResult) -> ToolError {
         error.details = Some(told.to_string());
     }
     error
+}
+
+/// Why a connection did not begin.
+#[must_use]
+pub fn not_begun(error: ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
+            "it ended before it had answered".into()
+        }
+        ClientInitializeError::JsonRpcError(error) => format!("it refused to begin: {}", error.message),
+        other => crate::index::cut(&other.to_string(), 300).to_owned(),
+    }
 }
 
 /// What went wrong below the tool.

@@ -146,7 +146,16 @@ impl Shared {
         let mut lifecycle = self.config.lifecycle;
         loop {
             let began = Instant::now();
-            let reason = self.live(lifecycle).await;
+            let (reason, child) = self.live(lifecycle).await;
+            let last_words = child.as_ref().map_or_else(String::new, Child::last_words);
+            let seconds = pause.as_secs();
+            self.link.send_replace(Link::Down(format!(
+                "The MCP server '{}' is not running: {reason}. It is started again within {seconds} s",
+                self.app
+            )));
+            if let Some(child) = child {
+                child.end().await;
+            }
             if self.closing.is_cancelled() {
                 self.link.send_replace(Link::Down(format!("The MCP server '{}' is closed", self.app)));
                 return;
@@ -158,12 +167,8 @@ impl Shared {
             if self.config.lifecycle == Lifecycle::Auto {
                 lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
             }
-            tracing::warn!(app = self.app, pause_s = pause.as_secs(), "MCP server is down: {reason}");
-            let seconds = pause.as_secs();
-            self.link.send_replace(Link::Down(format!(
-                "The MCP server '{}' is not running: {reason}. It is started again within {seconds} s",
-                self.app
-            )));
+            // What the child has said is for the log alone: it may hold anything.
+            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_words}");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = self.closing.cancelled() => {}
@@ -172,14 +177,14 @@ impl Shared {
         }
     }
 
-    /// One life of the child. Gives why it is over.
-    async fn live(&self, lifecycle: Lifecycle) -> String {
+    /// One life of the child. Gives why it is over, and the child to be ended.
+    async fn live(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
         if self.closing.is_cancelled() {
-            return String::new();
+            return (String::new(), None);
         }
         let (child, stdin, stdout) = match Child::spawn(&self.app, &self.config) {
             Ok(spawned) => spawned,
-            Err(reason) => return reason,
+            Err(reason) => return (reason, None),
         };
         let longest = self.config.max_message_bytes;
         let (ours, theirs) = tokio::io::duplex(256 * 1024);
@@ -196,9 +201,7 @@ impl Shared {
             Ok(Ok(Err(better))) => better,
             Ok(Ok(Ok(())) | Err(_)) | Err(_) => reason,
         };
-        let reason = format!("{reason}{}", child.last_words());
-        child.end().await;
-        reason
+        (reason, Some(child))
     }
 
     /// Speak with the child until the connection ends.
@@ -211,7 +214,7 @@ impl Shared {
         let late = || format!("it did not answer within {} ms", limit.as_millis());
         let started = async {
             let greeting = Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
-            let service = greeting.await.map_err(|error| crate::index::cut(&error.to_string(), 300).to_owned())?;
+            let service = greeting.await.map_err(mcp::not_begun)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
             self.learn(service.peer()).await?;
             Ok::<_, String>(service)
@@ -277,3 +280,6 @@ async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
         }
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests;
