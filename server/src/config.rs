@@ -51,6 +51,50 @@ pub struct UpstreamConfig {
 pub enum UpstreamKind {
     /// A child process.
     Stdio(StdioConfig),
+    /// A server over streamable HTTP.
+    Http(HttpConfig),
+}
+
+impl UpstreamKind {
+    /// How the two sides begin to speak.
+    #[must_use]
+    pub fn lifecycle(&self) -> Lifecycle {
+        match self {
+            Self::Stdio(config) => config.lifecycle,
+            Self::Http(config) => config.lifecycle,
+        }
+    }
+
+    /// How long it may take until its tools are known.
+    #[must_use]
+    pub fn start_timeout(&self) -> Duration {
+        match self {
+            Self::Stdio(config) => config.start_timeout,
+            Self::Http(config) => config.start_timeout,
+        }
+    }
+}
+
+/// A server that speaks MCP over streamable HTTP.
+#[derive(Clone)]
+pub struct HttpConfig {
+    /// Where it is.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, String>,
+    /// How the two sides begin to speak.
+    pub lifecycle: Lifecycle,
+    /// How long it may take until its tools are known.
+    pub start_timeout: Duration,
+    /// Longest message it may send.
+    pub max_message_bytes: usize,
+}
+
+impl std::fmt::Debug for HttpConfig {
+    /// Without the address and the headers, which may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpConfig").field("headers", &self.headers.keys().collect::<Vec<_>>()).finish_non_exhaustive()
+    }
 }
 
 /// A child process that speaks MCP.

@@ -5,7 +5,9 @@
 
 pub mod demo;
 pub mod fixture;
+pub mod http;
 pub mod mcp;
+pub mod session;
 pub mod stdio;
 
 use crate::config::{UpstreamConfig, UpstreamKind};
@@ -115,6 +117,6 @@ impl ToolDefinition {
 /// What the configuration asks for does not exist.
 pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
-        UpstreamKind::Stdio(config) => Ok(stdio::Stdio::start(app, config)),
+        kind @ (UpstreamKind::Stdio(_) | UpstreamKind::Http(_)) => Ok(session::McpServer::start(app, kind)),
     }
 }

@@ -69,6 +69,7 @@ struct ServerKeys {
     env: BTreeMap<String, String>,
     inherit_env: Vec<String>,
     cwd: Option<PathBuf>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
     url: Option<String>,
     headers: BTreeMap<String, String>,
     enabled: Option<bool>,
@@ -210,7 +211,9 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
     }
     expand(&mut entry, &path, environment)?;
     let keys: ServerKeys = keys(entry, &path, &[])?;
-    let _ = (keys.enabled, keys.disabled, keys.headers);
+    let _ = (keys.enabled, keys.disabled);
+    let start_timeout = Duration::from_millis(keys.start_timeout_ms.unwrap_or(30_000));
+    let max_message_bytes = keys.max_message_bytes.unwrap_or(16 * 1024 * 1024).max(1024);
     let tools = ToolFilter { allow: keys.enabled_tools, deny: keys.disabled_tools };
     match (keys.command, keys.url) {
         (Some(command), None) => Ok(Some(UpstreamConfig {
@@ -221,14 +224,22 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
                 inherit_env: keys.inherit_env,
                 cwd: keys.cwd,
                 lifecycle: keys.lifecycle,
-                start_timeout: Duration::from_millis(keys.start_timeout_ms.unwrap_or(30_000)),
-                max_message_bytes: keys.max_message_bytes.unwrap_or(16 * 1024 * 1024).max(1024),
+                start_timeout,
+                max_message_bytes,
             }),
             tools,
         })),
-        (None, Some(_)) => Err(format!("{path}.url: servers over HTTP are not supported yet; give a 'command', or set disabled = true")),
+        (None, Some(url)) => {
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                return Err(format!("{path}.url: must begin with http:// or https://"));
+            }
+            Ok(Some(UpstreamConfig {
+                kind: UpstreamKind::Http(HttpConfig { url, headers: keys.headers, lifecycle: keys.lifecycle, start_timeout, max_message_bytes }),
+                tools,
+            }))
+        }
         (Some(_), Some(_)) => Err(format!("{path}: give either 'command' or 'url', not both")),
-        (None, None) => Err(format!("{path}: 'command' is missing")),
+        (None, None) => Err(format!("{path}: 'command' or 'url' is missing")),
     }
 }
 

@@ -12,6 +12,7 @@ fn json(text: &str) -> Result<Config, String> {
 fn stdio(config: &Config, app: &str) -> StdioConfig {
     match &config.upstreams[app].kind {
         UpstreamKind::Stdio(stdio) => stdio.clone(),
+        UpstreamKind::Http(_) => panic!("a command"),
     }
 }
 
@@ -60,11 +61,12 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[vm]\ntimeoutMs = -3", "vm.timeoutMs: must be a whole number, 0 or more"),
         ("topK = 99", "topK: must be from 1 to 50"),
         ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),
-        ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' is missing"),
+        ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' or 'url' is missing"),
         ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),
         ("[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"", "mcpServers.a.args: wrong value, expected a sequence"),
         ("[mcpServers.a]\ncommand = \"${NOPE}\"", "mcpServers.a.command: the environment variable NOPE is not set"),
         ("[mcpServers.codecall]\ncommand = \"x\"", "mcpServers.codecall: this name is the server's own; choose another"),
+        ("[mcpServers.a]\nurl = \"ftp://x\"", "mcpServers.a.url: must begin with http:// or https://"),
         ("names = ", "not valid TOML at line 1"),
     ] {
         let message = toml(text).expect_err(text);

@@ -148,12 +148,29 @@ fn failure(tool: &str, result: &CallToolResult) -> ToolError {
 /// Why a connection did not begin.
 #[must_use]
 pub fn not_begun(error: ClientInitializeError) -> String {
+    if error.is_authorization_required() {
+        return "it wants authorization; give it in 'headers'".into();
+    }
     match error {
-        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. } => {
-            "it ended before it had answered".into()
-        }
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it had answered".into(),
+        ClientInitializeError::TransportError { error, .. } => match without_address(&error.to_string()) {
+            // A child that has ended does not read.
+            text if text.starts_with("Broken pipe") => "it ended before it had answered".into(),
+            text => text,
+        },
         ClientInitializeError::JsonRpcError(error) => format!("it refused to begin: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => not_begun(*fallback),
         other => crate::index::cut(&other.to_string(), 300).to_owned(),
+    }
+}
+
+/// What a transport says, without its own type and without the address, which may hold a secret.
+fn without_address(text: &str) -> String {
+    let text = text.split_once("] error: ").map_or(text, |(_, said)| said);
+    let text = text.strip_prefix("Client error: ").unwrap_or(text);
+    match text.split_once(" for url (") {
+        Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
+        None => crate::index::cut(text, 300).to_owned(),
     }
 }
 
@@ -166,8 +183,9 @@ pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
             told.details = error.data.map(|data| data.to_string());
             told
         }
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
+        ServiceError::TransportClosed => failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running")),
+        ServiceError::TransportSend(error) => {
+            failed(format!("The MCP server '{app}' cannot be reached: {}", without_address(&error.to_string())))
         }
         ServiceError::Cancelled { .. } => ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was cancelled")),
         ServiceError::UnexpectedResponse => failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'")),

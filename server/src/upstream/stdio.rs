@@ -1,284 +1,34 @@
 //! MCP servers as child processes.
-//!
-//! A task of its own looks after each: it starts the child, learns its tools, and starts it again
-//! when it has died, later each time. Calls meanwhile fail at once with the reason.
 
 mod child;
 mod relay;
 
-use super::*;
-use super::mcp::{self, Client};
+use super::session::Shared;
 use crate::config::{Lifecycle, StdioConfig};
-use child::Child;
-use rmcp::model::{CallToolRequestParams, SubscriptionFilter};
-use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer};
+pub use child::Child;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::RoleClient;
-use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::Duration;
 use tokio::io::BufReader;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
-/// First and longest pause before a child is started again.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A child that has lived this long begins again with the first pause.
-const HEALTHY: Duration = Duration::from_secs(60);
-/// Changes of a list that follow each other are answered together.
-const DEBOUNCE: Duration = Duration::from_millis(100);
-
-/// A child process that speaks MCP on its standard streams.
-pub struct Stdio {
-    shared: Arc<Shared>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
-}
-
-struct Shared {
-    app: String,
-    config: StdioConfig,
-    tools: RwLock<Vec<Arc<ToolDefinition>>>,
-    link: watch::Sender<Link>,
-    version: watch::Sender<u64>,
-    closing: CancellationToken,
-}
-
-/// The connection, as callers see it.
-#[derive(Clone)]
-enum Link {
-    /// Never reached yet.
-    Starting,
-    /// In use.
-    Up(Peer<RoleClient>),
-    /// Not there, and why.
-    Down(String),
-}
-
-impl Stdio {
-    /// Begin to start it.
-    pub fn start(app: &str, config: &StdioConfig) -> Arc<dyn Upstream> {
-        let shared = Arc::new(Shared {
-            app: app.to_owned(),
-            config: config.clone(),
-            tools: RwLock::default(),
-            link: watch::Sender::new(Link::Starting),
-            version: watch::Sender::new(0),
-            closing: CancellationToken::new(),
-        });
-        let keeper = tokio::spawn(Arc::clone(&shared).keep());
-        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
-    }
-}
-
-impl Drop for Stdio {
-    fn drop(&mut self) {
-        self.shared.closing.cancel();
-    }
-}
-
-impl Upstream for Stdio {
-    fn app(&self) -> &str {
-        &self.shared.app
-    }
-
-    fn source(&self) -> &'static str {
-        "mcp"
-    }
-
-    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
-        self.shared.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async move {
-            let mut link = self.shared.link.subscribe();
-            let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
-            let peer = match link {
-                Ok(Link::Up(peer)) => peer,
-                Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
-                Ok(Link::Starting) | Err(_) => {
-                    return Err(ToolError::new("TOOL_EXECUTION_ERROR", format!("The MCP server '{}' is not there", self.shared.app)));
-                }
-            };
-            let name = call.tool.name.clone();
-            let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-            // Dropping this future tells the server that nobody waits any more.
-            match peer.call_tool_once(params).await {
-                Ok(response) => mcp::result(&name, response),
-                Err(error) => Err(mcp::broken(&self.shared.app, &name, error)),
-            }
-        })
-    }
-
-    fn changed(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.shared.version.subscribe())
-    }
-
-    fn trouble(&self) -> Option<String> {
-        match &*self.shared.link.borrow() {
-            Link::Up(_) => None,
-            Link::Starting => Some(format!("The MCP server '{}' is still starting", self.shared.app)),
-            Link::Down(reason) => Some(reason.clone()),
-        }
-    }
-
-    fn settled(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let _ = self.shared.link.subscribe().wait_for(|link| !matches!(link, Link::Starting)).await;
-        })
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.shared.closing.cancel();
-            let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(keeper) = keeper {
-                let _ = keeper.await;
-            }
-        })
-    }
-}
-
-impl Shared {
-    /// Keep a child running until the upstream is closed.
-    async fn keep(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
-        let mut lifecycle = self.config.lifecycle;
-        loop {
-            let began = Instant::now();
-            let (reason, child) = self.live(lifecycle).await;
-            let last_words = child.as_ref().map_or_else(String::new, Child::last_words);
-            let seconds = pause.as_secs();
-            self.link.send_replace(Link::Down(format!(
-                "The MCP server '{}' is not running: {reason}. It is started again within {seconds} s",
-                self.app
-            )));
-            if let Some(child) = child {
-                child.end().await;
-            }
-            if self.closing.is_cancelled() {
-                self.link.send_replace(Link::Down(format!("The MCP server '{}' is closed", self.app)));
-                return;
-            }
-            if began.elapsed() > HEALTHY {
-                pause = FIRST_PAUSE;
-            }
-            // Some old servers end when they are greeted in the new way.
-            if self.config.lifecycle == Lifecycle::Auto {
-                lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
-            }
-            // What the child has said is for the log alone: it may hold anything.
-            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_words}");
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.closing.cancelled() => {}
-            }
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-    }
-
-    /// One life of the child. Gives why it is over, and the child to be ended.
-    async fn live(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
-        if self.closing.is_cancelled() {
-            return (String::new(), None);
-        }
-        let (child, stdin, stdout) = match Child::spawn(&self.app, &self.config) {
-            Ok(spawned) => spawned,
-            Err(reason) => return (reason, None),
-        };
-        let longest = self.config.max_message_bytes;
-        let (ours, theirs) = tokio::io::duplex(256 * 1024);
-        let mut relay = tokio::spawn(relay::relay(BufReader::with_capacity(64 * 1024, stdout), theirs, longest));
-        let transport = AsyncRwTransport::new_client(ours, stdin).with_max_line_length(longest.saturating_add(1024));
-        let reason = tokio::select! {
-            reason = self.talk(transport, lifecycle) => reason,
-            () = self.closing.cancelled() => String::new(),
-        };
-        // The relay knows better why the connection has ended, where it has ended it.
-        let relayed = tokio::time::timeout(Duration::from_millis(50), &mut relay).await;
-        relay.abort();
-        let reason = match relayed {
-            Ok(Ok(Err(better))) => better,
-            Ok(Ok(Ok(())) | Err(_)) | Err(_) => reason,
-        };
-        (reason, Some(child))
-    }
-
-    /// Speak with the child until the connection ends.
-    async fn talk<T>(&self, transport: T, lifecycle: Lifecycle) -> String
-    where
-        T: rmcp::transport::Transport<RoleClient, Error = std::io::Error> + Send + 'static,
-    {
-        let (changed, mut changes) = mpsc::channel(1);
-        let limit = self.config.start_timeout;
-        let late = || format!("it did not answer within {} ms", limit.as_millis());
-        let started = async {
-            let greeting = Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
-            let service = greeting.await.map_err(mcp::not_begun)?;
-            service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-            self.learn(service.peer()).await?;
-            Ok::<_, String>(service)
-        };
-        let service = match tokio::time::timeout(limit, started).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(reason)) => return reason,
-            Err(_) => return late(),
-        };
-        let peer = service.peer().clone();
-        let listener = tokio::spawn(listen(peer.clone(), changed));
-        self.link.send_replace(Link::Up(peer.clone()));
-        let mut ended = std::pin::pin!(service.waiting());
-        let reason = loop {
-            tokio::select! {
-                _ = &mut ended => break "it ended".to_owned(),
-                Some(()) = changes.recv() => {
-                    tokio::time::sleep(DEBOUNCE).await;
-                    while changes.try_recv().is_ok() {}
-                    match tokio::time::timeout(limit, self.learn(&peer)).await {
-                        Ok(Ok(())) => {}
-                        Ok(Err(reason)) => tracing::warn!(app = self.app, "its changed list of tools cannot be read: {reason}"),
-                        Err(_) => tracing::warn!(app = self.app, "its changed list of tools does not come"),
-                    }
-                }
-            }
-        };
-        listener.abort();
-        self.link.send_replace(Link::Down(format!("The MCP server '{}' has ended and is started again", self.app)));
-        reason
-    }
-
-    /// Ask for the tools.
-    async fn learn(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
-        let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
-        let tools = if has_tools {
-            peer.list_all_tools().await.map_err(|error| format!("its tools cannot be listed: {error}"))?
-        } else {
-            Vec::new()
-        };
-        let tools: Vec<Arc<ToolDefinition>> = tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
-        let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
-        if *known != tools {
-            *known = tools;
-            drop(known);
-            self.version.send_modify(|version| *version += 1);
-        }
-        Ok(())
-    }
-}
-
-/// Changes of the list, as servers without sessions tell them. Others refuse, which ends this.
-async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
-    let modern = peer.peer_info().is_some_and(|info| {
-        info.protocol_version.as_str() >= "2026-07-28" && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
-    });
-    if !modern {
-        return;
-    }
-    if let Ok(mut subscription) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
-        while let Ok(Some(_)) = subscription.next().await {
-            let _ = changed.try_send(());
-        }
-    }
+/// One life of a child. Gives why it is over, and the child to be ended.
+pub async fn live(shared: &Shared, config: &StdioConfig, lifecycle: Lifecycle) -> (String, Option<Child>) {
+    let (child, stdin, stdout) = match Child::spawn(&shared.app, config) {
+        Ok(spawned) => spawned,
+        Err(reason) => return (reason, None),
+    };
+    let longest = config.max_message_bytes;
+    let (ours, theirs) = tokio::io::duplex(256 * 1024);
+    let mut relay = tokio::spawn(relay::relay(BufReader::with_capacity(64 * 1024, stdout), theirs, longest));
+    let transport = AsyncRwTransport::new_client(ours, stdin).with_max_line_length(longest.saturating_add(1024));
+    let reason = shared.talk(transport, lifecycle).await;
+    // The relay knows better why the connection has ended, where it has ended it.
+    let relayed = tokio::time::timeout(Duration::from_millis(50), &mut relay).await;
+    relay.abort();
+    let reason = match relayed {
+        Ok(Ok(Err(better))) => better,
+        Ok(Ok(Ok(())) | Err(_)) | Err(_) => reason,
+    };
+    (reason, Some(child))
 }
 
 #[cfg(all(test, unix))]

@@ -1,7 +1,7 @@
 //! Children written in `sh`, good and bad.
 
-use super::*;
-use crate::config::{Config, Format, UpstreamKind};
+use crate::config::{Config, Format};
+use crate::upstream::*;
 use serde_json::json;
 
 const SERVER: &str = r#"
@@ -27,8 +27,7 @@ fn start(script: &str) -> Arc<dyn Upstream> {
         "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
     }}});
     let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
-    let UpstreamKind::Stdio(config) = &config.upstreams["sh"].kind;
-    Stdio::start("sh", config)
+    connect("sh", &config.upstreams["sh"]).expect("starts")
 }
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
