@@ -104,7 +104,11 @@ fn weights(row: &Entry) -> HashMap<String, f64> {
 /// The beginning of `text`, at most `most` bytes.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Words that say nothing about a tool.

@@ -89,7 +89,7 @@ impl MetaTool for Describe {
         Box::pin(async move {
             match read(self, request.arguments) {
                 Ok(arguments) => self.describe(request.hub, arguments),
-                Err(refused) => refused,
+                Err(refused) => *refused,
             }
         })
     }

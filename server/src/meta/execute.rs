@@ -91,7 +91,7 @@ impl MetaTool for Execute {
         Box::pin(async move {
             let script = match self.request(request.hub, request.arguments) {
                 Ok(script) => script,
-                Err(refused) => return refused,
+                Err(refused) => return *refused,
             };
             let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
             let stats = serde_json::from_str(&outcome.stats.to_json()).unwrap_or(Value::Null);
@@ -112,16 +112,17 @@ fn too_deep() -> Value {
 }
 
 impl Execute {
-    fn request(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, Answer> {
+    fn request(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
         let arguments: Arguments = read(self, arguments)?;
+        let refused = |problem: &str| Box::new(refusal(self, problem));
         if arguments.script.trim().is_empty() {
-            return Err(refusal(self, "'script' is empty"));
+            return Err(refused("'script' is empty"));
         }
         let context = match arguments.context {
             None | Some(Value::Null) => None,
-            Some(context) => Some(object(context).map_err(|problem| refusal(self, &format!("'context' {problem}")))?),
+            Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
         };
-        let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refusal(self, &problem))?;
+        let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
             script: arguments.script,
             language: arguments.language.map(|dialect| match dialect {

@@ -74,7 +74,7 @@ impl MetaTool for Invoke {
             let Request { hub, arguments, cancel, .. } = request;
             let arguments: Arguments = match read(self, arguments) {
                 Ok(arguments) => arguments,
-                Err(refused) => return refused,
+                Err(refused) => return *refused,
             };
             let input = match object(arguments.input) {
                 Ok(input) => input,

@@ -102,7 +102,7 @@ impl MetaTool for Search {
         Box::pin(async move {
             match read(self, request.arguments) {
                 Ok(arguments) => self.search(request.hub, arguments),
-                Err(refused) => refused,
+                Err(refused) => *refused,
             }
         })
     }
