@@ -118,7 +118,12 @@ impl Catalogue {
                     tracing::warn!(tool = name, "a second tool of this name is left out");
                     continue;
                 }
-                let entry = Entry { name: name.clone(), definition, upstream: Arc::clone(&source.upstream), validator: OnceLock::new() };
+                let entry = Entry {
+                    name: name.clone(),
+                    definition,
+                    upstream: Arc::clone(&source.upstream),
+                    validator: OnceLock::new(),
+                };
                 rows.insert(name, Arc::new(entry));
             }
         }
@@ -215,7 +220,10 @@ impl Snapshot {
         let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
         let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
         let mut spell = |spelling: String, at: usize| {
-            spellings.entry(spelling).and_modify(|other| *other = other.filter(|other| *other == at)).or_insert(Some(at));
+            spellings
+                .entry(spelling)
+                .and_modify(|other| *other = other.filter(|other| *other == at))
+                .or_insert(Some(at));
         };
         let mut known = BTreeMap::new();
         for (at, row) in rows.iter().enumerate() {

@@ -225,8 +225,8 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
         let format = if json { Format::Json } else { Format::Toml };
         Self::parse(&text, format, &|name| std::env::var(name).ok())
@@ -237,11 +237,7 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong, naming the key.
-    pub fn parse(
-        text: &str,
-        format: Format,
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, String> {
+    pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         read::config(text, format, environment)
     }
 }

@@ -33,7 +33,9 @@ pub enum Error {
 #[must_use]
 pub fn mended(message: &str, more: &[&str]) -> String {
     if let Some((_, expected)) = message.split_once(", expected ")
-        && (message.starts_with("invalid type") || message.starts_with("invalid value") || message.starts_with("invalid length"))
+        && (message.starts_with("invalid type")
+            || message.starts_with("invalid value")
+            || message.starts_with("invalid length"))
     {
         return format!("wrong value, expected {expected}");
     }

@@ -121,7 +121,8 @@ async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -151,7 +152,11 @@ impl ServerHandler for Front {
     }
 
     #[expect(deprecated, reason = "clients of today set it")]
-    async fn set_level(&self, request: SetLevelRequestParams, _context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch::Level::of(request.level));
         Ok(())
     }
@@ -192,7 +197,8 @@ impl ServerHandler for Front {
             Some(answer) => Ok(self.result(answer).into()),
             None => {
                 let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
-                let message = format!("Unknown tool '{}'. The tools of this server are {}", request.name, known.join(", "));
+                let message =
+                    format!("Unknown tool '{}'. The tools of this server are {}", request.name, known.join(", "));
                 Err(ErrorData::invalid_params(message, Some(json!({"tools": known}))))
             }
         }

@@ -78,7 +78,13 @@ impl Hub {
     }
 
     /// Call a meta-tool by any of its spellings; absent: there is none of that name.
-    pub async fn meta(&self, name: &str, arguments: Value, watcher: Watcher, cancel: CancellationToken) -> Option<Answer> {
+    pub async fn meta(
+        &self,
+        name: &str,
+        arguments: Value,
+        watcher: Watcher,
+        cancel: CancellationToken,
+    ) -> Option<Answer> {
         let tool = meta::named(name)?;
         if !self.has(tool.id()) {
             return None;

@@ -114,7 +114,8 @@ pub fn cut(text: &str, most: usize) -> &str {
 /// Words that say nothing about a tool.
 const STOP: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "into", "is", "it",
-    "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "with", "you", "your",
+    "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "with",
+    "you", "your",
 ];
 
 /// The words of a text as they are indexed: without endings and without those that say nothing.
@@ -142,7 +143,9 @@ pub fn split(text: &str) -> Vec<String> {
         let before = at.checked_sub(1).map(|at| chars[at]);
         let after = chars.get(at + 1);
         let hump = c.is_uppercase()
-            && before.is_some_and(|b| b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && after.is_some_and(|a| a.is_lowercase())));
+            && before.is_some_and(|b| {
+                b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && after.is_some_and(|a| a.is_lowercase()))
+            });
         if hump || is_ideograph(c) {
             end(&mut word);
         }
@@ -162,7 +165,8 @@ fn is_ideograph(c: char) -> bool {
 /// A word without the commonest English endings: enough that `users`, `listing` and `created` find
 /// `user`, `list` and `create`.
 fn stem(word: &str) -> String {
-    let cut = |ending: &str, least: usize| word.strip_suffix(ending).filter(|stem| stem.len() >= least && stem.is_ascii());
+    let cut =
+        |ending: &str, least: usize| word.strip_suffix(ending).filter(|stem| stem.len() >= least && stem.is_ascii());
     if let Some(stem) = cut("ies", 2) {
         return format!("{stem}y");
     }

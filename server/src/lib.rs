@@ -4,16 +4,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod catalogue;
 pub mod config;
+pub mod error;
 pub mod front;
 pub mod hub;
-pub mod meta;
-pub mod runs;
-pub mod pipeline;
 pub mod index;
-pub mod catalogue;
+pub mod meta;
+pub mod pipeline;
+pub mod runs;
 pub mod upstream;
-pub mod error;
 
 pub use config::Config;
 pub use error::Error;

@@ -105,7 +105,8 @@ fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T,
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let path = error.path().to_string();
         let problem = crate::error::mended(&error.inner().to_string(), &[]);
-        let place = if path == "." || problem.starts_with("unknown key") { String::new() } else { format!("'{path}': ") };
+        let place =
+            if path == "." || problem.starts_with("unknown key") { String::new() } else { format!("'{path}': ") };
         Box::new(refusal(tool, &format!("{place}{problem}")))
     })
 }

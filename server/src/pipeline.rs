@@ -200,7 +200,10 @@ mod tests {
     #[tokio::test]
     async fn each_refusal_has_its_code() {
         let (code, message) = failure("users:gte", json!({}), None).await;
-        assert_eq!((code.as_str(), message.as_str()), ("TOOL_NOT_FOUND", "Tool 'users:gte' not found. Did you mean 'users:get'?"));
+        assert_eq!(
+            (code.as_str(), message.as_str()),
+            ("TOOL_NOT_FOUND", "Tool 'users:gte' not found. Did you mean 'users:get'?")
+        );
         assert_eq!(failure("users:get", json!({"id": 1}), Some(&["users:list"])).await.0, "ACCESS_DENIED");
         let (code, message) = failure("users:get", json!({"id": "x", "extra": 1}), None).await;
         assert_eq!(code, "INVALID_INPUT");

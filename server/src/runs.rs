@@ -8,7 +8,10 @@ mod queue;
 use crate::catalogue::Catalogue;
 use crate::config::Pool;
 use crate::pipeline::{Pipeline, ToolCall};
-use agentscript::{Call, CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock, ToolError};
+use agentscript::{
+    Call, CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
+    ToolError,
+};
 use queue::{Begin, Queue, Step, Task};
 use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
@@ -139,13 +142,17 @@ impl Runs {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             return Ok(place);
         }
-        let _waiting = Waiting::join(&self.waiting, self.pool.max_queue)
-            .ok_or_else(|| refused("QUEUE_FULL", format!("{} scripts are waiting already; try again later", self.pool.max_queue)))?;
+        let _waiting = Waiting::join(&self.waiting, self.pool.max_queue).ok_or_else(|| {
+            refused("QUEUE_FULL", format!("{} scripts are waiting already; try again later", self.pool.max_queue))
+        })?;
         let timeout = self.pool.queue_timeout;
         match tokio::time::timeout(timeout, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(place),
             Ok(Err(_)) => Err(refused("POOL_DISPOSED", "The server is shutting down")),
-            Err(_) => Err(refused("QUEUE_TIMEOUT", format!("The script waited {} ms for its turn; try again later", timeout.as_millis()))),
+            Err(_) => Err(refused(
+                "QUEUE_TIMEOUT",
+                format!("The script waited {} ms for its turn; try again later", timeout.as_millis()),
+            )),
         }
     }
 
@@ -184,7 +191,10 @@ impl Runs {
                 }
                 Progress::Calls(new) => {
                     if pending.len() + new.len() > MOST_PENDING {
-                        return refused("TOO_MANY_PENDING_CALLS", format!("More than {MOST_PENDING} tool calls are waiting at once"));
+                        return refused(
+                            "TOO_MANY_PENDING_CALLS",
+                            format!("More than {MOST_PENDING} tool calls are waiting at once"),
+                        );
                     }
                     for call in new {
                         pending.spawn(calls.clone().make(call));
@@ -244,7 +254,8 @@ struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
     fn join(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let joined = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1));
+        let joined =
+            count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1));
         joined.ok().map(|_| Self(count))
     }
 }
@@ -285,7 +296,12 @@ impl Calls {
     async fn answer(&self, call: &Call) -> Result<String, ToolError> {
         let input = match serde_json::from_str(&call.input) {
             Ok(Value::Object(input)) => input,
-            Ok(_) => return Err(ToolError::new("INVALID_INPUT", format!("The input of tool '{}' must be an object", call.tool))),
+            Ok(_) => {
+                return Err(ToolError::new(
+                    "INVALID_INPUT",
+                    format!("The input of tool '{}' must be an object", call.tool),
+                ));
+            }
             Err(error) => {
                 let message = format!("The input of tool '{}' cannot be sent: {error}", call.tool);
                 return Err(ToolError::new("INVALID_INPUT", message));

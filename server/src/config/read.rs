@@ -234,7 +234,13 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
                 return Err(format!("{path}.url: must begin with http:// or https://"));
             }
             Ok(Some(UpstreamConfig {
-                kind: UpstreamKind::Http(HttpConfig { url, headers: keys.headers, lifecycle: keys.lifecycle, start_timeout, max_message_bytes }),
+                kind: UpstreamKind::Http(HttpConfig {
+                    url,
+                    headers: keys.headers,
+                    lifecycle: keys.lifecycle,
+                    start_timeout,
+                    max_message_bytes,
+                }),
                 tools,
             }))
         }

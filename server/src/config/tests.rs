@@ -65,7 +65,10 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),
         ("[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"", "mcpServers.a.args: wrong value, expected a sequence"),
         ("[mcpServers.a]\ncommand = \"${NOPE}\"", "mcpServers.a.command: the environment variable NOPE is not set"),
-        ("[mcpServers.codecall]\ncommand = \"x\"", "mcpServers.codecall: this name is the server's own; choose another"),
+        (
+            "[mcpServers.codecall]\ncommand = \"x\"",
+            "mcpServers.codecall: this name is the server's own; choose another",
+        ),
         ("[mcpServers.a]\nurl = \"ftp://x\"", "mcpServers.a.url: must begin with http:// or https://"),
         ("names = ", "not valid TOML at line 1"),
     ] {

@@ -50,16 +50,24 @@ impl Client {
 async fn with_a_session() {
     let mut client = Client::initialized(Config::default()).await;
     let listed = client.ask(1, "tools/list", json!({})).await;
-    let names: Vec<&str> = listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: Vec<&str> =
+        listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(names, ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"]);
     for name in ["codecall:invoke", "codecall.invoke", "codecall_invoke"] {
-        let answer = client.ask(2, "tools/call", json!({"name": name, "arguments": {"tool": "users:get", "input": {"a": 1}}})).await;
+        let answer = client
+            .ask(2, "tools/call", json!({"name": name, "arguments": {"tool": "users:get", "input": {"a": 1}}}))
+            .await;
         let expected = json!({"status": "ok", "result": {"a": 1}});
         assert_eq!(answer["result"]["structuredContent"], expected);
         assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": expected.to_string()}]));
     }
-    let failed = client.ask(3, "tools/call", json!({"name": "codecall_invoke", "arguments": {"tool": "users:no", "input": {}}})).await;
-    assert_eq!((&failed["result"]["isError"], &failed["result"]["structuredContent"]["error"]["code"]), (&json!(true), &json!("TOOL_NOT_FOUND")));
+    let failed = client
+        .ask(3, "tools/call", json!({"name": "codecall_invoke", "arguments": {"tool": "users:no", "input": {}}}))
+        .await;
+    assert_eq!(
+        (&failed["result"]["isError"], &failed["result"]["structuredContent"]["error"]["code"]),
+        (&json!(true), &json!("TOOL_NOT_FOUND"))
+    );
     let refused = client.ask(4, "tools/call", json!({"name": "codecall_search", "arguments": {"q": 1}})).await;
     assert_eq!(refused["result"]["isError"], true);
     let unknown = client.ask(5, "tools/call", json!({"name": "users:get", "arguments": {}})).await;
@@ -71,18 +79,28 @@ async fn with_a_session() {
 
 #[tokio::test]
 async fn without_a_session() {
-    let mut client = Client::start(Config { names: crate::config::Names::Colon, structured: false, ..Config::default() });
+    let mut client =
+        Client::start(Config { names: crate::config::Names::Colon, structured: false, ..Config::default() });
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let found = client.ask(1, "server/discover", json!({"_meta": meta})).await;
-    assert!(found["result"]["supportedVersions"].as_array().is_some_and(|versions| versions.contains(&json!("2026-07-28"))), "{found}");
+    assert!(
+        found["result"]["supportedVersions"].as_array().is_some_and(|versions| versions.contains(&json!("2026-07-28"))),
+        "{found}"
+    );
     let listed = client.ask(2, "tools/list", json!({"_meta": meta})).await;
     assert_eq!(listed["result"]["tools"][0]["name"], "codecall:search");
     assert!(listed["result"]["tools"][0]["outputSchema"].is_null());
-    let answer = client.ask(3, "tools/call", json!({"_meta": meta, "name": "codecall_execute", "arguments": {"script": "return null"}})).await;
+    let answer = client
+        .ask(
+            3,
+            "tools/call",
+            json!({"_meta": meta, "name": "codecall_execute", "arguments": {"script": "return null"}}),
+        )
+        .await;
     assert_eq!(answer["result"]["content"][0]["text"], r#"{"status":"ok","result":null}"#);
     assert!(answer["result"]["structuredContent"].is_null());
     assert!(answer["result"]["_meta"]["codecall/stats"].is_object());

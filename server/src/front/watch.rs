@@ -41,7 +41,10 @@ fn named(name: &str) -> LoggingLevel {
 
 /// Who watches the run of a request, and the work of telling the client, which ends with the last
 /// watcher. It is polled in the task of the request, so that messages go to the right stream.
-pub fn watcher(context: &RequestContext<RoleServer>, session: Option<Level>) -> (Watcher, impl Future<Output = ()> + use<>) {
+pub fn watcher(
+    context: &RequestContext<RoleServer>,
+    session: Option<Level>,
+) -> (Watcher, impl Future<Output = ()> + use<>) {
     let (sender, mut receiver) = mpsc::channel(MOST);
     let watcher: Watcher = Some(Arc::new(move |happening| drop(sender.try_send(happening))));
     let token = context.meta.get_progress_token();

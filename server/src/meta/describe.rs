@@ -126,7 +126,8 @@ impl Describe {
             value["notFound"] = json!(not_found);
         }
         if !left_out.is_empty() {
-            value["warnings"] = json!([format!("Only {max} tools are described at once; ask again for {}", left_out.join(", "))]);
+            value["warnings"] =
+                json!([format!("Only {max} tools are described at once; ask again for {}", left_out.join(", "))]);
         }
         Answer::ok(value)
     }

@@ -32,17 +32,24 @@ enum Intent {
 }
 
 const VERBS: &[(Intent, &[&str])] = &[
-    (Intent::Create, &["create", "add", "insert", "new", "register", "send", "post", "upload", "write", "make", "open", "start"]),
+    (
+        Intent::Create,
+        &["create", "add", "insert", "new", "register", "send", "post", "upload", "write", "make", "open", "start"],
+    ),
     (Intent::Search, &["search", "find", "query", "lookup", "filter", "match"]),
     (Intent::List, &["list", "all", "browse", "enumerate", "index"]),
-    (Intent::Update, &["update", "edit", "set", "modify", "patch", "put", "change", "rename", "move", "replace", "assign"]),
+    (
+        Intent::Update,
+        &["update", "edit", "set", "modify", "patch", "put", "change", "rename", "move", "replace", "assign"],
+    ),
     (Intent::Delete, &["delete", "remove", "drop", "destroy", "cancel", "clear", "archive", "close"]),
     (Intent::Get, &["get", "read", "fetch", "show", "view", "describe", "retrieve", "load", "download", "info"]),
 ];
 
 fn intent(name: &str) -> Intent {
     let words = crate::index::split(name);
-    let verb = |word: &String| VERBS.iter().find(|(_, verbs)| verbs.contains(&word.as_str())).map(|(intent, _)| *intent);
+    let verb =
+        |word: &String| VERBS.iter().find(|(_, verbs)| verbs.contains(&word.as_str())).map(|(intent, _)| *intent);
     words.iter().find_map(verb).unwrap_or(Intent::Other)
 }
 
@@ -70,7 +77,8 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
                 let mut rest = input.clone();
                 rest.shift_remove(key);
                 let tool = Value::String(entry.name.clone());
-                let members: String = rest.iter().map(|(key, value)| format!(", {}: {}", name(key), literal(value))).collect();
+                let members: String =
+                    rest.iter().map(|(key, value)| format!(", {}: {}", name(key), literal(value))).collect();
                 let code = format!(
                     "const values = [{}];\nreturn await parallel(values, (value) => callTool({tool}, {{ {}: value{members} }}));",
                     literal(value),
@@ -105,7 +113,8 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         .into_iter()
         .filter(|(_, input, code)| {
             let input = Value::Object(input.clone());
-            entry.validator().is_none_or(|validator| validator.is_valid(&input)) && agentscript::compile(code, &options).is_ok()
+            entry.validator().is_none_or(|validator| validator.is_valid(&input))
+                && agentscript::compile(code, &options).is_ok()
         })
         .map(|(description, _, code)| (description, code))
         .collect()
@@ -114,8 +123,10 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
 /// What the tool works on: the words of its name without the verb, or its app.
 fn subject(entry: &Entry) -> String {
     let verbs = || VERBS.iter().flat_map(|(_, verbs)| verbs.iter());
-    let words: Vec<String> =
-        crate::index::split(&entry.definition.name).into_iter().filter(|word| !verbs().any(|verb| verb == word)).collect();
+    let words: Vec<String> = crate::index::split(&entry.definition.name)
+        .into_iter()
+        .filter(|word| !verbs().any(|verb| verb == word))
+        .collect();
     if !words.is_empty() {
         words.join(" ")
     } else if entry.definition.app.is_empty() {
@@ -126,7 +137,18 @@ fn subject(entry: &Entry) -> String {
 }
 
 fn limited(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let names = ["limit", "pageSize", "page_size", "perPage", "per_page", "topK", "maxResults", "max_results", "first", "count"];
+    let names = [
+        "limit",
+        "pageSize",
+        "page_size",
+        "perPage",
+        "per_page",
+        "topK",
+        "maxResults",
+        "max_results",
+        "first",
+        "count",
+    ];
     let key = names.into_iter().find(|name| schema["properties"].get(name).is_some() && !input.contains_key(*name))?;
     let mut input = input.clone();
     input.insert(key.into(), json!(10));
@@ -166,7 +188,11 @@ fn sample(schema: &Value, root: &Value, name: &str, depth: usize) -> Option<Valu
         && let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|key| members.get(*key)?.as_array())
     {
         let plain = |choice: &&Value| choice["type"] != "null";
-        return choices.iter().filter(plain).find_map(|choice| sample(choice, root, name, depth + 1)).or(Some(Value::Null));
+        return choices
+            .iter()
+            .filter(plain)
+            .find_map(|choice| sample(choice, root, name, depth + 1))
+            .or(Some(Value::Null));
     }
     let kind = match members.get("type") {
         Some(Value::String(kind)) => kind.as_str(),
@@ -201,7 +227,8 @@ fn merged(members: &Map<String, Value>, parts: &[Value], root: &Value, name: &st
 fn object(members: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
     let mut value = Map::new();
     for key in members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        let property = members.get("properties").and_then(|properties| properties.get(key)).unwrap_or(&Value::Bool(true));
+        let property =
+            members.get("properties").and_then(|properties| properties.get(key)).unwrap_or(&Value::Bool(true));
         value.insert(key.to_owned(), sample(property, root, key, depth + 1)?);
     }
     Some(Value::Object(value))
@@ -234,9 +261,33 @@ fn number(members: &Map<String, Value>, integer: bool) -> Option<Value> {
 
 /// Texts that are tried on a pattern.
 const TRIED: &[&str] = &[
-    "example", "abc", "ABC", "a", "1", "123", "12345", "abc123", "ABC-123", "abc-123", "2026-01-31", "12:30", "#ffcc00",
-    "/path", "https://example.com", "user@example.com", "owner/repo", "1.0.0", "+12025550123", "US", "USD", "en", "en-US",
-    "00000000-0000-4000-8000-000000000000", "0123456789abcdef01234567", "0123456789abcdef0123456789abcdef", "CUST-001",
+    "example",
+    "abc",
+    "ABC",
+    "a",
+    "1",
+    "123",
+    "12345",
+    "abc123",
+    "ABC-123",
+    "abc-123",
+    "2026-01-31",
+    "12:30",
+    "#ffcc00",
+    "/path",
+    "https://example.com",
+    "user@example.com",
+    "owner/repo",
+    "1.0.0",
+    "+12025550123",
+    "US",
+    "USD",
+    "en",
+    "en-US",
+    "00000000-0000-4000-8000-000000000000",
+    "0123456789abcdef01234567",
+    "0123456789abcdef0123456789abcdef",
+    "CUST-001",
 ];
 
 fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
@@ -290,7 +341,8 @@ fn literal(value: &Value) -> String {
     match value {
         Value::Object(members) if members.is_empty() => "{}".into(),
         Value::Object(members) => {
-            let members: Vec<String> = members.iter().map(|(key, value)| format!("{}: {}", name(key), literal(value))).collect();
+            let members: Vec<String> =
+                members.iter().map(|(key, value)| format!("{}: {}", name(key), literal(value))).collect();
             format!("{{ {} }}", members.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
@@ -300,7 +352,10 @@ fn literal(value: &Value) -> String {
 
 /// A property name as the language writes it.
 fn name(key: &str) -> String {
-    let plain = key.chars().enumerate().all(|(at, c)| c == '_' || c == '$' || c.is_ascii_alphabetic() || at > 0 && c.is_ascii_digit());
+    let plain = key
+        .chars()
+        .enumerate()
+        .all(|(at, c)| c == '_' || c == '$' || c.is_ascii_alphabetic() || at > 0 && c.is_ascii_digit());
     if plain && !key.is_empty() { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
 }
 
@@ -318,10 +373,19 @@ mod tests {
     #[test]
     fn by_intent() {
         let id = || json!({"type": "object", "properties": {"id": {"type": "string"}, "limit": {"type": "integer"}}, "required": ["id"]});
-        assert_eq!(examples("getUser", id())[1], "const values = [\"123\"];\nreturn await parallel(values, (value) => callTool(\"users:getUser\", { id: value }));");
-        assert_eq!(examples("list_users", id())[1], "const result = await callTool(\"users:list_users\", { id: \"123\", limit: 10 });\nreturn result;");
+        assert_eq!(
+            examples("getUser", id())[1],
+            "const values = [\"123\"];\nreturn await parallel(values, (value) => callTool(\"users:getUser\", { id: value }));"
+        );
+        assert_eq!(
+            examples("list_users", id())[1],
+            "const result = await callTool(\"users:list_users\", { id: \"123\", limit: 10 });\nreturn result;"
+        );
         assert!(examples("deleteUser", id())[1].contains("throwOnError: false"));
-        assert_eq!(examples("frobnicate", json!({"type": "object"})), ["const result = await callTool(\"users:frobnicate\", {});\nreturn result;"]);
+        assert_eq!(
+            examples("frobnicate", json!({"type": "object"})),
+            ["const result = await callTool(\"users:frobnicate\", {});\nreturn result;"]
+        );
     }
 
     #[test]
@@ -334,9 +398,15 @@ mod tests {
             (json!({"type": "string", "pattern": "^CUST-\\d+$"}), json!("CUST-001")),
             (json!({"type": "string", "minLength": 10}), json!("examplexxx")),
             (json!({"type": ["null", "boolean"]}), json!(true)),
-            (json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "integer"}, "minItems": 2}]}), json!([1, 1])),
+            (
+                json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "integer"}, "minItems": 2}]}),
+                json!([1, 1]),
+            ),
             (json!({"$ref": "#/$defs/a", "$defs": {"a": {"const": 3}}}), json!(3)),
-            (json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"default": 1}}}], "required": ["b"], "type": "object"}), json!({"a": 1, "b": {}})),
+            (
+                json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"default": 1}}}], "required": ["b"], "type": "object"}),
+                json!({"a": 1, "b": {}}),
+            ),
         ] {
             let value = sample(&schema, &schema, "", 1);
             assert_eq!(value, Some(expected), "{schema}");

@@ -122,7 +122,8 @@ impl Execute {
             None | Some(Value::Null) => None,
             Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
         };
-        let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
+        let policy =
+            lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
             script: arguments.script,
             language: arguments.language.map(|dialect| match dialect {
@@ -155,10 +156,13 @@ fn lowered(policy: &Policy, limits: Map<String, Value>) -> Result<Policy, String
                 let Some(limit) = agentscript::Limit::named(name) else {
                     let known = LIMITS.iter().map(|limit| limit.name).chain(["allowLoops", "allowConsole"]);
                     let near = crate::error::nearest(name, known.clone(), 1);
-                    let near = near.first().map_or_else(|| known.collect::<Vec<_>>().join(", "), |near| format!("did you mean '{near}'?"));
+                    let near = near
+                        .first()
+                        .map_or_else(|| known.collect::<Vec<_>>().join(", "), |near| format!("did you mean '{near}'?"));
                     return Err(format!("'limits': there is no limit '{name}'; {near}"));
                 };
-                let wanted = value.as_u64().ok_or_else(|| format!("'limits.{name}' must be a whole number, 0 or more"))?;
+                let wanted =
+                    value.as_u64().ok_or_else(|| format!("'limits.{name}' must be a whole number, 0 or more"))?;
                 let current = limit.get(&policy.limits);
                 // No limit is the highest one.
                 let height = |calls: u64| if limit.name == "maxToolCalls" && calls == 0 { u64::MAX } else { calls };
@@ -179,12 +183,16 @@ mod tests {
     fn limits_only_go_down() {
         let base = Policy::default();
         let lower = |text: &str| lowered(&base, serde_json::from_str(text).expect("an object"));
-        let policy = lower(r#"{"timeoutMs": 100, "maxSteps": 99999999999, "maxToolCalls": 0, "allowLoops": false}"#).expect("fits");
+        let policy = lower(r#"{"timeoutMs": 100, "maxSteps": 99999999999, "maxToolCalls": 0, "allowLoops": false}"#)
+            .expect("fits");
         assert_eq!(policy.limits.timeout_ms, 100);
         assert_eq!(policy.limits.max_steps, base.limits.max_steps);
         assert_eq!(policy.limits.max_tool_calls, base.limits.max_tool_calls);
         assert_eq!(policy.loops, Loops::None);
-        assert_eq!(lower(r#"{"timeout": 1}"#).expect_err("unknown"), "'limits': there is no limit 'timeout'; did you mean 'timeoutMs'?");
+        assert_eq!(
+            lower(r#"{"timeout": 1}"#).expect_err("unknown"),
+            "'limits': there is no limit 'timeout'; did you mean 'timeoutMs'?"
+        );
         assert!(lower(r#"{"timeoutMs": -1}"#).is_err());
     }
 }

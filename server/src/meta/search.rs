@@ -134,7 +134,9 @@ impl Search {
         for app in apps.iter().flatten().filter(|app| !snapshot.apps().any(|known| known == app.as_str())) {
             warnings.push(match nearest(app, snapshot.apps(), 1).first() {
                 Some(near) => format!("There is no app '{app}'; did you mean '{near}'?"),
-                None => format!("There is no app '{app}'; there are {}", snapshot.apps().collect::<Vec<_>>().join(", ")),
+                None => {
+                    format!("There is no app '{app}'; there are {}", snapshot.apps().collect::<Vec<_>>().join(", "))
+                }
             });
         }
         let tags = arguments.filter.tags.map(Texts::into_vec);

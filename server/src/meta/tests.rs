@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 fn hub(config: Config) -> Arc<Hub> {
     let schema = || json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
-    let echo = Echo::new(&[("users", "get", "Get a user", schema()), ("users", "list", "List users", json!({"type": "object"})), ("mail", "fail", "Fail", json!({}))]);
+    let echo = Echo::new(&[
+        ("users", "get", "Get a user", schema()),
+        ("users", "list", "List users", json!({"type": "object"})),
+        ("mail", "fail", "Fail", json!({})),
+    ]);
     Hub::start(config, vec![Arc::new(echo)]).expect("starts")
 }
 
@@ -40,7 +44,10 @@ async fn search() {
     assert_eq!(answer.value["totalIndexed"], 3);
     let tools = answer.value["tools"].as_array().expect("a list");
     assert_eq!(tools.len(), 2);
-    assert_eq!(tools[0].as_object().expect("a row").keys().collect::<Vec<_>>(), ["name", "appId", "source", "description", "score", "matchedQueries"]);
+    assert_eq!(
+        tools[0].as_object().expect("a row").keys().collect::<Vec<_>>(),
+        ["name", "appId", "source", "description", "score", "matchedQueries"]
+    );
     let answer = ask("codecall.search", json!({"query": "users", "filter": {"appIds": ["user"]}})).await;
     assert_eq!(answer.value["warnings"][0], "There is no app 'user'; did you mean 'users'?");
 }
@@ -55,7 +62,10 @@ async fn describe() {
     );
     assert_eq!(answer.value["notFound"], json!(["users:nope", "codecall:execute"]));
     let answer = ask("codecall_describe", json!({"tools": "users:get", "format": "typescript"})).await;
-    assert_eq!(answer.value["tools"][0]["signature"], "callTool(\"users:get\", input: {\n  id: number;\n}): Promise<unknown>");
+    assert_eq!(
+        answer.value["tools"][0]["signature"],
+        "callTool(\"users:get\", input: {\n  id: number;\n}): Promise<unknown>"
+    );
 }
 
 #[tokio::test]
@@ -81,13 +91,21 @@ async fn execute() {
 async fn requests_that_do_not_fit_say_how_to_mend_them() {
     for (name, arguments, expected) in [
         ("codecall_search", json!({"q": "x"}), "Invalid arguments: unknown key 'q'"),
-        ("codecall_search", json!({}), "Invalid arguments: 'query' is missing. Expected { query?: string, queries?: string[], topK?: number"),
+        (
+            "codecall_search",
+            json!({}),
+            "Invalid arguments: 'query' is missing. Expected { query?: string, queries?: string[], topK?: number",
+        ),
         ("codecall_search", json!({"query": "x", "topK": 99}), "Invalid arguments: 'topK' must be from 1 to 50"),
         ("codecall_search", json!({"query": 3}), "Invalid arguments: 'query': wrong value, expected a string"),
         ("codecall_describe", json!({}), "Invalid arguments: missing field `toolNames`"),
         ("codecall_execute", json!({"script": "x", "context": [1]}), "Invalid arguments: 'context' must be an object"),
         ("codecall_execute", json!({"code": "x"}), "Invalid arguments: unknown key 'code'"),
-        ("codecall_execute", json!({"script": "x", "limits": {"timeout": 1}}), "Invalid arguments: 'limits': there is no limit 'timeout'"),
+        (
+            "codecall_execute",
+            json!({"script": "x", "limits": {"timeout": 1}}),
+            "Invalid arguments: 'limits': there is no limit 'timeout'",
+        ),
         ("codecall_invoke", json!({"tool": "x", "input": 1}), "Invalid arguments: 'input' must be an object"),
     ] {
         let answer = ask(name, arguments).await;

@@ -10,7 +10,8 @@ const LONGEST_COMMENT: usize = 160;
 pub fn signature(entry: &Entry) -> String {
     let tool = &entry.definition;
     let input = write(&tool.input_schema, &tool.input_schema, 0, true);
-    let output = tool.output_schema.as_ref().map_or_else(|| "unknown".to_owned(), |schema| write(schema, schema, 0, true));
+    let output =
+        tool.output_schema.as_ref().map_or_else(|| "unknown".to_owned(), |schema| write(schema, schema, 0, true));
     format!("callTool({}, input: {input}): Promise<{output}>", quoted(&entry.name))
 }
 
@@ -55,7 +56,11 @@ fn write(schema: &Value, root: &Value, depth: usize, comments: bool) -> String {
     }
     match members.get("type") {
         Some(Value::Array(kinds)) => {
-            let kinds: Vec<String> = kinds.iter().filter_map(Value::as_str).map(|kind| typed(kind, members, root, depth, comments)).collect();
+            let kinds: Vec<String> = kinds
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|kind| typed(kind, members, root, depth, comments))
+                .collect();
             kinds.join(" | ")
         }
         Some(Value::String(kind)) => typed(kind, members, root, depth, comments),
@@ -70,7 +75,8 @@ fn typed(kind: &str, members: &Map<String, Value>, root: &Value, depth: usize, c
         "integer" | "number" => "number".into(),
         "string" | "boolean" | "null" => kind.into(),
         "array" => {
-            let item = members.get("items").map_or_else(|| "unknown".into(), |items| write(items, root, depth + 1, comments));
+            let item =
+                members.get("items").map_or_else(|| "unknown".into(), |items| write(items, root, depth + 1, comments));
             if item.contains(' ') && !item.starts_with('{') { format!("Array<{item}>") } else { format!("{item}[]") }
         }
         "object" => object(members, root, depth, comments),
@@ -90,7 +96,8 @@ fn object(members: &Map<String, Value>, root: &Value, depth: usize, comments: bo
     if depth >= DEEPEST {
         return "object".into();
     }
-    let required: Vec<&str> = members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let rows = properties.iter().map(|(key, schema)| {
         let mark = if required.contains(&key.as_str()) { "" } else { "?" };
         let row = format!("{}{mark}: {}", name(key), write(schema, root, depth + 1, comments));
@@ -118,7 +125,10 @@ fn object(members: &Map<String, Value>, root: &Value, depth: usize, comments: bo
 }
 
 fn name(key: &str) -> String {
-    let plain = key.chars().enumerate().all(|(at, c)| c == '_' || c == '$' || c.is_ascii_alphabetic() || at > 0 && c.is_ascii_digit());
+    let plain = key
+        .chars()
+        .enumerate()
+        .all(|(at, c)| c == '_' || c == '$' || c.is_ascii_alphabetic() || at > 0 && c.is_ascii_digit());
     if plain && !key.is_empty() { key.to_owned() } else { quoted(key) }
 }
 
@@ -137,9 +147,15 @@ mod tests {
             (json!({"type": "string"}), "string"),
             (json!({"enum": ["a", 1, null]}), "\"a\" | 1 | null"),
             (json!({"type": ["integer", "null"]}), "number | null"),
-            (json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}), "Array<string | number>"),
+            (
+                json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
+                "Array<string | number>",
+            ),
             (json!({"type": "object", "additionalProperties": {"type": "number"}}), "Record<string, number>"),
-            (json!({"type": "object", "properties": {"a-b": {"type": "string"}, "c": {"$ref": "#/$defs/c"}}, "required": ["c"], "$defs": {"c": {"type": "boolean"}}}), "{ \"a-b\"?: string; c: boolean }"),
+            (
+                json!({"type": "object", "properties": {"a-b": {"type": "string"}, "c": {"$ref": "#/$defs/c"}}, "required": ["c"], "$defs": {"c": {"type": "boolean"}}}),
+                "{ \"a-b\"?: string; c: boolean }",
+            ),
             (json!(true), "unknown"),
         ] {
             assert_eq!(type_of(&schema, &schema), expected);

@@ -24,7 +24,8 @@ fn without_stack(text: &str) -> String {
             let mut parts = rest.trim_end_matches(')').rsplit(':');
             parts.next().is_some_and(is_number) && parts.next().is_some_and(is_number) && parts.next().is_some()
         });
-        let python = line.starts_with("File \"") && line.contains(", line ") || line.starts_with("Traceback (most recent call last)");
+        let python = line.starts_with("File \"") && line.contains(", line ")
+            || line.starts_with("Traceback (most recent call last)");
         node || python
     };
     if !text.lines().any(|line| is_frame(&line)) {
@@ -56,16 +57,16 @@ fn without_paths(text: &str, sent: Option<&str>) -> String {
 fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
     let mut previous = before;
     for (at, c) in text.char_indices() {
-        let boundary = previous.is_none_or(|p| p.is_whitespace() || "'\"`([{<=,;".contains(p) || p == ':' && !text[at..].starts_with("//"));
+        let boundary = previous.is_none_or(|p| {
+            p.is_whitespace() || "'\"`([{<=,;".contains(p) || p == ':' && !text[at..].starts_with("//")
+        });
         previous = Some(c);
         if !boundary {
             continue;
         }
         let tail = &text[at..];
-        let windows = tail.len() > 3
-            && c.is_ascii_alphabetic()
-            && tail.as_bytes()[1] == b':'
-            && tail.as_bytes()[2] == b'\\';
+        let windows =
+            tail.len() > 3 && c.is_ascii_alphabetic() && tail.as_bytes()[1] == b':' && tail.as_bytes()[2] == b'\\';
         let unix = c == '/' && !tail.starts_with("//");
         if !windows && !unix {
             continue;
@@ -81,9 +82,39 @@ fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
 
 /// Folders at the root of a host. Routes of an API (`/repos/x`) look like paths and must be readable.
 const ROOTS: &[&str] = &[
-    "Applications", "Library", "System", "Users", "Volumes", "app", "bin", "boot", "build", "code", "data", "dev", "etc",
-    "home", "lib", "lib64", "media", "mnt", "nix", "opt", "private", "proc", "root", "run", "sbin", "snap", "srv", "sys",
-    "tmp", "usr", "var", "workspace", "workspaces",
+    "Applications",
+    "Library",
+    "System",
+    "Users",
+    "Volumes",
+    "app",
+    "bin",
+    "boot",
+    "build",
+    "code",
+    "data",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "nix",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "workspace",
+    "workspaces",
 ];
 
 fn is_of_host(path: &str) -> bool {

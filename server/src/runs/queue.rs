@@ -81,7 +81,11 @@ impl Queue {
     fn next(&self) -> Option<Job> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.is_empty() {
-            jobs = self.more.wait_timeout(jobs, std::time::Duration::from_millis(500)).unwrap_or_else(PoisonError::into_inner).0;
+            jobs = self
+                .more
+                .wait_timeout(jobs, std::time::Duration::from_millis(500))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         jobs.pop_front()
     }
@@ -102,7 +106,10 @@ fn work(queue: &Weak<Queue>) {
             }
             Ok(step) => drop(answer.send(step)),
             Err(_) => {
-                let outcome = refused("WORKER_CRASHED", "The interpreter crashed while running this script; this is a bug in CodeCall");
+                let outcome = refused(
+                    "WORKER_CRASHED",
+                    "The interpreter crashed while running this script; this is a bug in CodeCall",
+                );
                 drop(answer.send(Step::Ended(Box::new(outcome))));
             }
         }
@@ -115,7 +122,10 @@ fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
             let Begin { script, language, policy, inputs } = *begin;
             let options = CompileOptions { language, ..CompileOptions::of(&policy) };
             match agentscript::compile(&script, &options) {
-                Ok(script) => (script.start(inputs, &policy), if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() }),
+                Ok(script) => (
+                    script.start(inputs, &policy),
+                    if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() },
+                ),
                 Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),
             }
         }

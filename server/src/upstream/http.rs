@@ -1,5 +1,7 @@
 //! MCP servers over streamable HTTP.
 
+mod discreet;
+
 use super::session::Shared;
 use crate::config::{HttpConfig, Lifecycle};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -34,6 +36,7 @@ pub async fn live(shared: &Shared, config: &HttpConfig, lifecycle: Lifecycle) ->
         .custom_headers(headers)
         .max_sse_event_size(config.max_message_bytes)
         .reinit_on_expired_session(true);
+    let client = discreet::Discreet(client);
     shared.talk(StreamableHttpClientTransport::with_client(client, transport), lifecycle).await
 }
 
@@ -48,8 +51,10 @@ fn redirects() -> reqwest::redirect::Policy {
 
 fn headers(config: &HttpConfig) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let header = |(name, value): (&String, &String)| {
-        let header = HeaderName::try_from(name.as_str()).map_err(|_| format!("the name of header '{name}' is not valid"))?;
-        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| format!("the value of header '{name}' is not valid"))?;
+        let header =
+            HeaderName::try_from(name.as_str()).map_err(|_| format!("the name of header '{name}' is not valid"))?;
+        let mut value =
+            HeaderValue::try_from(value.as_str()).map_err(|_| format!("the value of header '{name}' is not valid"))?;
         value.set_sensitive(true);
         Ok((header, value))
     };

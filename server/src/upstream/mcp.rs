@@ -139,7 +139,11 @@ fn failure(tool: &str, result: &CallToolResult) -> ToolError {
     }
     if let Some(details) = told.get("details").filter(|details| !details.is_null()) {
         error.details = Some(details.to_string());
-    } else if message.is_some() && told.as_object().is_some_and(|members| members.keys().any(|key| key != "message" && key != "code" && key != "error")) {
+    } else if message.is_some()
+        && told
+            .as_object()
+            .is_some_and(|members| members.keys().any(|key| key != "message" && key != "code" && key != "error"))
+    {
         error.details = Some(told.to_string());
     }
     error
@@ -167,7 +171,7 @@ pub fn not_begun(error: ClientInitializeError) -> String {
 /// What a transport says, without its own type and without the address, which may hold a secret.
 fn without_address(text: &str) -> String {
     let text = text.split_once("] error: ").map_or(text, |(_, said)| said);
-    let text = text.strip_prefix("Client error: ").unwrap_or(text);
+    let text = text.strip_prefix("Client error: ").unwrap_or(text).lines().next().unwrap_or_default();
     match text.split_once(" for url (") {
         Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
         None => crate::index::cut(text, 300).to_owned(),
@@ -183,12 +187,18 @@ pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
             told.details = error.data.map(|data| data.to_string());
             told
         }
-        ServiceError::TransportClosed => failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running")),
+        ServiceError::TransportClosed => {
+            failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
+        }
         ServiceError::TransportSend(error) => {
             failed(format!("The MCP server '{app}' cannot be reached: {}", without_address(&error.to_string())))
         }
-        ServiceError::Cancelled { .. } => ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was cancelled")),
-        ServiceError::UnexpectedResponse => failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'")),
+        ServiceError::Cancelled { .. } => {
+            ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was cancelled"))
+        }
+        ServiceError::UnexpectedResponse => {
+            failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'"))
+        }
         other => failed(format!("The MCP server '{app}': {other}")),
     }
 }
@@ -220,10 +230,15 @@ mod tests {
 
     #[test]
     fn failures() {
-        let failed = |text: &str| answer(json!({"content": [{"type": "text", "text": text}], "isError": true})).expect_err("failed");
+        let failed = |text: &str| {
+            answer(json!({"content": [{"type": "text", "text": text}], "isError": true})).expect_err("failed")
+        };
         assert_eq!((failed("boom").code.as_str(), failed("boom").message.as_str()), ("TOOL_EXECUTION_ERROR", "boom"));
         let told = failed(r#"{"message": "Rate limit", "code": "RATE_LIMIT", "details": {"after": 3}}"#);
-        assert_eq!((told.code.as_str(), told.message.as_str(), told.details.as_deref()), ("RATE_LIMIT", "Rate limit", Some(r#"{"after":3}"#)));
+        assert_eq!(
+            (told.code.as_str(), told.message.as_str(), told.details.as_deref()),
+            ("RATE_LIMIT", "Rate limit", Some(r#"{"after":3}"#))
+        );
         let told = failed(r#"{"error": {"message": "no", "code": 404}}"#);
         assert_eq!((told.code.as_str(), told.message.as_str()), ("404", "no"));
         assert_eq!(failed("").message, "Tool 't' failed without a message");

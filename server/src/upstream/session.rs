@@ -98,7 +98,10 @@ impl Upstream for McpServer {
                 Ok(Link::Up(peer)) => peer,
                 Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
                 Ok(Link::Starting) | Err(_) => {
-                    return Err(ToolError::new("TOOL_EXECUTION_ERROR", format!("The MCP server '{}' is not there", self.shared.app)));
+                    return Err(ToolError::new(
+                        "TOOL_EXECUTION_ERROR",
+                        format!("The MCP server '{}' is not there", self.shared.app),
+                    ));
                 }
             };
             let name = call.tool.name.clone();
@@ -215,7 +218,8 @@ impl Shared {
         let limit = self.kind.start_timeout();
         let late = || format!("it did not answer within {} ms", limit.as_millis());
         let started = async {
-            let greeting = Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
+            let greeting =
+                Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
             let service = greeting.await.map_err(mcp::not_begun)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
             self.learn(service.peer()).await?;
@@ -258,7 +262,8 @@ impl Shared {
         } else {
             Vec::new()
         };
-        let tools: Vec<Arc<ToolDefinition>> = tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
+        let tools: Vec<Arc<ToolDefinition>> =
+            tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         if *known != tools {
             *known = tools;
@@ -272,7 +277,8 @@ impl Shared {
 /// Changes of the list, as servers without sessions tell them. Others refuse, which ends this.
 async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
     let modern = peer.peer_info().is_some_and(|info| {
-        info.protocol_version.as_str() >= "2026-07-28" && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
+        info.protocol_version.as_str() >= "2026-07-28"
+            && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
     });
     if !modern {
         return;
@@ -283,4 +289,3 @@ async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
         }
     }
 }
-

@@ -11,11 +11,45 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 /// What a child inherits without being told: enough to find programs, folders and certificates, and
 /// nothing that usually holds a secret.
 const INHERITED: &[&str] = &[
-    "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "npm_config_cache", "npm_config_registry", "NPM_CONFIG_REGISTRY",
-    "NPM_CONFIG_USERCONFIG", "PIP_INDEX_URL", "UV_INDEX_URL", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME",
-    "SYSTEMROOT", "SYSTEMDRIVE", "HOMEDRIVE", "HOMEPATH", "PATHEXT", "COMSPEC", "PROGRAMFILES", "PROGRAMDATA",
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "npm_config_cache",
+    "npm_config_registry",
+    "NPM_CONFIG_REGISTRY",
+    "NPM_CONFIG_USERCONFIG",
+    "PIP_INDEX_URL",
+    "UV_INDEX_URL",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "USERPROFILE",
+    "USERNAME",
+    "SYSTEMROOT",
+    "SYSTEMDRIVE",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "PATHEXT",
+    "COMSPEC",
+    "PROGRAMFILES",
+    "PROGRAMDATA",
 ];
 
 /// How long a child may take to go when asked politely, twice.
@@ -55,7 +89,8 @@ impl Child {
             std::io::ErrorKind::NotFound => format!("the program '{}' was not found", config.command),
             _ => format!("the program '{}' cannot be started: {error}", config.command),
         })?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (process.stdin.take(), process.stdout.take(), process.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (process.stdin.take(), process.stdout.take(), process.stderr.take())
         else {
             return Err("its streams are not there".into());
         };
@@ -111,7 +146,12 @@ impl Drop for Child {
 }
 
 /// Read error output for as long as there is some. A flood is counted and not logged.
-async fn drain(app: String, mut stderr: impl AsyncRead + Unpin, secrets: Vec<String>, last: Arc<Mutex<VecDeque<String>>>) {
+async fn drain(
+    app: String,
+    mut stderr: impl AsyncRead + Unpin,
+    secrets: Vec<String>,
+    last: Arc<Mutex<VecDeque<String>>>,
+) {
     let mut buffer = [0_u8; 8192];
     let mut line: Vec<u8> = Vec::new();
     let (mut since, mut logged, mut dropped) = (Instant::now(), 0, 0_u64);

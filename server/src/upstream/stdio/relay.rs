@@ -126,7 +126,10 @@ mod tests {
             let (first, rest) = out.split_once('\n').expect("two lines");
             let first: Value = serde_json::from_str(first).expect("JSON");
             assert_eq!(first["id"], 7);
-            assert_eq!(first["error"]["message"], format!("The answer has {} bytes; at most 2000 are allowed", line.len() + 1));
+            assert_eq!(
+                first["error"]["message"],
+                format!("The answer has {} bytes; at most 2000 are allowed", line.len() + 1)
+            );
             assert_eq!(rest, "{\"after\":1}\n");
         }
     }

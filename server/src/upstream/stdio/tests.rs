@@ -32,7 +32,8 @@ fn start(script: &str) -> Arc<dyn Upstream> {
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
     let tool = Arc::new(ToolDefinition { app: "sh".into(), name: name.into(), ..ToolDefinition::default() });
-    let call = UpstreamCall { tool, input: Map::new(), timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
+    let call =
+        UpstreamCall { tool, input: Map::new(), timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")
 }
 
@@ -73,7 +74,11 @@ async fn a_child_lives_dies_and_lives_again() {
 async fn a_child_that_does_not_start_says_why() {
     let upstream = start("echo oops >&2; exit 1");
     upstream.settled().await;
-    assert!(upstream.trouble().is_some_and(|trouble| trouble.contains("it ended before it had answered")), "{:?}", upstream.trouble());
+    assert!(
+        upstream.trouble().is_some_and(|trouble| trouble.contains("it ended before it had answered")),
+        "{:?}",
+        upstream.trouble()
+    );
     assert!(upstream.tools().is_empty());
     upstream.close().await;
 }
