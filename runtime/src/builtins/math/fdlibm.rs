@@ -99,31 +99,6 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     if plain && exponent(y) - exponent(x) > 60 { FRAC_PI_2.copysign(y) } else { libm::atan2(y, x) }
 }
 
-/// `Math.cbrt(x)`
-pub fn cbrt(x: f64) -> f64 {
-    const B1: u32 = 715_094_163;
-    const B2: u32 = 696_219_795;
-    const P: [f64; 5] = [
-        1.875_951_824_271_770_096_43,
-        -1.884_979_795_433_771_698_75,
-        1.621_429_720_105_354_466_140,
-        -0.758_397_934_778_766_047_437,
-        0.145_996_192_886_612_446_982,
-    ];
-    if !x.is_finite() || x == 0.0 {
-        return x;
-    }
-    let magnitude = high(x) & 0x7FFF_FFFF;
-    let third =
-        if magnitude < 0x0010_0000 { (high(TWO54 * x) & 0x7FFF_FFFF) / 3 + B2 } else { magnitude / 3 + B1 };
-    let t = with_high(0.0, third).copysign(x);
-    let r = (t * t) * (t / x);
-    let t = t * ((P[0] + r * (P[1] + r * P[2])) + ((r * r) * r) * (P[3] + r * P[4]));
-    let t = f64::from_bits((t.to_bits() + 0x8000_0000) & 0xFFFF_FFFF_C000_0000);
-    let r = x / (t * t);
-    t + t * ((r - t) / (t + t + r))
-}
-
 /// `Math.cos(x)`
 pub fn cos(x: f64) -> f64 {
     if let Some((n, y, rest)) = reduced(x) {
@@ -231,29 +206,6 @@ fn kernel_cos(x: f64, y: f64) -> f64 {
     let iz = 0.5 * z - quarter;
     let a = 1.0 - quarter;
     a - (iz - (z * r - x * y))
-}
-
-/// `Math.cosh(x)`
-pub fn cosh(x: f64) -> f64 {
-    let t = x.abs();
-    match high(t) {
-        _ if x.is_nan() => x,
-        0..0x3FD6_2E43 => {
-            let m = libm::expm1(t);
-            let w = 1.0 + m;
-            if high(t) < 0x3C80_0000 { w } else { 1.0 + (m * m) / (w + w) }
-        }
-        ..0x4036_0000 => {
-            let e = exp(t);
-            0.5 * e + 0.5 / e
-        }
-        ..0x4086_2E42 => 0.5 * exp(t),
-        _ if t <= HALF_EXP_OVERFLOW => {
-            let w = exp(0.5 * t);
-            0.5 * w * w
-        }
-        _ => f64::INFINITY,
-    }
 }
 
 /// `Math.exp(x)`
@@ -433,27 +385,6 @@ fn split(x: f64) -> (i32, f64, f64, bool) {
     }
     let rest = (0x0010_0000 - fraction) >> 2;
     (exponent(u) + 1, with_high(u, fraction | 0x3FE0_0000) - 1.0, c, rest == 0)
-}
-
-/// `Math.sinh(x)`
-pub fn sinh(x: f64) -> f64 {
-    let t = x.abs();
-    let half = 0.5_f64.copysign(x);
-    if t < 22.0 {
-        if t < 3.725_290_298_461_914e-9 {
-            return x;
-        }
-        let m = libm::expm1(t);
-        return half * if t < 1.0 { 2.0 * m - m * m / (m + 1.0) } else { m + m / (m + 1.0) };
-    }
-    if t < 709.782_226_562_5 {
-        return half * exp(t);
-    }
-    if t <= HALF_EXP_OVERFLOW {
-        let w = exp(0.5 * t);
-        return half * w * w;
-    }
-    x * f64::INFINITY
 }
 
 /// `Math.tanh(x)`
