@@ -45,7 +45,8 @@ fn presets() -> String {
     let console = policies.map(|policy| if policy.allow_console { "yes" } else { "no" });
     let (loops, console) = (loops.join(" | "), console.join(" | "));
     writeln!(table, "| `loops` | | {loops} | Which loops a script may contain |").expect("a string can be written");
-    write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |").expect("a string can be written");
+    write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
+        .expect("a string can be written");
     table
 }
 
