@@ -23,7 +23,6 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
-    // A run has one table of shapes: sites of the prelude stand in front of those of the script.
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let builder = Builder { symbols: &symbols, program, is_prelude, first_site };
     let functions = program.functions.iter().map(|function| builder.function(function)).collect();
@@ -49,6 +48,7 @@ struct Builder<'p> {
     program: &'p Program,
     symbols: &'p [Sym],
     is_prelude: bool,
+    /// Number of the first object literal: those of the prelude come before those of the script.
     first_site: u32,
 }
 

@@ -68,6 +68,8 @@ impl Vm {
     fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
         let class = (length.max(8)).next_power_of_two().trailing_zeros() as usize;
         if let Some(slots) = self.pool.get_mut(class).and_then(Vec::pop) {
+            // The program relies on variables and temporaries that begin as `undefined`.
+            slots.iter().for_each(|slot| slot.set(Value::UNDEFINED));
             return slots;
         }
         let length = 1_usize << class;

@@ -263,8 +263,7 @@ impl Lowering<'_, '_> {
             }
         }
         if keys.len() == properties.len() {
-            let site = (self.builder.first_site + site) as usize;
-            return Built::of(Record { site, keys: keys.into(), values: nodes.collect() });
+            return Built::of(Record { site: (self.builder.first_site + site) as usize, keys: keys.into(), values: nodes.collect() });
         }
         let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
         let parts = properties
