@@ -704,7 +704,7 @@ impl Vm {
                 self.recycle(frame.slots);
             }
         }
-        self.heap.meter.bytes += self.frame_bytes;
+        self.heap.meter.bytes += self.frame_bytes + self.kept_bytes;
     }
 }
 
