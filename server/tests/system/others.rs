@@ -43,13 +43,19 @@ async fn upstreams_of_others() {
     let config = folder.file("config.json", config.to_string());
     for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
         let server = Server::start_as(&["--config", &config], lifecycle).await;
-        let found = server.ask("codecall_search", json!({"queries": ["convert time between timezones", "add two numbers"]})).await;
+        let found = server
+            .ask("codecall_search", json!({"queries": ["convert time between timezones", "add two numbers"]}))
+            .await;
         assert!(found.get("warnings").is_none(), "{found}");
         let names: Vec<&str> =
             found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert!(names.contains(&"time:convert_time") && names.contains(&"everything:get-sum"), "{names:?}");
-        let described = server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
-        assert_eq!(described["tools"][0]["inputSchema"]["required"], json!(["source_timezone", "time", "target_timezone"]));
+        let described =
+            server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
+        assert_eq!(
+            described["tools"][0]["inputSchema"]["required"],
+            json!(["source_timezone", "time", "target_timezone"])
+        );
         assert_eq!(described["tools"][1]["inputSchema"]["required"], json!(["a", "b"]));
         let script = "
             const zones = ['Asia/Tokyo', 'America/New_York'];
