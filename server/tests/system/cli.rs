@@ -214,7 +214,7 @@ async fn indented_on_a_terminal() {
     let command = format!("'{PROGRAM}' run '{file}'");
     let words = ["-qec", &command, "/dev/null"];
     if std::process::Command::new("script").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: indented_on_a_terminal: there is no `script`");
+        skipped("indented_on_a_terminal: there is no `script`");
         return;
     }
     let ran = finish(Command::new("script").args(words), "").await;
