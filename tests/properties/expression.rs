@@ -157,7 +157,10 @@ impl Writer<'_> {
             7 => format!("{}.join({})", writer.list(), writer.text()),
             8 => format!("(JSON.stringify({}) ?? '')", writer.any()),
             9 => format!("{}.{}", writer.text(), writer.pick(&["trim()", "toUpperCase()", "slice(-3)", "padStart(5, '.')", "at(0)", "repeat(2)"])),
-            10 => format!("{}.replace(/[a-c]/g, (match) => match + {})", writer.text(), writer.number_operand()),
+            10 => {
+                let body = writer.callback(Around::default(), &["match"]);
+                format!("{}.replace(/[a-c]/g, (match) => {body})", writer.text())
+            }
             11 => format!("{}.replaceAll({}, {})", writer.text(), writer.text(), writer.text()),
             12 => format!("{}[{}]", writer.text(), writer.number()),
             _ => format!("String({}n ** 2n)", writer.byte()),
