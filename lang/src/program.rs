@@ -312,7 +312,8 @@ pub enum ExprKind {
     TypeofGlobal(TextId),
     /// `name = value` of such a name: a `ReferenceError` after the value.
     WriteGlobal(TextId, Box<Expr>),
-    /// A read of a parameter by the default of an earlier one: always a `ReferenceError`.
+    /// A read of a parameter by the default of an earlier one, or of the names of a `for` head by
+    /// what it walks over: always a `ReferenceError`.
     Uninitialized(TextId),
 
     /// `object.name`

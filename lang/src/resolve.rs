@@ -44,6 +44,8 @@ pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result
     if !resolver.refusals.is_empty() {
         let mut diagnostics = resolver.refusals;
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+        // A compound assignment meets its name twice.
+        diagnostics.dedup();
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(Failure { diagnostics });
     }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 /// Build the code of a program.
 pub fn build(program: &Program, is_prelude: bool) -> Code {
-    let (texts, symbols) = ProgramTexts::new(&program.texts);
+    // The prelude cannot ask for itself while it is made.
+    let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
+    let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
     let builder = Builder { symbols: &symbols, program, is_prelude };
     let functions = program.functions.iter().map(|function| builder.function(function)).collect();
     let symbol = |text: &TextId| symbols[text.0 as usize];

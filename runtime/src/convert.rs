@@ -143,8 +143,8 @@ impl Vm {
             Kind::Null => self.symbol_string(known::NULL),
             Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
             Kind::BigInt => {
+                crate::builtins::bigint::charge_text(self, value)?;
                 let text = self.heap.bigints[value.index()].to_string();
-                self.work(text.len() * text.len() / 64)?;
                 self.string(&text)
             }
             Kind::String => value,
@@ -294,6 +294,7 @@ impl Vm {
 
     fn bigint_equals(&mut self, bigint: Value, other: Value) -> Result<bool> {
         if other.is_string() {
+            crate::builtins::bigint::charge_parse(self, other)?;
             let parsed = crate::builtins::bigint::parse(&self.heap.text(other));
             return Ok(parsed.is_some_and(|parsed| parsed == self.heap.bigints[bigint.index()]));
         }

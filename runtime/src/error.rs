@@ -3,6 +3,7 @@
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.
 
+use crate::builtins::inspect::Options;
 use crate::code::FunctionRef;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
@@ -150,6 +151,15 @@ impl Vm {
             });
         }
         Ok(text)
+    }
+
+    /// What is said of a thrown value that is no error: strings as they are.
+    pub fn uncaught_text(&mut self, value: Value) -> String {
+        if value.is_string() {
+            return self.heap.text(value).into_owned();
+        }
+        let tag = self.object_tag(value);
+        self.inspect(value, Options::default()).unwrap_or(tag)
     }
 
     /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4).

@@ -180,16 +180,8 @@ impl Vm {
             return Err(self.type_error("this built-in cannot be called"));
         };
         self.tick()?;
-        let code = FunctionRef::prelude(index);
         let function = &self.prelude.functions[index as usize];
-        let closure = match self.prelude_closures.get(&index) {
-            Some(&closure) => closure,
-            None => {
-                let closure = self.heap.new_closure(Closure { code, captures: Box::default() });
-                self.prelude_closures.insert(index, closure);
-                closure
-            }
-        };
+        let closure = self.prelude_function(index);
         let mut all = Vec::with_capacity(arguments.len() + 1);
         all.push(this);
         all.extend_from_slice(arguments);
@@ -198,6 +190,17 @@ impl Vm {
             Body::Ops(_) => Ok(Called::Frame(frame)),
             body => self.leaf(body, frame).map(Called::Value),
         }
+    }
+
+    /// The function object of a function of the prelude.
+    pub(crate) fn prelude_function(&mut self, index: u32) -> Value {
+        if let Some(&closure) = self.prelude_closures.get(&index) {
+            return closure;
+        }
+        let code = FunctionRef::prelude(index);
+        let closure = self.heap.new_closure(Closure { code, captures: Box::default() });
+        self.prelude_closures.insert(index, closure);
+        closure
     }
 
     /// Execute a body that cannot suspend.

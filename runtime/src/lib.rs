@@ -6,6 +6,7 @@ mod build;
 mod builtins;
 mod code;
 mod convert;
+mod drive;
 mod error;
 mod execute;
 mod heap;
@@ -26,6 +27,7 @@ mod value;
 mod vm;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
+pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
 pub use outcome::{Failure, Issue, Outcome, Stats, Status};

@@ -55,7 +55,7 @@ pub fn power(base: f64, exponent: f64) -> f64 {
     if exponent.is_nan() || exponent.is_infinite() && base.abs() == 1.0 {
         return f64::NAN;
     }
-    base.powf(exponent)
+    crate::builtins::math::fdlibm::pow(base, exponent)
 }
 
 impl Vm {
@@ -142,7 +142,10 @@ impl Vm {
         let integer = |vm: &mut Self, value: Value| -> Result<std::result::Result<BigInt, f64>> {
             Ok(match value.kind() {
                 Kind::BigInt => Ok(vm.heap.bigints[value.index()].clone()),
-                Kind::String => crate::builtins::bigint::parse(&vm.heap.text(value)).ok_or(f64::NAN),
+                Kind::String => {
+                    crate::builtins::bigint::charge_parse(vm, value)?;
+                    crate::builtins::bigint::parse(&vm.heap.text(value)).ok_or(f64::NAN)
+                }
                 _ => Err(vm.to_number(value)?),
             })
         };

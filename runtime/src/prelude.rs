@@ -53,10 +53,9 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
 });
 
 fn registry_text(code: &Code, symbol: crate::symbol::Sym) -> String {
-    let registry = registry();
-    let text = match registry.names.get(symbol.0 as usize) {
+    let text = match registry().names.get(symbol.0 as usize) {
         Some(name) => name.as_bytes(),
-        None => code.texts.text(symbol.0 as usize - registry.names.len()),
+        None => code.texts.text(symbol),
     };
     String::from_utf8_lossy(text).into_owned()
 }

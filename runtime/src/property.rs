@@ -416,8 +416,12 @@ impl Vm {
         if length > present {
             self.reserve((length - present).saturating_mul(8))?;
             self.work(length - present)?;
-        } else if self.heap.flags(array) & SEALED != 0 && length < present {
-            return Err(self.type_error(&format!("Cannot delete property '{}' of [object Array]", present - 1)));
+        } else if self.heap.flags(array) & SEALED != 0
+            && let Some(last) = self.heap.items(array)[length..].iter().rposition(|&item| item != Value::HOLE)
+        {
+            let last = length + last;
+            self.heap.with_items(array, |items| items.truncate(last + 1));
+            return Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]")));
         }
         self.heap.with_items(array, |items| items.resize(length, Value::HOLE));
         Ok(())

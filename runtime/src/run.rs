@@ -74,6 +74,7 @@ impl Run {
                 policy: policy.clone(),
                 context: None,
                 calls: Vec::new(),
+                console: Default::default(),
                 queued: VecDeque::new(),
                 in_flight: 0,
                 logs: Vec::new(),
@@ -202,11 +203,6 @@ impl Run {
     }
 
     fn settle(&mut self, id: CallId, result: Result<String, crate::ToolError>) -> Result<(), Box<Failure>> {
-        let open = self.vm.host.calls.get(id.0 as usize).is_some_and(|call| !call.settled);
-        if !open {
-            return Ok(());
-        }
-        self.vm.host.in_flight = self.vm.host.in_flight.saturating_sub(1);
         self.vm.settle_call(id, result).map_err(failure_of)
     }
 

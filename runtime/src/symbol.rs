@@ -41,28 +41,33 @@ known! {
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
 }
 
-/// The texts of one compiled script and their symbols; shared by all its runs.
+/// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.
 #[derive(Debug, Default)]
 pub struct ProgramTexts {
     /// All texts behind each other, in WTF-8.
     pub bytes: Arc<[u8]>,
-    /// Where each text that is no built-in's name stands: begin and length. Its symbol is the number
-    /// of built-in names plus its index here.
+    /// Where each text that is not a fixed name stands: begin and length. Its symbol is `first` plus
+    /// its index here.
     pub ranges: Vec<(u32, u32)>,
+    /// The first symbol.
+    first: u32,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
 impl ProgramTexts {
-    /// The symbols of the texts of a program, in their order.
-    pub fn new(texts: &[Box<[u8]>]) -> (Self, Vec<Sym>) {
+    /// The symbols of the texts of a program, in their order. `fixed` are the texts of the prelude,
+    /// unless it is these that are numbered.
+    pub fn new(texts: &[Box<[u8]>], fixed: Option<&Self>) -> (Self, Vec<Sym>) {
         let mut bytes = Vec::new();
-        let mut this = Self::default();
         let registry = registry();
+        let first = registry.names.len() + fixed.map_or(0, |fixed| fixed.ranges.len());
+        let mut this = Self { first: first as u32, ..Self::default() };
         let symbols = texts
             .iter()
             .map(|text| {
-                if let Some(symbol) = registry.symbol(text) {
+                let known = registry.symbol(text).or_else(|| fixed.and_then(|fixed| fixed.find(text)));
+                if let Some(symbol) = known {
                     return symbol;
                 }
                 let index = this.ranges.len() as u32;
@@ -74,31 +79,36 @@ impl ProgramTexts {
                     let (start, length) = ranges[other as usize];
                     hasher.hash_one(&bytes[start as usize..][..length as usize])
                 });
-                Sym(registry.names.len() as u32 + index)
+                Sym(this.first + index)
             })
             .collect();
         this.bytes = bytes.into();
         (this, symbols)
     }
 
-    /// The text of an index of [`ProgramTexts::ranges`].
-    pub fn text(&self, index: usize) -> &[u8] {
-        let (start, length) = self.ranges[index];
+    /// The text of a symbol that is one of these.
+    pub fn text(&self, symbol: Sym) -> &[u8] {
+        let (start, length) = self.ranges[(symbol.0 - self.first) as usize];
         &self.bytes[start as usize..][..length as usize]
     }
 
-    fn find(&self, text: &[u8]) -> Option<u32> {
-        self.table.find(self.hasher.hash_one(text), |&index| self.text(index as usize) == text).copied()
+    fn find(&self, text: &[u8]) -> Option<Sym> {
+        let hash = self.hasher.hash_one(text);
+        let index = self.table.find(hash, |&index| self.text(Sym(self.first + index)) == text)?;
+        Some(Sym(self.first + index))
+    }
+
+    fn end(&self) -> u32 {
+        self.first + self.ranges.len() as u32
     }
 }
 
-/// The symbols of a run.
+/// The symbols of a run: fixed names, texts of the prelude, texts of the script, then those it makes.
 #[derive(Debug)]
 pub struct Symbols {
+    prelude: &'static ProgramTexts,
     program: Arc<ProgramTexts>,
-    /// First symbol of the program, first symbol of the run.
-    bounds: (u32, u32),
-    /// Texts that the run has made, and where they begin.
+    /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -107,33 +117,32 @@ pub struct Symbols {
 impl Symbols {
     /// The symbols of a run of a program.
     pub fn new(program: Arc<ProgramTexts>) -> Self {
-        let first = registry().names.len() as u32;
-        let bounds = (first, first + program.ranges.len() as u32);
-        Self { program, bounds, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
+        let prelude = &crate::prelude::code().texts;
+        Self { prelude, program, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
     }
 
     /// The text of a symbol, in WTF-8.
     pub fn text(&self, symbol: Sym) -> &[u8] {
-        let (program, made) = self.bounds;
-        if symbol.0 < program {
+        if symbol.0 < self.prelude.first {
             registry().names[symbol.0 as usize].as_bytes()
-        } else if symbol.0 < made {
-            self.program.text((symbol.0 - program) as usize)
+        } else if symbol.0 < self.program.first {
+            self.prelude.text(symbol)
+        } else if symbol.0 < self.program.end() {
+            self.program.text(symbol)
         } else {
-            &self.made[(symbol.0 - made) as usize]
+            &self.made[(symbol.0 - self.program.end()) as usize]
         }
     }
 
     /// The symbol of a text, if there is one.
     pub fn find(&self, text: &[u8]) -> Option<Sym> {
-        if let Some(symbol) = registry().symbol(text) {
-            return Some(symbol);
-        }
-        if let Some(index) = self.program.find(text) {
-            return Some(Sym(self.bounds.0 + index));
+        let known = registry().symbol(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text));
+        if known.is_some() {
+            return known;
         }
         let hash = self.hasher.hash_one(text);
-        self.table.find(hash, |&index| *self.made[index as usize] == *text).map(|&index| Sym(self.bounds.1 + index))
+        let index = self.table.find(hash, |&index| *self.made[index as usize] == *text)?;
+        Some(Sym(self.program.end() + index))
     }
 
     /// The symbol of a text and how many bytes it took to make it.
@@ -145,7 +154,7 @@ impl Symbols {
         self.made.push(text.into());
         let Self { made, table, hasher, .. } = self;
         table.insert_unique(hasher.hash_one(text), index, |&other| hasher.hash_one(&*made[other as usize]));
-        (Sym(self.bounds.1 + index), text.len() + 40)
+        (Sym(self.program.end() + index), text.len() + 40)
     }
 
     /// The number that a property name stands for as an index, if it is written as one: `"12"`.
@@ -153,10 +162,10 @@ impl Symbols {
         array_index(self.text(symbol))
     }
 
-    /// Index of the text in the buffer of the program, for symbols of the script.
+    /// Where the text of a symbol of the script stands among its texts.
     pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
-        let (program, made) = self.bounds;
-        (program..made).contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - program) as usize])
+        let range = self.program.first..self.program.end();
+        range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
     }
 }
 

@@ -77,6 +77,7 @@ pub struct HostState {
     pub(crate) logs: Vec<String>,
     pub(crate) log_bytes: usize,
     pub(crate) log_calls: u64,
+    pub(crate) console: crate::builtins::console::State,
     pub(crate) messages: Vec<Message>,
     /// State of the random generator.
     pub(crate) random: [u64; 2],

@@ -1,1 +1,20 @@
-//! CodeCall: the server.
+//! CodeCall: the server. A request comes in at `front`, a meta-tool of `meta` answers it, scripts
+//! are driven by `runs`, and every tool call passes `pipeline` on its way through `catalogue` to an
+//! `upstream`.
+
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod config;
+pub mod error;
+pub mod front;
+pub mod hub;
+pub mod index;
+pub mod meta;
+pub mod pipeline;
+pub mod runs;
+pub mod upstream;
+
+pub use config::Config;
+pub use error::Error;
+pub use hub::Hub;

@@ -50,7 +50,7 @@ impl Resolver<'_> {
         let span = value.span;
         let (value, again) = match value.kind {
             ExprKind::Temp(slot) => (value, expr(ExprKind::Temp(slot), span)),
-            _ => self.to_temp(value),
+            _ => self.saved(value),
         };
         let test = is_undefined(value);
         let default = self.default(target, default);
@@ -162,7 +162,7 @@ impl Resolver<'_> {
                 let mut key = self.expression(key);
                 if taken.is_some() || bind == Bind::Assign {
                     let value = expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), span);
-                    let (set, again) = self.to_temp(value);
+                    let (set, again) = self.saved(value);
                     if let (Some(taken), ExprKind::Temp(slot)) = (taken, &again.kind) {
                         taken.push(expr(ExprKind::Temp(*slot), span));
                     }

@@ -1,9 +1,9 @@
 //! Uses of names: reading and writing variables and free names.
 
-use super::scope::{Kind, NONE, ScopeKind, is_reserved};
+use super::scope::{Kind, NONE, ScopeKind};
 use super::{Resolver, boxed, count, expr, stmt, unplaced};
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::Span;
 
 /// What a name means where it is used.
 pub(super) enum Meaning {
@@ -43,6 +43,7 @@ impl Resolver<'_> {
             binding.captured = true;
             if !binding.initialized {
                 binding.captured_early = true;
+                variable.checked &= !binding.in_own_function;
                 if scope.is_hoisting && variable.checked {
                     binding.met_by_hoisted = true;
                     // Says that the check is only needed if the binding is not safe from these.
@@ -95,9 +96,6 @@ impl Resolver<'_> {
             "NaN" => return ExprKind::Number(f64::NAN),
             "Infinity" => return ExprKind::Number(f64::INFINITY),
             _ => {}
-        }
-        if is_reserved(name) {
-            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", span));
         }
         self.check_free_name(name, id, span);
         ExprKind::Global(id)

@@ -41,6 +41,8 @@ pub(super) struct Binding {
     pub(super) met_by_hoisted: bool,
     /// Nobody has named a hoisted function of the scope before the declaration has run.
     pub(super) is_safe_from_hoisted: bool,
+    /// Whether the walk is inside the function that is its initial value, which nobody can call before.
+    pub(super) in_own_function: bool,
     /// Whether it is used at all.
     pub(super) referenced: bool,
     /// Whether it lives in a cell; known when its scope is left.
@@ -191,6 +193,7 @@ impl Resolver<'_> {
             met_early: false,
             met_by_hoisted: false,
             is_safe_from_hoisted: false,
+            in_own_function: false,
             referenced: false,
             is_cell: false,
         });
@@ -232,9 +235,7 @@ impl Resolver<'_> {
 
     /// Names that cannot be declared.
     fn check_declared_name(&mut self, name: &str, span: Span) {
-        if is_reserved(name) {
-            self.error(Diagnostic::syntax("Unexpected strict mode reserved word", span));
-        } else if refused::is_refused_everywhere(name)
+        if refused::is_refused_everywhere(name)
             && let Some(row) = refused::name(name)
         {
             self.refuse(row.at(span));
@@ -266,14 +267,6 @@ impl Resolver<'_> {
             self.declare(name, kind, span);
         });
     }
-}
-
-/// Words that strict code may not use as names, although the grammar lets them pass.
-pub(super) fn is_reserved(name: &str) -> bool {
-    matches!(
-        name,
-        "implements" | "interface" | "let" | "package" | "private" | "protected" | "public" | "static" | "yield"
-    )
 }
 
 /// The names that a binding pattern binds.

@@ -181,28 +181,34 @@ impl Resolver<'_> {
             }
             match (&target.kind, &declarator.init) {
                 (PatternKind::Name(name), Some(init)) => {
-                    let id = self.texts.intern(name.as_bytes());
-                    let value = self.named(init, id);
+                    let value = self.initial_value(name, init);
                     out.push(self.initialize(name, value, target.span.to(init.span)));
                 }
                 (PatternKind::Name(_), None) if declares == Declares::Var => {}
                 (PatternKind::Name(name), None) => {
-                    if declares == Declares::Const {
-                        let message = "Missing initializer in const declaration";
-                        self.error(Diagnostic::syntax(message, target.span));
-                    }
                     out.push(self.initialize(name, expr(ExprKind::Undefined, target.span), target.span));
                 }
                 (_, Some(init)) => {
                     let value = self.expression(init);
                     self.pattern(target, value, Bind::Declare, out);
                 }
-                (_, None) => {
-                    let message = "Missing initializer in destructuring declaration";
-                    self.error(Diagnostic::syntax(message, target.span));
-                }
+                // The grammar wants a value here.
+                (_, None) => {}
             }
         }
+    }
+
+    /// The value of `name = value`.
+    fn initial_value(&mut self, name: &str, init: &Value<'_>) -> Expr {
+        let id = self.texts.intern(name.as_bytes());
+        let binding = self.texts.facts(id).binding;
+        if !matches!(init.kind, ast::ExprKind::Function(_)) || binding == NONE {
+            return self.named(init, id);
+        }
+        self.bindings[binding as usize].in_own_function = true;
+        let value = self.named(init, id);
+        self.bindings[binding as usize].in_own_function = false;
+        value
     }
 
     /// A `var` belongs to its function; no block between may declare its name.
@@ -279,7 +285,7 @@ impl Resolver<'_> {
             // What was captured before is not what is captured from now on.
             binding.captured_early = true;
             let variable = Variable { place: unplaced(id), name: binding.name, checked: false };
-            let (set, again) = self.to_temp(expr(ExprKind::Read(variable), span));
+            let (set, again) = self.saved(expr(ExprKind::Read(variable), span));
             effect(set.kind, span, out);
             out.push(stmt(StmtKind::Enter(unplaced(id), Initial::Uninitialized), span));
             out.push(stmt(StmtKind::Init(unplaced(id), again), span));

@@ -94,7 +94,7 @@ impl Resolver<'_> {
         let mut items = Vec::new();
         let mut result = None;
         if used {
-            let (first, again) = self.to_temp(value);
+            let (first, again) = self.saved(value);
             items.push(first);
             if let ExprKind::Temp(slot) = again.kind {
                 result = Some(expr(ExprKind::Temp(slot), span));
@@ -164,7 +164,7 @@ impl Resolver<'_> {
         if prefix {
             return target.store(expr(step(delta, Box::new(old)), span));
         }
-        let (old, result) = self.to_temp(old);
+        let (old, result) = self.saved(old);
         let store = target.store(expr(step(delta, Box::new(old)), span));
         ExprKind::Sequence(vec![expr(store, span), result])
     }
@@ -213,7 +213,7 @@ impl Resolver<'_> {
                     let at = key.span;
                     let key =
                         if is_key(&key) { key } else { expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), at) };
-                    self.to_temp(key)
+                    self.saved(key)
                 };
                 let first = Member { object, key: MemberKey::Index(key), span };
                 (first, Member { object: object_again, key: MemberKey::Index(key_again), span })
@@ -228,11 +228,11 @@ impl Resolver<'_> {
         {
             return twice(self, value);
         }
-        self.to_temp(value)
+        self.saved(value)
     }
 
     /// A value that goes to a temporary, and the temporary.
-    pub(super) fn to_temp(&mut self, value: Expr) -> (Expr, Expr) {
+    pub(super) fn saved(&mut self, value: Expr) -> (Expr, Expr) {
         let slot = self.temp();
         let span = value.span;
         (expr(ExprKind::SetTemp(slot, Box::new(value)), span), expr(ExprKind::Temp(slot), span))
@@ -260,7 +260,7 @@ pub(super) fn twice(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr) {
         ExprKind::Temp(slot) => ExprKind::Temp(*slot),
         ExprKind::Global(name) => ExprKind::Global(*name),
         ExprKind::Number(value) => ExprKind::Number(*value),
-        _ => return resolver.to_temp(value),
+        _ => return resolver.saved(value),
     };
     let span = value.span;
     (value, expr(again, span))

@@ -7,7 +7,7 @@ use crate::node::{
     Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal, specialise,
 };
 use crate::value::Value;
-use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Property, Slot, Unary};
+use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
 
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
@@ -47,6 +47,13 @@ impl Lowering<'_, '_> {
             ExprKind::Function(id) => {
                 let captures = self.builder.program.functions[id.0 as usize].captures.clone().into();
                 Built::of(node::Function { code: self.builder.function_ref(id.0), captures })
+            }
+            ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
+                // Functions of the prelude know each other by number; it has no state.
+                let name = Some(self.builder.program.globals[*index as usize]);
+                let functions = &self.builder.program.functions;
+                let function = functions.iter().position(|function| function.name == name);
+                Built::of(node::PreludeFunction(function.unwrap_or(0) as u32))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {

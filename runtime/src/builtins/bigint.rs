@@ -13,7 +13,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
 use num_bigint::{BigInt, Sign};
-use num_traits::{FromPrimitive as _, Pow as _, Signed as _, ToPrimitive as _};
+use num_traits::{FromPrimitive as _, Signed as _, ToPrimitive as _};
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {

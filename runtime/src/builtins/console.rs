@@ -1,7 +1,192 @@
-//! Built-ins: `console`.
+//! `console`: what a script logs, as lines of text.
 
-use super::Global;
+mod format;
+mod table;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+use super::inspect::{Options, too_much};
+use super::{Body, Global, arg, native};
+use crate::error::{Result, Thrown};
+use crate::symbol::Sym;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use hashbrown::HashMap;
 
+/// `console`
+pub const GLOBALS: &[Global] = &[Global {
+    name: "console",
+    length: 0,
+    call: Body::Namespace,
+    construct: None,
+    functions: &[
+        native("log", 0, log),
+        native("info", 0, log),
+        native("debug", 0, log),
+        native("warn", 0, warn),
+        native("error", 0, error),
+        native("trace", 0, trace),
+        native("dir", 0, dir),
+        native("dirxml", 0, log),
+        native("table", 1, table),
+        native("assert", 0, assert),
+        native("count", 0, count),
+        native("countReset", 0, count_reset),
+        native("group", 0, group),
+        native("groupCollapsed", 0, group),
+        native("groupEnd", 0, group_end),
+    ],
+    numbers: &[],
+}];
+
+/// What `console` remembers between two calls.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Columns that lines of open groups are indented by.
+    indent: usize,
+    counts: HashMap<Sym, u64>,
+}
+
+/// Columns that one group indents its lines by, and what they can come to.
+const GROUP: usize = 2;
+const DEEPEST_GROUP: usize = 100;
+
+const LOG: &str = "";
+const WARN: &str = "[warn] ";
+const ERROR: &str = "[error] ";
+
+impl Vm {
+    /// Keep a line of the log.
+    fn log_line(&mut self, prefix: &str, text: &str) -> Result {
+        let indent = " ".repeat(self.host.console.indent);
+        let text =
+            if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
+        let line = format!("{prefix}{indent}{text}");
+        let limits = &self.host.policy.limits;
+        let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
+        self.host.log_bytes += line.len();
+        self.host.log_calls += 1;
+        if self.host.log_calls > max_calls {
+            return Err(Thrown::limit(
+                "CONSOLE_LIMIT",
+                format!("The script exceeded its console limit of {max_calls} calls; log less"),
+            ));
+        }
+        if self.host.log_bytes > max_bytes {
+            return Err(too_much(max_bytes));
+        }
+        self.work(1 + line.len() / 16)?;
+        self.host.logs.push(line);
+        Ok(Value::UNDEFINED)
+    }
+
+    /// How `console` prints objects.
+    fn console_options(&self) -> Options {
+        Options { limit: self.host.policy.limits.max_console_bytes as usize, ..Options::default() }
+    }
+}
+
+fn log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = vm.format(arguments)?;
+    vm.log_line(LOG, &text)
+}
+
+fn warn(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = vm.format(arguments)?;
+    vm.log_line(WARN, &text)
+}
+
+fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = vm.format(arguments)?;
+    vm.log_line(ERROR, &text)
+}
+
+/// `console.trace(...)`; where it was called is not shown.
+fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = vm.format(arguments)?;
+    let text = if text.is_empty() { "Trace".to_owned() } else { format!("Trace: {text}") };
+    vm.log_line(ERROR, &text)
+}
+
+/// `console.dir(value, {depth, showHidden, breakLength})`
+fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let mut options = vm.console_options();
+    let given = arg(arguments, 1);
+    if given.is(Kind::Object) {
+        let [depth, hidden, columns] = ["depth", "showHidden", "breakLength"]
+            .map(|name| vm.option(given, name).unwrap_or(Value::UNDEFINED));
+        match depth.kind() {
+            Kind::Null => options.depth = usize::MAX,
+            Kind::Number => options.depth = depth.as_number() as usize,
+            _ => {}
+        }
+        options.hidden = vm.truthy(hidden);
+        if columns.is_number() {
+            options.columns = (columns.as_number() as usize).max(1);
+        }
+    }
+    let text = vm.inspect(arg(arguments, 0), options)?;
+    vm.log_line(LOG, &text)
+}
+
+fn table(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    match vm.table(arg(arguments, 0), arg(arguments, 1))? {
+        Some(text) => vm.log_line(LOG, &text),
+        None => log(vm, this, arguments.get(..1).unwrap_or_default()),
+    }
+}
+
+fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    if vm.truthy(arg(arguments, 0)) {
+        return Ok(Value::UNDEFINED);
+    }
+    let mut rest = arguments.get(1..).unwrap_or_default().to_vec();
+    let mut text = String::from("Assertion failed");
+    if let Some(first) = rest.first_mut() {
+        text.push_str(": ");
+        text.push_str(&vm.to_text(*first)?);
+        *first = vm.string(&text);
+        text = vm.format(&rest)?;
+    }
+    vm.log_line(WARN, &text)
+}
+
+/// The name of a counter.
+fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Sym> {
+    match arg(arguments, 0) {
+        Value::UNDEFINED => Ok(vm.intern_text("default")),
+        label => {
+            let label = vm.to_string(label)?;
+            Ok(vm.intern(label))
+        }
+    }
+}
+
+fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let label = counter(vm, arguments)?;
+    let count = vm.host.console.counts.entry(label).or_insert(0);
+    *count += 1;
+    let text = format!(": {count}");
+    let text = vm.symbol_text(label) + &text;
+    vm.log_line(LOG, &text)
+}
+
+fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let label = counter(vm, arguments)?;
+    if vm.host.console.counts.remove(&label).is_none() {
+        let text = format!("Count for '{}' does not exist", vm.symbol_text(label));
+        return vm.log_line(WARN, &text);
+    }
+    Ok(Value::UNDEFINED)
+}
+
+fn group(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !arguments.is_empty() {
+        log(vm, this, arguments)?;
+    }
+    vm.host.console.indent = (vm.host.console.indent + GROUP).min(DEEPEST_GROUP);
+    Ok(Value::UNDEFINED)
+}
+
+fn group_end(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    vm.host.console.indent = vm.host.console.indent.saturating_sub(GROUP);
+    Ok(Value::UNDEFINED)
+}

@@ -26,6 +26,8 @@ pub struct Options {
     pub depth: usize,
     /// Whether properties that are not enumerable are shown.
     pub hidden: bool,
+    /// Items of a collection that are shown.
+    pub items: usize,
     /// Columns beyond which a line is broken.
     pub columns: usize,
     /// Bytes of text after which the run ends, as it does when it logs too much.
@@ -34,14 +36,12 @@ pub struct Options {
 
 /// Levels that are shown at most, whatever is asked for.
 const DEEPEST: usize = 100;
-/// Items of a collection that are shown.
-const MAX_ITEMS: usize = 100;
 /// UTF-16 code units of a string that are shown.
 const MAX_STRING: usize = 10_000;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { depth: 2, hidden: false, columns: 80, limit: usize::MAX }
+        Self { depth: 2, hidden: false, items: 100, columns: 80, limit: usize::MAX }
     }
 }
 
@@ -257,12 +257,21 @@ impl Inspector<'_> {
         let Some(name) = name else {
             let open = format!("Object [{}] {{", self.vm.callable_name(callable));
             let (base, label) = (String::new(), "[Object]".into());
-            return Ok(Outline { base, empty: format!("{open}}}"), open, close: "}", array: false, parts: Parts::None, label });
+            return Ok(Outline {
+                base,
+                empty: format!("{open}}}"),
+                open,
+                close: "}",
+                array: false,
+                parts: Parts::None,
+                label,
+            });
         };
         let is_async =
             callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
         let class = if is_async { "AsyncFunction" } else { "Function" };
-        let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
+        let base =
+            if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
         Ok(Outline {
             empty: base.clone(),
             base,
@@ -286,7 +295,8 @@ impl Inspector<'_> {
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
         if self.options.hidden && counts {
-            let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
+            let names =
+                if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let hidden: Vec<Property> = names
                 .iter()
                 .filter_map(|&name| {
@@ -328,7 +338,8 @@ impl Inspector<'_> {
         match parts {
             Parts::None | Parts::Items => {}
             Parts::Set | Parts::Map => {
-                let entries: Vec<_> = self.vm.heap.maps[object.index()].entries().take(MAX_ITEMS).collect();
+                let entries: Vec<_> =
+                    self.vm.heap.maps[object.index()].entries().take(self.options.items).collect();
                 for (key, value) in entries {
                     let mut text = self.value(key, depth)?;
                     if matches!(parts, Parts::Map) {
@@ -337,7 +348,7 @@ impl Inspector<'_> {
                     }
                     output.push(text);
                 }
-                push_rest(self.vm.heap.maps[object.index()].len(), &mut output);
+                self.rest(self.vm.heap.maps[object.index()].len(), &mut output);
             }
             Parts::Promise => {
                 let promise = &self.vm.heap.promises[object.index()];
@@ -357,7 +368,7 @@ impl Inspector<'_> {
     /// The items of an array, runs of holes as one.
     fn items(&mut self, array: Value, depth: usize) -> Result<Vec<String>> {
         let length = self.vm.heap.items(array).len();
-        let shown = length.min(MAX_ITEMS);
+        let shown = length.min(self.options.items);
         let (mut output, mut at) = (Vec::new(), 0);
         while at < length && output.len() < shown {
             let items = &self.vm.heap.items(array)[at..];
@@ -386,7 +397,7 @@ impl Inspector<'_> {
         while let Some((key, value, next)) = self.vm.heap.maps[source.index()].entry_from(position) {
             position = next;
             count += 1;
-            if count > MAX_ITEMS {
+            if count > self.options.items {
                 continue;
             }
             let value = if source.is(Kind::Set) { key } else { value };
@@ -400,14 +411,15 @@ impl Inspector<'_> {
             };
             output.push(text);
         }
-        push_rest(count, output);
+        self.rest(count, output);
         Ok(())
     }
-}
 
-fn push_rest(length: usize, output: &mut Vec<String>) {
-    if length > MAX_ITEMS {
-        output.push(more(length - MAX_ITEMS));
+    /// Say how many of `length` parts are not shown.
+    fn rest(&self, length: usize, output: &mut Vec<String>) {
+        if length > self.options.items {
+            output.push(more(length - self.options.items));
+        }
     }
 }
 
@@ -418,5 +430,8 @@ fn more(count: usize) -> String {
 /// The end of the run that printed too much.
 #[cold]
 pub fn too_much(limit: usize) -> Thrown {
-    Thrown::limit("CONSOLE_LIMIT", format!("The script exceeded its console limit of {limit} bytes; log less"))
+    Thrown::limit(
+        "CONSOLE_LIMIT",
+        format!("The script exceeded its console limit of {limit} bytes; log less"),
+    )
 }

@@ -95,7 +95,9 @@ fn cycle(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 3);
     let path = vm.heap.items(arg(arguments, 0)).to_vec();
     vm.work(path.len() / 8)?;
-    let Some(start) = path.iter().position(|&container| container == value) else { return Ok(Value::UNDEFINED) };
+    let Some(start) = path.iter().position(|&container| container == value) else {
+        return Ok(Value::UNDEFINED);
+    };
     let mut keys = vm.heap.items(arg(arguments, 1))[start + 1..].to_vec();
     keys.push(arg(arguments, 2));
     let mut edges: Vec<(Value, Option<PropertyKey>)> = Vec::new();

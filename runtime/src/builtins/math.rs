@@ -1,5 +1,7 @@
-//! `Math`. Where V8 has its own functions, which go back to fdlibm, so do ours: the last digit of a
-//! sine is seen by scripts.
+//! `Math`. Where V8 has its own functions, which go back to fdlibm, so do ours, to the last digit: a
+//! script sees it. What the `libm` crate has as V8 has it comes from there, the rest is in [`fdlibm`].
+
+pub mod fdlibm;
 
 use super::{Body, Global, arg, native};
 use crate::convert::to_int32;
@@ -18,38 +20,38 @@ pub const GLOBALS: &[Global] = &[Global {
     functions: &[
         native("abs", 1, |vm, _, x| f_f(vm, x, f64::abs)),
         native("acos", 1, |vm, _, x| f_f(vm, x, libm::acos)),
-        native("acosh", 1, |vm, _, x| f_f(vm, x, libm::acosh)),
+        native("acosh", 1, |vm, _, x| f_f(vm, x, fdlibm::acosh)),
         native("asin", 1, |vm, _, x| f_f(vm, x, libm::asin)),
-        native("asinh", 1, |vm, _, x| f_f(vm, x, libm::asinh)),
+        native("asinh", 1, |vm, _, x| f_f(vm, x, fdlibm::asinh)),
         native("atan", 1, |vm, _, x| f_f(vm, x, libm::atan)),
-        native("atanh", 1, |vm, _, x| f_f(vm, x, libm::atanh)),
-        native("atan2", 2, |vm, _, x| ff_f(vm, x, libm::atan2)),
+        native("atanh", 1, |vm, _, x| f_f(vm, x, fdlibm::atanh)),
+        native("atan2", 2, |vm, _, x| ff_f(vm, x, fdlibm::atan2)),
         native("ceil", 1, |vm, _, x| f_f(vm, x, f64::ceil)),
         native("cbrt", 1, |vm, _, x| f_f(vm, x, libm::cbrt)),
         native("expm1", 1, |vm, _, x| f_f(vm, x, libm::expm1)),
         native("clz32", 1, |vm, _, x| f_f(vm, x, |x| f64::from(to_int32(x).leading_zeros()))),
-        native("cos", 1, |vm, _, x| f_f(vm, x, libm::cos)),
+        native("cos", 1, |vm, _, x| f_f(vm, x, fdlibm::cos)),
         native("cosh", 1, |vm, _, x| f_f(vm, x, libm::cosh)),
-        native("exp", 1, |vm, _, x| f_f(vm, x, libm::exp)),
+        native("exp", 1, |vm, _, x| f_f(vm, x, fdlibm::exp)),
         native("floor", 1, |vm, _, x| f_f(vm, x, f64::floor)),
         native("fround", 1, |vm, _, x| f_f(vm, x, |x| f64::from(x as f32))),
         native("hypot", 2, hypot),
         native("imul", 2, |vm, _, x| ff_f(vm, x, imul)),
-        native("log", 1, |vm, _, x| f_f(vm, x, libm::log)),
-        native("log1p", 1, |vm, _, x| f_f(vm, x, libm::log1p)),
+        native("log", 1, |vm, _, x| f_f(vm, x, fdlibm::log)),
+        native("log1p", 1, |vm, _, x| f_f(vm, x, fdlibm::log1p)),
         native("log2", 1, |vm, _, x| f_f(vm, x, libm::log2)),
-        native("log10", 1, |vm, _, x| f_f(vm, x, f64::log10)),
+        native("log10", 1, |vm, _, x| f_f(vm, x, fdlibm::log10)),
         native("max", 2, max),
         native("min", 2, min),
         native("pow", 2, |vm, _, x| ff_f(vm, x, power)),
         native("random", 0, random),
         native("round", 1, |vm, _, x| f_f(vm, x, round)),
         native("sign", 1, |vm, _, x| f_f(vm, x, sign)),
-        native("sin", 1, |vm, _, x| f_f(vm, x, libm::sin)),
+        native("sin", 1, |vm, _, x| f_f(vm, x, fdlibm::sin)),
         native("sinh", 1, |vm, _, x| f_f(vm, x, libm::sinh)),
         native("sqrt", 1, |vm, _, x| f_f(vm, x, f64::sqrt)),
         native("tan", 1, |vm, _, x| f_f(vm, x, libm::tan)),
-        native("tanh", 1, |vm, _, x| f_f(vm, x, f64::tanh)),
+        native("tanh", 1, |vm, _, x| f_f(vm, x, fdlibm::tanh)),
         native("trunc", 1, |vm, _, x| f_f(vm, x, f64::trunc)),
     ],
     numbers: &[

@@ -166,10 +166,11 @@ fn leading_integer(text: &str, radix: i32) -> f64 {
         _ => return f64::NAN,
     };
     let end = rest.find(|c: char| !c.is_digit(radix)).unwrap_or(rest.len());
-    let digits = &rest[..end];
+    let digits = rest[..end].trim_start_matches('0');
     sign * match radix {
         _ if end == 0 => f64::NAN,
-        _ if end <= 10 => parse_radix(digits, radix),
+        _ if digits.is_empty() => 0.0,
+        _ if digits.len() <= 10 => parse_radix(digits, radix),
         10 => digits.parse().unwrap_or(f64::NAN),
         _ if radix.is_power_of_two() => parse_radix(digits, radix),
         _ => summed(digits, radix),

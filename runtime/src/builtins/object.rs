@@ -103,7 +103,7 @@ fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.reserve(pairs.len().saturating_mul(80))?;
     let mut entries = Vec::with_capacity(pairs.len());
     for (key, value) in pairs {
-        let key = vm.key_string(key);
+        let key = name(vm, key);
         entries.push(vm.heap.new_array(vec![key, value]));
     }
     Ok(vm.heap.new_array(entries))
@@ -116,8 +116,7 @@ fn freeze(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = arg(arguments, 0);
     if source.is_nullish() {
-        let what = vm.describe(source);
-        return Err(vm.type_error(&format!("{what} is not iterable")));
+        return Err(vm.type_error("undefined is not iterable"));
     }
     let result = vm.heap.new_object();
     for entry in vm.iterate_to_vec(source)? {
@@ -250,7 +249,15 @@ impl Vm {
     pub fn keys_of(&mut self, value: Value, all: bool) -> Result<Vec<Value>> {
         charge_keys(self, value)?;
         let keys = self.own_keys(value, all);
-        Ok(keys.into_iter().map(|key| self.key_string(key)).collect())
+        Ok(keys.into_iter().map(|key| name(self, key)).collect())
+    }
+}
+
+/// A key as a string. Large indices are no names that are worth keeping.
+fn name(vm: &mut Vm, key: PropertyKey) -> Value {
+    match key {
+        PropertyKey::Index(index) if index >= 256 => vm.string(&index.to_string()),
+        PropertyKey::Index(_) | PropertyKey::Symbol(_) => vm.key_string(key),
     }
 }
 

@@ -1,12 +1,298 @@
-//! Built-ins: `promise`.
+//! `Promise`: constructor, combinators, `then` and its kin, with the ticks of ECMAScript 27.2.
+//!
+//! The combinators list their argument in the prelude, because that may run iterators; the rest is
+//! here. What one of them knows is an array of the run: the promise that it gives, what it has
+//! collected, and how many parts are missing.
 
-use super::{Global, Row};
+use super::{Body, Global, NativeFn, Row, arg, native, prelude};
+use crate::error::Result;
+use crate::heap::Class;
+use crate::promise::Reaction;
+use crate::symbol::{Sym, known};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+/// `Promise`
+pub const GLOBALS: &[Global] = &[Global {
+    name: "Promise",
+    length: 1,
+    call: Body::Native(call),
+    construct: Some(Body::Prelude("Promise_new")),
+    functions: &[
+        prelude("all", 1, "Promise_all"),
+        prelude("allSettled", 1, "Promise_allSettled"),
+        prelude("any", 1, "Promise_any"),
+        prelude("race", 1, "Promise_race"),
+        native("reject", 1, reject),
+        native("resolve", 1, resolve),
+        native("withResolvers", 0, with_resolvers),
+    ],
+    numbers: &[],
+}];
 
-/// Methods of its values.
-pub const METHODS: &[Row] = &[];
+/// Methods of promises.
+pub const METHODS: &[Row] =
+    &[native("then", 2, then), native("catch", 1, catch), prelude("finally", 1, "Promise_finally")];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$executor", 1, executor),
+    native("$iterable", 1, iterable),
+    native("$promise_of", 1, promise_of),
+    native("$then", 3, intrinsic_then),
+    native("$finally_receiver", 1, finally_receiver),
+    native("$promise_reject", 1, reject),
+    native("$promise_all", 1, all),
+    native("$promise_all_settled", 1, all_settled),
+    native("$promise_any", 1, any),
+    native("$promise_race", 1, race),
+];
+
+/// `Promise()` without `new`
+fn call(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    Err(vm.type_error("Promise constructor cannot be invoked without 'new'"))
+}
+
+/// `Promise.reject(reason)`
+fn reject(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let promise = vm.heap.new_promise();
+    vm.reject_promise(promise, arg(arguments, 0));
+    Ok(promise)
+}
+
+/// `Promise.resolve(value)`
+fn resolve(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(vm.promise_of(arg(arguments, 0)))
+}
+
+/// `Promise.withResolvers()`
+fn with_resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
+    let promise = vm.heap.new_promise();
+    let (resolve, reject) = vm.resolving_functions(promise);
+    let object = vm.heap.new_object();
+    for (name, value) in [("promise", promise), ("resolve", resolve), ("reject", reject)] {
+        let name = vm.intern_text(name);
+        vm.heap.set_own(object, name, value);
+    }
+    Ok(object)
+}
+
+/// `promise.then(onFulfilled, onRejected)`
+fn then(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if !this.is(Kind::Promise) {
+        let receiver = vm.receiver_text(this)?;
+        let message = format!("Method Promise.prototype.then called on incompatible receiver {receiver}");
+        return Err(vm.type_error(&message));
+    }
+    Ok(vm.then(this, arg(arguments, 0), arg(arguments, 1)))
+}
+
+/// `promise.catch(onRejected)`
+fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    then(vm, this, &[Value::UNDEFINED, arg(arguments, 0)])
+}
+
+/// `$executor(executor)`: a new promise and its resolving functions, once the executor is one.
+fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let executor = arg(arguments, 0);
+    if crate::convert::type_of(executor) != "function" {
+        let text = vm.receiver_text(executor)?;
+        return Err(vm.type_error(&format!("Promise resolver {text} is not a function")));
+    }
+    let promise = vm.heap.new_promise();
+    let (resolve, reject) = vm.resolving_functions(promise);
+    Ok(vm.heap.new_array(vec![promise, resolve, reject]))
+}
+
+/// `$iterable(value)`: the value, once it can be iterated over.
+fn iterable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let value = arg(arguments, 0);
+    let what = match value.kind() {
+        Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator => return Ok(value),
+        Kind::Undefined | Kind::Empty | Kind::Cell => "undefined".to_owned(),
+        Kind::Null => "object null".to_owned(),
+        Kind::Number | Kind::Boolean => format!("{} {}", crate::convert::type_of(value), vm.to_text(value)?),
+        _ => crate::convert::type_of(value).to_owned(),
+    };
+    Err(vm.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))")))
+}
+
+/// `$promise_of(value)`
+fn promise_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(vm.promise_of(arg(arguments, 0)))
+}
+
+/// `$then(promise, onFulfilled, onRejected)`
+fn intrinsic_then(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(vm.then(arg(arguments, 0), arg(arguments, 1), arg(arguments, 2)))
+}
+
+/// `$finally_receiver(promise)`: throws unless it is one.
+fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let this = arg(arguments, 0);
+    if this.is(Kind::Promise) {
+        return Ok(this);
+    }
+    if !this.is_object() {
+        return Err(vm.type_error("Promise.prototype.finally called on non-object"));
+    }
+    let receiver = vm.receiver_text(this)?;
+    Err(vm
+        .type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
+}
+
+/// `$promise_all(items)` (27.2.4.1)
+fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, result| {
+        let (_, rejects) = vm.resolving_functions(result);
+        (vm.part(keep, part), rejects)
+    })
+}
+
+/// `$promise_all_settled(items)` (27.2.4.2)
+fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, _| {
+        (vm.part(keep_value, part), vm.part(keep_reason, part))
+    })
+}
+
+/// `$promise_any(items)` (27.2.4.3)
+fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, result| {
+        let (resolves, _) = vm.resolving_functions(result);
+        (resolves, vm.part(keep_error, part))
+    })
+}
+
+/// `$promise_race(items)` (27.2.4.5)
+fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let result = vm.heap.new_promise();
+    let items = vm.heap.items(arg(arguments, 0)).to_vec();
+    vm.work(items.len())?;
+    for item in items {
+        let item = vm.promise_of(item);
+        let (fulfilled, rejected) = vm.resolving_functions(result);
+        vm.then(item, fulfilled, rejected);
+    }
+    Ok(result)
+}
+
+/// Where the number of missing parts stands in what a combinator knows.
+const MISSING: usize = 2;
+
+/// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
+/// where there are none.
+fn combine(
+    vm: &mut Vm,
+    items: Value,
+    finish: fn(&mut Vm, Value, Value),
+    handlers: fn(&mut Vm, (Value, usize), Value) -> (Value, Value),
+) -> Result {
+    let items = vm.heap.items(items).to_vec();
+    vm.work(items.len())?;
+    let result = vm.heap.new_promise();
+    let collected = vm.heap.new_array(vec![Value::UNDEFINED; items.len()]);
+    let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]);
+    for (index, &item) in items.iter().enumerate() {
+        let item = vm.promise_of(item);
+        let (fulfilled, rejected) = handlers(vm, (state, index), result);
+        vm.then(item, fulfilled, rejected);
+    }
+    if items.is_empty() {
+        finish(vm, result, collected);
+    }
+    Ok(result)
+}
+
+impl Vm {
+    /// `promise.then(fulfilled, rejected)` for a promise.
+    fn then(&mut self, promise: Value, fulfilled: Value, rejected: Value) -> Value {
+        let handler = |value: Value| if value.is_callable() { value } else { Value::UNDEFINED };
+        let derived = self.heap.new_promise();
+        let (fulfilled, rejected) = (handler(fulfilled), handler(rejected));
+        self.react(promise, Reaction::Then { fulfilled, rejected, derived });
+        derived
+    }
+
+    /// A function that is told of one item of a combinator.
+    fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
+        self.heap.new_bound(native, [state, Value::number(index as f64), Value::UNDEFINED])
+    }
+
+    /// Keep what an item has come to, the first time it is told; whether it was the last one missing.
+    fn collect_part(&mut self, function: Value, value: Value) -> Option<(Value, Value)> {
+        let [state, index, _] = self.heap.bound[function.index()].data;
+        if state.is_undefined() {
+            return None;
+        }
+        self.heap.bound[function.index()].data[0] = Value::UNDEFINED;
+        let [result, collected, missing] = self.heap.items(state) else { return None };
+        let (result, collected, missing) = (*result, *collected, missing.as_number() - 1.0);
+        self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
+        self.heap.with_items(state, |items| items[MISSING] = Value::number(missing));
+        (missing == 0.0).then_some((result, collected))
+    }
+
+    /// How V8 names a receiver in messages.
+    fn receiver_text(&mut self, value: Value) -> Result<String> {
+        match value.kind() {
+            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise => Ok(self.object_tag(value)),
+            Kind::App | Kind::Iterator => Ok("#<Object>".into()),
+            _ => self.to_text(value),
+        }
+    }
+
+    /// `{status, value}` or `{status, reason}`
+    fn settlement(&mut self, status: &str, name: Sym, value: Value) -> Value {
+        let status = self.intern_text(status);
+        let status = self.symbol_string(status);
+        let object = self.heap.new_object();
+        self.heap.set_own(object, known::STATUS, status);
+        self.heap.set_own(object, name, value);
+        object
+    }
+}
+
+/// Told of the value of an item of `Promise.all`.
+fn keep(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
+        vm.resolve_once(result, collected);
+    }
+    Ok(Value::UNDEFINED)
+}
+
+/// Told of the value of an item of `Promise.allSettled`.
+fn keep_value(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let settled = vm.settlement("fulfilled", known::VALUE, arg(arguments, 0));
+    keep(vm, this, &[settled])
+}
+
+/// Told of the reason of an item of `Promise.allSettled`.
+fn keep_reason(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let settled = vm.settlement("rejected", known::REASON, arg(arguments, 0));
+    keep(vm, this, &[settled])
+}
+
+/// Told of the reason of an item of `Promise.any`.
+fn keep_error(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
+        vm.reject_with_all(result, collected);
+    }
+    Ok(Value::UNDEFINED)
+}
+
+impl Vm {
+    fn resolve_once(&mut self, promise: Value, value: Value) {
+        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
+            self.resolve_promise(promise, value);
+        }
+    }
+
+    fn reject_with_all(&mut self, promise: Value, errors: Value) {
+        if self.heap.promises[promise.index()].state == crate::promise::State::Pending {
+            let error = self.new_error(Class::AggregateError, "All promises were rejected");
+            self.set_errors(error, errors);
+            self.reject_promise(promise, error);
+        }
+    }
+}

@@ -1,10 +1,316 @@
-//! Built-ins: `tool`.
+//! What a script can call of its host: tools, messages, and many of them at once.
+//!
+//! Nothing here runs a tool. A call is noted for the host and gives a promise, which
+//! [`Vm::settle_call`] settles when the host has an answer.
 
-use super::{Global, Row};
+mod settle;
 
-/// Globals of this file.
-pub const GLOBALS: &[Global] = &[];
+use super::registry::{Family, registry};
+use super::{Body, Global, Row, arg, native};
+use crate::error::{Cause, Result, Thrown};
+use crate::heap::Class;
+use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
+use crate::host::Message;
+use crate::property::PropertyKey;
+use crate::symbol::{Sym, known};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Refusal;
 
+/// The functions of the host. `codecallContext` is no function: see [`Vm::context_value`].
+pub const GLOBALS: &[Global] = &[
+    Global::function(native("callTool", 2, call_tool)),
+    Global::function(native("getTool", 1, get_tool)),
+    Global::function(native("mcpLog", 2, mcp_log)),
+    Global::function(native("mcpNotify", 2, mcp_notify)),
+    Global::function(Row { name: "parallel", length: 2, body: Body::Prelude("tool_parallel") }),
+    Global::function(Row { name: "__safe_parallel", length: 2, body: Body::Prelude("tool_parallel") }),
+];
 
 /// Functions that only the prelude can call; their names begin with `$`.
-pub const INTRINSICS: &[Row] = &[];
+pub const INTRINSICS: &[Row] = &[
+    native("$parallel_jobs", 2, parallel_jobs),
+    native("$parallel_width", 2, parallel_width),
+    native("$parallel_failed", 2, parallel_failed),
+];
+
+/// Bytes that a message costs beside its text.
+const MESSAGE_BYTES: usize = 256;
+/// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
+const MAX_PARALLEL: usize = 100;
+const PARALLEL: f64 = 10.0;
+const WIDEST: f64 = 20.0;
+
+/// `callTool(name, input, {throwOnError, timeoutMs})`
+fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let name = arg(arguments, 0);
+    if !name.is_string() {
+        let what = vm.what(name);
+        let error = vm.type_error(&format!("callTool expects the name of a tool as a string, not {what}"));
+        return vm.as_rejection(Err(error));
+    }
+    let name = vm.heap.text(name).into_owned();
+    let call = vm.start_call(name, arg(arguments, 1), arg(arguments, 2));
+    vm.as_rejection(call)
+}
+
+/// `getTool(name)`
+fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let name = arg(arguments, 0);
+    if !name.is_string() {
+        let what = vm.what(name);
+        return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
+    }
+    let name = vm.heap.text(name).into_owned();
+    match vm.host.inputs.tools.describe(&name) {
+        Some(text) => vm.parse_json(text.as_bytes()),
+        None => {
+            let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name));
+            let error = vm.new_error(Class::Error, &message);
+            for (key, text) in [(known::CODE, "TOOL_NOT_FOUND"), (known::TOOL_NAME, &name)] {
+                let text = vm.string(text);
+                vm.heap.set_own(error, key, text);
+            }
+            Err(Thrown::value(error))
+        }
+    }
+}
+
+/// `mcpLog(level, message, metadata)`
+fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let level = vm.to_text(arg(arguments, 0))?;
+    let message = match arg(arguments, 1) {
+        data if data.is_object() => vm.json_text(data)?.unwrap_or_default(),
+        text => vm.to_text(text)?,
+    };
+    let metadata = match arg(arguments, 2) {
+        data if data.is_nullish() => None,
+        data => match vm.json_text(data)? {
+            Some(text) if text.starts_with('{') => Some(text),
+            Some(_) | None => return Err(vm.type_error("The metadata of mcpLog must be a JSON object")),
+        },
+    };
+    let length = level.len() + message.len() + metadata.as_ref().map_or(0, String::len);
+    vm.send(length, Message::Log { level, message, metadata })
+}
+
+/// `mcpNotify(event, payload)`
+fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let event = vm.to_text(arg(arguments, 0))?;
+    let payload = vm.json_text(arg(arguments, 1))?.unwrap_or_else(|| "null".into());
+    vm.send(event.len() + payload.len(), Message::Notify { event, payload })
+}
+
+/// `$parallel_jobs(items, worker)`: the items, once they can be run.
+fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (items, worker) = (arg(arguments, 0), arg(arguments, 1));
+    if !items.is(Kind::Array) {
+        let what = vm.what(items);
+        let message =
+            format!("parallel expects an array of functions, or an array and a function, not {what}");
+        return Err(vm.type_error(&message));
+    }
+    let items = vm.heap.items(items).to_vec();
+    if items.len() > MAX_PARALLEL {
+        let message = format!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
+        return Err(vm.throw(Class::Error, &message));
+    }
+    if !worker.is_callable()
+        && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
+    {
+        let what = vm.what(item);
+        let message =
+            format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
+        return Err(vm.type_error(&message));
+    }
+    Ok(vm.heap.new_array(items))
+}
+
+/// `$parallel_width(options, count)`: how many jobs run at a time.
+fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let width = vm.option(arg(arguments, 0), "maxConcurrency").filter(|width| width.is_number());
+    let width = width.map_or(PARALLEL, Value::as_number);
+    let width = if width.is_nan() { PARALLEL } else { width.floor().clamp(1.0, WIDEST) };
+    Ok(Value::number(width.min(arg(arguments, 1).as_number())))
+}
+
+/// `$parallel_failed(failures, count)`: the error of those, which are pairs of index and reason.
+fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let mut failures = Vec::new();
+    for pair in vm.heap.items(arg(arguments, 0)).to_vec() {
+        let [index, reason] = *vm.heap.items(pair) else { continue };
+        let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
+        let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
+        failures.push((index.as_number() as usize, vm.to_text(message)?));
+    }
+    failures.sort_by_key(|&(index, _)| index);
+    let mut text =
+        format!("{} of {} parallel operations failed:", failures.len(), arg(arguments, 1).as_number());
+    for (index, message) in failures {
+        text.push_str(&format!("\n  [{index}]: {message}"));
+    }
+    Ok(vm.new_error(Class::Error, &text))
+}
+
+impl Vm {
+    /// The value of `codecallContext`.
+    pub fn context_value(&mut self) -> Result {
+        if let Some(context) = self.host.context {
+            return Ok(context);
+        }
+        let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
+        let context = self.parse_json(text.as_bytes())?;
+        let mut work = vec![context];
+        while let Some(value) = work.pop() {
+            match value.kind() {
+                Kind::Array => work.extend_from_slice(self.heap.items(value)),
+                Kind::Object => work.extend(self.heap.own_entries(value).into_iter().map(|(_, value)| value)),
+                _ => continue,
+            }
+            self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
+        }
+        self.host.context = Some(context);
+        Ok(context)
+    }
+
+    /// A tool of an app as a function: `users.list`.
+    pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result {
+        let app = self.symbol_text(Sym(app.payload()));
+        let tool = self.symbol_text(name);
+        if let Some(full) = self.host.inputs.tools.member(&app, &tool) {
+            let full = self.string(&full);
+            return Ok(Value::handle(Kind::Tool, full.payload()));
+        }
+        if let Some(native) = registry().method(Family::Object, name) {
+            return Ok(Value::handle(Kind::Native, native));
+        }
+        // Whoever awaits or writes any value asks for these.
+        if let known::THEN | known::TO_JSON | known::LENGTH = name {
+            return Ok(Value::UNDEFINED);
+        }
+        let suggestion = self.suggestion(&format!("{app}:{tool}"));
+        Err(self.type_error(&format!("{app}.{tool} is not a tool{suggestion}")))
+    }
+
+    /// Call a tool that is a value: `users.list(input, options)`.
+    pub(crate) fn call_tool_value(&mut self, tool: Value, arguments: &[Value]) -> Result {
+        let name = self.heap.text(Value::handle(Kind::String, tool.payload())).into_owned();
+        let call = self.start_call(name, arg(arguments, 0), arg(arguments, 1));
+        self.as_rejection(call)
+    }
+
+    fn start_call(&mut self, name: String, input: Value, options: Value) -> Result {
+        if self.host.inputs.tools.is_reserved(&name) {
+            return Err(Thrown::illegal(
+                "SELF_REFERENCE_BLOCKED",
+                Refusal::IllegalBuiltinAccess,
+                format!("Tool '{name}' cannot be called from a script"),
+            ));
+        }
+        let input = self.tool_input(&name, input)?;
+        let (wrapped, timeout_ms) = self.call_options(options)?;
+        self.work(input.len() / 16)?;
+        self.add_call(name, input, timeout_ms, wrapped)
+    }
+
+    /// The input of a call as JSON text of an object.
+    fn tool_input(&mut self, name: &str, input: Value) -> Result<String> {
+        if input.is_undefined() {
+            return Ok("{}".into());
+        }
+        if input.is(Kind::Object)
+            && let Some(text) = self.json_text(input)?
+            && text.starts_with('{')
+        {
+            return Ok(text);
+        }
+        let what = self.what(input);
+        Err(self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}")))
+    }
+
+    /// Whether a failure is a value, and the timeout.
+    fn call_options(&mut self, options: Value) -> Result<(bool, u64)> {
+        let limit = self.host.policy.limits.tool_timeout_ms;
+        if options.is_nullish() {
+            return Ok((false, limit));
+        }
+        if !options.is(Kind::Object) {
+            let what = self.what(options);
+            return Err(self.type_error(&format!("The options of a tool call must be an object, not {what}")));
+        }
+        let wrapped = self.heap.own(options, known::THROW_ON_ERROR) == Some(Value::FALSE);
+        let timeout = self.heap.own(options, known::TIMEOUT_MS).unwrap_or(Value::UNDEFINED);
+        if timeout.is_undefined() {
+            return Ok((wrapped, limit));
+        }
+        if !timeout.is_number() || timeout.as_number().is_nan() || timeout.as_number() <= 0.0 {
+            return Err(self.type_error("The option timeoutMs of a tool call must be a positive number"));
+        }
+        Ok((wrapped, (timeout.as_number().ceil() as u64).min(limit)))
+    }
+
+    /// What a function that gives a promise gives: what it throws is a rejection.
+    fn as_rejection(&mut self, result: Result) -> Result {
+        result.or_else(|thrown| match *thrown.0 {
+            Cause::Value(reason) => {
+                let promise = self.heap.new_promise();
+                self.reject_promise(promise, reason);
+                Ok(promise)
+            }
+            Cause::Stop(failure) => Err(Thrown::stop(failure)),
+        })
+    }
+
+    fn send(&mut self, length: usize, message: Message) -> Result {
+        self.work(MESSAGE_BYTES + length)?;
+        self.heap.meter.add_bytes(MESSAGE_BYTES + length);
+        self.host.messages.push(message);
+        Ok(Value::UNDEFINED)
+    }
+
+    /// `. Did you mean 'users:list'?`, or nothing.
+    fn suggestion(&self, name: &str) -> String {
+        let near: Vec<String> = self
+            .host
+            .inputs
+            .tools
+            .similar(name)
+            .into_iter()
+            .take(3)
+            .map(|name| format!("'{name}'"))
+            .collect();
+        match near.as_slice() {
+            [] => String::new(),
+            [one] => format!(". Did you mean {one}?"),
+            [others @ .., last] => format!(". Did you mean {} or {last}?", others.join(", ")),
+        }
+    }
+
+    /// A property of an options object.
+    pub(super) fn option(&mut self, options: Value, name: &str) -> Option<Value> {
+        if !options.is(Kind::Object) {
+            return None;
+        }
+        let symbol = self.symbols.find(name.as_bytes())?;
+        self.own_property(options, PropertyKey::Symbol(symbol))
+    }
+
+    /// What a value is, in a word, for messages.
+    fn what(&self, value: Value) -> &'static str {
+        match value.kind() {
+            Kind::Number => "a number",
+            Kind::Undefined | Kind::Cell | Kind::Empty => "undefined",
+            Kind::Null => "null",
+            Kind::Boolean => "a boolean",
+            Kind::String => "a string",
+            Kind::BigInt => "a BigInt",
+            Kind::Array => "an array",
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "a function",
+            Kind::Map => "a Map",
+            Kind::Set => "a Set",
+            Kind::Promise => "a promise",
+            Kind::Iterator => "an iterator",
+            Kind::Object | Kind::App => "an object that has no JSON object as its text",
+        }
+    }
+}

@@ -89,7 +89,11 @@ impl Parser<'_> {
         parsed.map_err(|fault| match fault {
             Fault::Thrown(thrown) => thrown,
             Fault::Expected(words) => {
-                let message = format!("{words}{} at position {}", if words.ends_with("JSON") { "" } else { " in JSON" }, self.position());
+                let message = format!(
+                    "{words}{} at position {}",
+                    if words.ends_with("JSON") { "" } else { " in JSON" },
+                    self.position()
+                );
                 self.syntax_error(message.as_bytes())
             }
             Fault::Token => {
@@ -106,7 +110,10 @@ impl Parser<'_> {
                 Some(b'{') => {
                     self.enter(true);
                     if self.peek() != Some(b'}') {
-                        self.key("Expected property name or '}'")?;
+                        self.key(
+                            "Expected property name or '}'",
+                            Fault::Expected("Expected ':' after property name"),
+                        )?;
                         continue;
                     }
                     self.leave()?
@@ -135,7 +142,7 @@ impl Parser<'_> {
                     (Some(b','), true) => {
                         self.at += 1;
                         self.space();
-                        self.key("Expected double-quoted property name")?;
+                        self.key("Expected double-quoted property name", Fault::Token)?;
                         break;
                     }
                     (Some(b','), false) => {
@@ -216,8 +223,8 @@ impl Parser<'_> {
         Some(shape)
     }
 
-    /// A property name and its colon.
-    fn key(&mut self, otherwise: &'static str) -> Parsed<()> {
+    /// A property name and its colon; as in V8, what a missing colon is called depends on the place.
+    fn key(&mut self, otherwise: &'static str, colon: Fault) -> Parsed<()> {
         if self.peek() != Some(b'"') {
             return Err(Fault::Expected(otherwise));
         }
@@ -233,7 +240,7 @@ impl Parser<'_> {
         self.keys.push(symbol);
         self.space();
         if self.peek() != Some(b':') {
-            return Err(Fault::Expected("Expected ':' after property name"));
+            return Err(colon);
         }
         self.at += 1;
         Ok(())
@@ -289,7 +296,8 @@ impl Parser<'_> {
         let mut high: Option<u16> = None;
         loop {
             let rest = &self.text[self.at..];
-            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len());
+            let plain =
+                rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len());
             if plain > 0 {
                 flush(&mut high, &mut out);
                 out.extend_from_slice(&rest[..plain]);
@@ -319,8 +327,9 @@ impl Parser<'_> {
                     push_unit(unit, &mut high, &mut out);
                     continue;
                 }
+                // V8 has no such words for characters beyond Latin-1.
+                Some(0xC4..) | None => return Err(Fault::Token),
                 Some(_) => return Err(Fault::Expected("Bad escaped character")),
-                None => return Err(Fault::Token),
             };
             self.at += 1;
             flush(&mut high, &mut out);
@@ -409,7 +418,9 @@ impl Parser<'_> {
             Some(b'-' | b'0'..=b'9') => {
                 return format!("Unexpected number in JSON at position {}", self.position()).into_bytes();
             }
-            Some(b'"') => return format!("Unexpected string in JSON at position {}", self.position()).into_bytes(),
+            Some(b'"') => {
+                return format!("Unexpected string in JSON at position {}", self.position()).into_bytes();
+            }
             Some(_) => {}
         }
         if let b"undefined" | b"NaN" | b"Infinity" | b"[object Object]" = self.text {
@@ -425,9 +436,17 @@ impl Parser<'_> {
         };
         let mut message = b"Unexpected token '".to_vec();
         push_utf16(&text[position..=position], &mut message);
-        message.extend_from_slice(if from > 0 { b"', ...\"" } else { b"', \"" });
+        message.extend_from_slice(if text.len() > 2 * CONTEXT && position >= CONTEXT {
+            b"', ...\""
+        } else {
+            b"', \""
+        });
         push_utf16(&text[from..to], &mut message);
-        message.extend_from_slice(if to < text.len() { b"\"... is not valid JSON" } else { b"\" is not valid JSON" });
+        message.extend_from_slice(if to < text.len() {
+            b"\"... is not valid JSON"
+        } else {
+            b"\" is not valid JSON"
+        });
         message
     }
 

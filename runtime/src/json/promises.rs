@@ -1,10 +1,10 @@
 //! Promises inside of results.
 
+use crate::error::Result;
 use crate::promise::State;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use crate::error::Result;
 use hashbrown::HashSet;
 
 impl Vm {
@@ -33,7 +33,9 @@ impl Vm {
                 _ if self.heap.own(value, known::TO_JSON).is_some_and(Value::is_callable) => {}
                 _ => {
                     let entries = self.enumerable_entries(value);
-                    work.extend(entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()));
+                    work.extend(
+                        entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()),
+                    );
                 }
             }
         }

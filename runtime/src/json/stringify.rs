@@ -3,8 +3,8 @@
 use super::quote_bytes;
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
-use crate::property::PropertyKey;
 use crate::promise::State;
+use crate::property::PropertyKey;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -66,7 +66,9 @@ impl Vm {
         }
         let mut writer = Writer::new(self, Layout::default());
         (writer.promises, writer.limit) = (true, limit);
-        let refused = |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"));
+        let refused = |why: &str| {
+            Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"))
+        };
         match writer.write(value) {
             Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
             Ok(None) => Err(refused("it is a function; return plain data")),
@@ -119,8 +121,12 @@ impl Vm {
                 .map(|key| (key, self.own_property(object, key).unwrap_or(Value::UNDEFINED)))
                 .collect();
         }
-        let mut entries: Vec<(PropertyKey, Value)> =
-            self.heap.own_entries(object).into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
+        let mut entries: Vec<(PropertyKey, Value)> = self
+            .heap
+            .own_entries(object)
+            .into_iter()
+            .map(|(name, value)| (self.symbol_key(name), value))
+            .collect();
         if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
             entries.sort_by_key(|(key, _)| match key {
                 PropertyKey::Index(index) => u64::from(*index),
@@ -431,4 +437,3 @@ impl Vm {
         Ok(keys)
     }
 }
-

@@ -198,6 +198,15 @@ impl Node for Function {
     }
 }
 
+/// A function of the prelude
+pub struct PreludeFunction(pub u32);
+
+impl Node for PreludeFunction {
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(vm.prelude_function(self.0))
+    }
+}
+
 /// An iterator for an array pattern
 pub struct MakeIterator {
     /// What is walked over.

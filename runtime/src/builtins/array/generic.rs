@@ -189,11 +189,12 @@ pub fn put(vm: &mut Vm, this: Value, index: f64, item: Value) -> Result<()> {
     vm.set_key(this, key, item)
 }
 
-/// Remove an item; charged.
+/// Remove an item, if it is there; charged.
 pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     vm.work(1)?;
     let key = key(vm, index)?;
-    vm.delete(this, key).map(drop)
+    // Deleting makes a name of the index, which is not worth it for one that is not there.
+    if vm.own_property(this, key).is_some() { vm.delete(this, key).map(drop) } else { Ok(()) }
 }
 
 /// Copy an item, or the lack of one, to another place.

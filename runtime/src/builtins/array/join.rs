@@ -66,6 +66,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             if levels.len() as u64 > vm.heap.meter.limits.max_call_depth {
                 return Err(vm.range_error("Maximum call stack size exceeded"));
             }
+            vm.work(levels.len() / 8)?;
             if levels.iter().all(|level| level.array != item) {
                 levels.push(level_of(vm, item)?);
             }

@@ -16,7 +16,9 @@ impl Inspector<'_> {
         let message = self.text_of(error, known::MESSAGE)?.unwrap_or_default();
         let stack = self.stack(error)?;
         for shown in [known::NAME, known::MESSAGE, known::STACK] {
-            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else { continue };
+            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else {
+                continue;
+            };
             let text = self.vm.to_text(properties[index].value)?;
             if stack.contains(&text) {
                 properties.remove(index);
@@ -31,7 +33,8 @@ impl Inspector<'_> {
             }
         }
         let stack = improved(stack, self.vm.heap.class(error).name(), &name);
-        let behind = if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
+        let behind =
+            if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
         let text = match stack[behind..].find(FRAMES) {
             None => format!("[{stack}]"),
             Some(at) => {
@@ -56,7 +59,11 @@ impl Inspector<'_> {
 
     fn stack(&mut self, error: Value) -> Result<String> {
         let stack = self.vm.get(error, known::STACK)?;
-        if self.vm.truthy(stack) && !stack.is_object() { self.vm.to_text(stack) } else { self.vm.error_text(error) }
+        if self.vm.truthy(stack) && !stack.is_object() {
+            self.vm.to_text(stack)
+        } else {
+            self.vm.error_text(error)
+        }
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.
@@ -91,10 +98,15 @@ fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
 /// The stack with the class of the error where its name tells another.
 fn improved(stack: String, class: &str, name: &str) -> String {
     let rest = stack.strip_prefix(name);
-    let regular = name.ends_with("Error") && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
+    let regular = name.ends_with("Error")
+        && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
     match rest {
         Some(rest) if regular && name != class => {
-            if class.contains(name) { format!("{class}{rest}") } else { format!("{class} [{name}]{rest}") }
+            if class.contains(name) {
+                format!("{class}{rest}")
+            } else {
+                format!("{class} [{name}]{rest}")
+            }
         }
         _ => stack,
     }

@@ -1,8 +1,8 @@
 //! How the parts of an object are put on lines: `reduceToSingleString` and `groupArrayElements` of
 //! Node.
 
+use super::Inspector;
 use super::text::width;
-use super::{Inspector, MAX_ITEMS};
 use crate::heap::units;
 use crate::value::{Kind, Value};
 
@@ -63,7 +63,7 @@ impl Inspector<'_> {
     }
 
     fn grouped(&self, output: Vec<String>, array: Value) -> Vec<String> {
-        let shown = if output.len() > MAX_ITEMS { output.len() - 1 } else { output.len() };
+        let shown = if output.len() > self.options.items { output.len() - 1 } else { output.len() };
         let widths: Vec<usize> = output[..shown].iter().map(|part| width(part)).collect();
         let total: usize = widths.iter().map(|width| width + SEPARATOR).sum();
         let longest = widths.iter().copied().max().unwrap_or(0);
@@ -76,7 +76,8 @@ impl Inspector<'_> {
         if columns <= 1 {
             return output;
         }
-        let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
+        let column_width =
+            |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
         let column_widths: Vec<usize> = (0..columns).map(column_width).collect();
         let items = self.vm.heap.items(array);
         let numbers = (0..output.len())

@@ -1,6 +1,7 @@
 //! Numbers as text: fixed, precise, in any radix, and as people write them. Pure functions of
 //! doubles; the digits are exact, and a tie is rounded away from zero.
 
+use crate::convert::number_text;
 use std::fmt::Write as _;
 
 /// How many digits a localized number has behind the point, and whether its thousands are apart.
@@ -60,11 +61,42 @@ pub fn precise(number: f64, digits: usize) -> String {
 /// Mantissa and exponent, with so many digits behind the point, or as many as identify the number.
 fn scientific(number: f64, digits: Option<usize>) -> (String, i32) {
     let text = match digits {
-        None => format!("{number:e}"),
+        None => {
+            let (digits, point) = shortest(number);
+            let (first, rest) = digits.split_at(1);
+            let dot = if rest.is_empty() { "" } else { "." };
+            return (format!("{first}{dot}{rest}"), point - 1);
+        }
         Some(digits) => round_ties_up(|places| format!("{number:.places$e}"), digits),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     (mantissa.to_owned(), exponent.parse().unwrap_or(0))
+}
+
+/// The digits that identify a number which is not negative, and how many of them are before the point.
+fn shortest(number: f64) -> (String, i32) {
+    let text = number_text(number);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let digits = all.trim_start_matches('0');
+    let point = whole.len() as i32 + exponent.parse::<i32>().unwrap_or(0) - (all.len() - digits.len()) as i32;
+    match digits.trim_end_matches('0') {
+        "" => ("0".to_owned(), 1),
+        digits => (digits.to_owned(), point),
+    }
+}
+
+/// A number which is not negative as digits and a point, without an exponent.
+fn plain(number: f64) -> String {
+    let (digits, point) = shortest(number);
+    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
+    let length = digits.len() as i32;
+    match usize::try_from(point) {
+        Ok(point @ 1..) if point < digits.len() => format!("{}.{}", &digits[..point], &digits[point..]),
+        Ok(1..) => digits + &zeros(point - length),
+        _ => format!("0.{}{digits}", zeros(-point)),
+    }
 }
 
 /// Rust's exact formatting rounds ties to even; the language rounds them up.
@@ -117,7 +149,7 @@ pub fn radix_text(number: f64, radix: u32) -> String {
         }
     }
     let mut reversed = Vec::new();
-    while whole >= 9_007_199_254_740_992.0 {
+    while whole / base >= 9_007_199_254_740_992.0 {
         // Digits that a double does not hold.
         whole /= base;
         reversed.push(0);
@@ -164,8 +196,7 @@ pub fn localized(number: f64, fraction: Fraction) -> String {
     if number.is_infinite() {
         return format!("{sign}∞");
     }
-    // `Display` of Rust is shortest and has no exponent.
-    format!("{sign}{}", localized_digits(&format!("{}", number.abs()), fraction))
+    format!("{sign}{}", localized_digits(&plain(number.abs()), fraction))
 }
 
 /// Decimal digits with a point as en-US writes them.

@@ -178,6 +178,7 @@ async function Array_fromAsync(self, items, fn, thisArg) {
 function Array_sort(self, compare) {
   $comparator(compare);
   const length = $length(self);
+  if (length < 2) return self;
   const items = [];
   Array_arrange(items, $sortable(self, items, false), compare);
   $sorted(self, items, length);

@@ -1,0 +1,60 @@
+function AggregateError_new(receiver, errors, message, options) {
+  return $aggregate_error([...$iterable(errors)], message, options);
+}
+
+function Promise_new(receiver, executor) {
+  const [promise, resolve, reject] = $executor(executor);
+  try {
+    executor(resolve, reject);
+  } catch (error) {
+    reject(error);
+  }
+  return promise;
+}
+
+function Promise_all(receiver, iterable) {
+  try {
+    return $promise_all([...$iterable(iterable)]);
+  } catch (error) {
+    return $promise_reject(error);
+  }
+}
+
+function Promise_allSettled(receiver, iterable) {
+  try {
+    return $promise_all_settled([...$iterable(iterable)]);
+  } catch (error) {
+    return $promise_reject(error);
+  }
+}
+
+function Promise_any(receiver, iterable) {
+  try {
+    return $promise_any([...$iterable(iterable)]);
+  } catch (error) {
+    return $promise_reject(error);
+  }
+}
+
+function Promise_race(receiver, iterable) {
+  try {
+    return $promise_race([...$iterable(iterable)]);
+  } catch (error) {
+    return $promise_reject(error);
+  }
+}
+
+function Promise_finally(promise, handler) {
+  $finally_receiver(promise);
+  if (typeof handler !== 'function') {
+    return $then(promise, handler, handler);
+  }
+  return $then(
+    promise,
+    (value) => $then($promise_of(handler()), () => value),
+    (reason) => $then($promise_of(handler()), () => {
+      throw reason;
+    }),
+  );
+}
+

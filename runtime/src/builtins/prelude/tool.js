@@ -1,0 +1,32 @@
+async function tool_parallel(receiver, items, worker, options) {
+  const jobs = $parallel_jobs(items, worker);
+  const each = typeof worker === 'function';
+  const width = $parallel_width(each ? options : worker, jobs.length);
+  const results = [...jobs];
+  const failures = [];
+  let next = 0;
+  const lane = async () => {
+    while (next < jobs.length) {
+      const index = next;
+      next += 1;
+      try {
+        const job = jobs[index];
+        results[index] = await (each ? worker(job, index) : job());
+      } catch (error) {
+        failures.push([index, error]);
+      }
+    }
+  };
+  const lanes = [];
+  while (lanes.length < width) {
+    lanes.push(lane());
+  }
+  for (const one of lanes) {
+    await one;
+  }
+  if (failures.length > 0) {
+    throw $parallel_failed(failures, jobs.length);
+  }
+  return results;
+}
+

@@ -35,6 +35,9 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     let Some(last) = text.units.checked_sub(wanted.units) else { return Ok(position(None)) };
     let start = if start.is_nan() { last } else { start.trunc().clamp(0.0, f64::from(last)) as u32 } as usize;
+    if wanted.bytes == 0 {
+        return Ok(position(Some(start)));
+    }
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(position(None));
     }

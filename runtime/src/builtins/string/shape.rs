@@ -1,5 +1,6 @@
 //! The same text in another shape: case, normal forms, padding, trimming.
 
+use super::collation::check_locales;
 use super::{Result, Value, Vm, arg, by_text, joined, receiver, room, scan};
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
@@ -95,18 +96,40 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     Ok(vm.heap.take_string(joined(bytes)))
 }
 
-/// `string.toLowerCase()`, in the one locale there is
+/// `string.toLocaleLowerCase()`, in the one locale there is
+pub fn to_locale_lower_case(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "toLocaleLowerCase")?;
+    check_locales(vm, arg(arguments, 0))?;
+    lower(vm, string)
+}
+
+/// `string.toLocaleUpperCase()`, in the one locale there is
+pub fn to_locale_upper_case(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "toLocaleUpperCase")?;
+    check_locales(vm, arg(arguments, 0))?;
+    upper(vm, string)
+}
+
+/// `string.toLowerCase()`
 pub fn to_lower_case(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "toLowerCase")?;
+    lower(vm, string)
+}
+
+/// `string.toUpperCase()`
+pub fn to_upper_case(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let string = receiver(vm, this, "toUpperCase")?;
+    upper(vm, string)
+}
+
+fn lower(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
         return ascii(vm, string, u8::is_ascii_uppercase, <[u8]>::to_ascii_lowercase);
     }
     changed(vm, string, 3, |text, out| out.extend_from_slice(text.to_lowercase().as_bytes()))
 }
 
-/// `string.toUpperCase()`, in the one locale there is
-pub fn to_upper_case(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let string = receiver(vm, this, "toUpperCase")?;
+fn upper(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
         return ascii(vm, string, u8::is_ascii_lowercase, <[u8]>::to_ascii_uppercase);
     }

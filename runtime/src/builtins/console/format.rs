@@ -1,0 +1,133 @@
+//! `util.format`: a text with places for values.
+
+use crate::builtins::Body;
+use crate::builtins::inspect::Options;
+use crate::builtins::registry::registry;
+use crate::convert::{number_text, type_of};
+use crate::error::{Cause, Result};
+use crate::json::Layout;
+use crate::property::PropertyKey;
+use crate::symbol::known;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+
+impl Vm {
+    /// `util.format(...arguments)`
+    pub(super) fn format(&mut self, arguments: &[Value]) -> Result<String> {
+        let mut out = String::new();
+        let mut rest = arguments;
+        if let Some((&first, values)) = arguments.split_first()
+            && first.is_string()
+        {
+            let format = self.heap.text(first).into_owned();
+            if values.is_empty() {
+                return Ok(format);
+            }
+            rest = self.fill(&format, values, &mut out)?;
+            if !rest.is_empty() {
+                out.push(' ');
+            }
+        }
+        let limit = self.host.policy.limits.max_console_bytes as usize;
+        for (index, &value) in rest.iter().enumerate() {
+            if index > 0 {
+                out.push(' ');
+            }
+            match value.is_string() {
+                true => out.push_str(&self.heap.text(value)),
+                false => out.push_str(&self.inspect(value, self.console_options())?),
+            }
+            if out.len() > limit {
+                return Err(crate::builtins::inspect::too_much(limit));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Append `format` with its places filled; gives the values that have no place.
+    fn fill<'a>(&mut self, format: &str, mut values: &'a [Value], out: &mut String) -> Result<&'a [Value]> {
+        let mut rest = format;
+        while let Some(at) = rest.find('%') {
+            let Some(kind) = rest[at + 1..].chars().next() else { break };
+            let behind = at + 1 + kind.len_utf8();
+            out.push_str(&rest[..at]);
+            match (kind, values) {
+                ('%', _) => out.push('%'),
+                ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c', [value, others @ ..]) => {
+                    let text = self.placed(kind, *value)?;
+                    out.push_str(&text);
+                    values = others;
+                }
+                // The next character may itself be a percent sign of another place.
+                _ => out.push_str(&rest[at..behind]),
+            }
+            rest = &rest[behind..];
+        }
+        out.push_str(rest);
+        Ok(values)
+    }
+
+    fn placed(&mut self, kind: char, value: Value) -> Result<String> {
+        match kind {
+            's' => self.placed_string(value),
+            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => {
+                Ok(format!("{}n", self.to_text(value)?))
+            }
+            'd' if value.is_object() => self.call_global("Number", value),
+            'd' => Ok(signed(self.to_number(value)?)),
+            'i' => self.call_global("parseInt", value),
+            'f' => self.call_global("parseFloat", value),
+            'j' => self.placed_json(value),
+            'o' => self.inspect(value, Options { hidden: true, depth: 4, ..self.console_options() }),
+            'O' => self.inspect(value, self.console_options()),
+            _ => Ok(String::new()),
+        }
+    }
+
+    fn placed_string(&mut self, value: Value) -> Result<String> {
+        match value.kind() {
+            Kind::Number => Ok(signed(value.as_number())),
+            Kind::BigInt => Ok(format!("{}n", self.to_text(value)?)),
+            _ if type_of(value) == "object" && value != Value::NULL => {
+                let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING));
+                if own.is_some_and(Value::is_callable) {
+                    return self.to_text(value);
+                }
+                self.inspect(value, Options { depth: 0, ..self.console_options() })
+            }
+            _ => self.to_text(value),
+        }
+    }
+
+    fn placed_json(&mut self, value: Value) -> Result<String> {
+        match self.stringify(value, Layout::default()) {
+            Ok(text) => {
+                Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned()))
+            }
+            Err(thrown) => {
+                if let Cause::Value(error) = &*thrown.0 {
+                    let message = self.error_text(*error)?;
+                    if message.starts_with("TypeError: Converting circular structure") {
+                        return Ok("[Circular]".into());
+                    }
+                }
+                Err(thrown)
+            }
+        }
+    }
+
+    /// What a global function makes of a value, as a number.
+    fn call_global(&mut self, name: &str, value: Value) -> Result<String> {
+        let native = registry().global(name).map(|number| registry().natives[number as usize].call);
+        let number = match native {
+            Some(Body::Native(function)) => function(self, Value::UNDEFINED, &[value])?,
+            Some(Body::Prelude(_) | Body::Namespace) | None => Value::number(self.to_number(value)?),
+        };
+        Ok(signed(self.to_number(number)?))
+    }
+}
+
+/// A number, with the sign of a negative zero.
+fn signed(number: f64) -> String {
+    if number == 0.0 && number.is_sign_negative() { "-0".into() } else { number_text(number) }
+}

@@ -1,0 +1,144 @@
+//! `console.table`: rows and columns in a frame.
+
+use crate::builtins::inspect::{Options, width};
+use crate::error::Result;
+use crate::property::PropertyKey;
+use crate::symbol::array_index;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use indexmap::IndexMap;
+
+/// Column of values that are no objects.
+const VALUES: &str = "Values";
+/// Rows and columns that are printed.
+const MAX_ROWS: usize = 1000;
+const MAX_COLUMNS: usize = 100;
+
+impl Vm {
+    /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
+    pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
+        if !data.is_object() {
+            return Ok(None);
+        }
+        let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
+        if only.is(Kind::Array) {
+            for name in self.heap.items(only).to_vec() {
+                columns.insert(self.to_text(name)?, Vec::new());
+            }
+        }
+        let (heading, rows) = self.rows(data)?;
+        let fixed = only.is(Kind::Array);
+        let (mut keys, mut names, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+        for (row, (name, key, value)) in rows.into_iter().take(MAX_ROWS).enumerate() {
+            names.push(name);
+            if let Some(key) = key {
+                keys.push((row, self.cell(key)?));
+            }
+            if !value.is_object() || value.is_callable() {
+                plain.push((row, self.cell(value)?));
+                continue;
+            }
+            for (key, value) in self.cells(value) {
+                let column = self.key_text(key);
+                let known = columns.contains_key(&column);
+                if known || !fixed && columns.len() < MAX_COLUMNS {
+                    let text = self.cell(value)?;
+                    columns.entry(column).or_default().push((row, text));
+                }
+            }
+        }
+        let mut all = vec![(heading.to_owned(), names.into_iter().enumerate().collect::<Vec<_>>())];
+        if heading == ITERATION {
+            all.push(("Key".into(), keys));
+            all.retain(|(name, cells)| name != "Key" || !cells.is_empty());
+        }
+        // The columns are the keys of an object: array indices come first.
+        if !fixed {
+            let index = |name: &str| array_index(name.as_bytes()).map_or(u64::MAX, u64::from);
+            columns.sort_by_key(|name, _| index(name));
+        }
+        all.extend(columns);
+        if !plain.is_empty() {
+            all.push((VALUES.into(), plain));
+        }
+        Ok(Some(render(&all)))
+    }
+
+    /// The rows of a table: name, key of a `Map`, value.
+    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<(String, Option<Value>, Value)>)> {
+        Ok(match data.kind() {
+            Kind::Map | Kind::Set => {
+                let entries: Vec<_> = self.heap.maps[data.index()].entries().take(MAX_ROWS).collect();
+                let is_map = data.is(Kind::Map);
+                let row = |(index, (key, value)): (usize, (Value, Value))| {
+                    (index.to_string(), is_map.then_some(key), if is_map { value } else { key })
+                };
+                (ITERATION, entries.into_iter().enumerate().map(row).collect())
+            }
+            _ => {
+                let cells = self.cells(data);
+                ("(index)", cells.into_iter().map(|(key, value)| (self.key_text(key), None, value)).collect())
+            }
+        })
+    }
+
+    fn cells(&mut self, object: Value) -> Vec<(PropertyKey, Value)> {
+        if object.is(Kind::Array) {
+            let items = self.heap.items(object).iter().take(MAX_ROWS).enumerate();
+            return items
+                .filter(|(_, item)| **item != Value::HOLE)
+                .map(|(at, &item)| (PropertyKey::Index(at as u32), item))
+                .collect();
+        }
+        self.enumerable_entries(object)
+    }
+
+    fn cell(&mut self, value: Value) -> Result<String> {
+        if value.is(Kind::Object) && self.heap.own_len(value) > 2 {
+            return Ok("[Object]".into());
+        }
+        self.inspect(value, Options { depth: 0, items: 3, columns: usize::MAX / 8, ..self.console_options() })
+    }
+}
+
+const ITERATION: &str = "(iteration index)";
+
+/// Columns with their headings, each cell with its row.
+fn render(columns: &[(String, Vec<(usize, String)>)]) -> String {
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|(name, cells)| {
+            cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2
+        })
+        .collect();
+    let line = |[left, middle, right]: [&str; 3]| {
+        let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
+        format!("{left}{}{right}", parts.join(middle))
+    };
+    let row = |cells: &[&str]| {
+        let cells = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, columns)| format!(" {cell}{}", " ".repeat(columns - width(cell) - 1)));
+        format!("│{}│", cells.collect::<Vec<_>>().join("│"))
+    };
+    let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let mut out = vec![line(["┌", "┬", "┐"]), row(&names), line(["├", "┼", "┤"])];
+    let mut next = vec![0; columns.len()];
+    for index in 0..columns.first().map_or(0, |(_, cells)| cells.len()) {
+        let cells: Vec<&str> = columns
+            .iter()
+            .zip(&mut next)
+            .map(|((_, cells), next)| match cells.get(*next) {
+                Some((row, text)) if *row == index => {
+                    *next += 1;
+                    text.as_str()
+                }
+                Some(_) | None => "",
+            })
+            .collect();
+        out.push(row(&cells));
+    }
+    out.push(line(["└", "┴", "┘"]));
+    out.join("\n")
+}

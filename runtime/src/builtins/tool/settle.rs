@@ -1,0 +1,99 @@
+//! Answers of the host to tool calls.
+
+use crate::error::{Result, Thrown};
+use crate::heap::Class;
+use crate::host::{CallId, ToolError};
+use crate::outcome::{Failure, Status};
+use crate::symbol::{Sym, known};
+use crate::value::Value;
+use crate::vm::Vm;
+use agentscript_lang::Refusal;
+
+impl Vm {
+    /// Settle the promise of a tool call. Answers to calls that are settled already, or that the host
+    /// was never told of, count for nothing.
+    pub(crate) fn settle_call(
+        &mut self,
+        id: CallId,
+        result: std::result::Result<String, ToolError>,
+    ) -> Result<()> {
+        let queued = self.host.queued.iter().any(|call| call.id == id);
+        let Some(call) = self.host.calls.get_mut(id.0 as usize) else { return Ok(()) };
+        if queued || std::mem::replace(&mut call.settled, true) {
+            return Ok(());
+        }
+        let (promise, wrapped, tool) = (call.promise, call.wrapped, call.tool.clone());
+        self.host.in_flight = self.host.in_flight.saturating_sub(1);
+        let result = match result {
+            Ok(text) => self.tool_data(&text)?,
+            Err(error) if error.fatal => return Err(fatal(error, tool)),
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(data) if wrapped => {
+                let answer = self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]);
+                self.resolve_promise(promise, answer);
+            }
+            // Data has no methods: a property `then` of it is no function.
+            Ok(data) => self.resolve_promise(promise, data),
+            Err(error) if wrapped => {
+                let object = self.heap.new_object();
+                let message = self.string(&error.message);
+                self.heap.set_own(object, known::MESSAGE, message);
+                self.describe_failure(object, &error, &tool);
+                let answer = self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)]);
+                self.resolve_promise(promise, answer);
+            }
+            Err(error) => {
+                let object = self.new_error(Class::Error, &error.message);
+                self.describe_failure(object, &error, &tool);
+                self.heap.traces.entry(object.payload()).or_default().call = Some(id.0);
+                self.reject_promise(promise, object);
+            }
+        }
+        Ok(())
+    }
+
+    /// The data of an answer; a failure of the tool where the answer is no JSON.
+    fn tool_data(&mut self, text: &str) -> Result<std::result::Result<Value, ToolError>> {
+        match self.parse_json(text.as_bytes()) {
+            Ok(data) => Ok(Ok(data)),
+            Err(thrown) => match *thrown.0 {
+                crate::error::Cause::Value(_) => Ok(Err(ToolError::new(
+                    "TOOL_EXECUTION_ERROR",
+                    "The tool answered with text that is not JSON",
+                ))),
+                crate::error::Cause::Stop(failure) => Err(Thrown::stop(failure)),
+            },
+        }
+    }
+
+    /// Set `code`, `toolName` and `details` of a failed call.
+    fn describe_failure(&mut self, object: Value, error: &ToolError, tool: &str) {
+        let (code, name) = (self.string(&error.code), self.string(tool));
+        self.heap.set_own(object, known::CODE, code);
+        self.heap.set_own(object, known::TOOL_NAME, name);
+        if let Some(details) = &error.details
+            && let Ok(details) = self.parse_json(details.as_bytes())
+        {
+            self.heap.set_own(object, known::DETAILS, details);
+        }
+    }
+
+    fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
+        let object = self.heap.new_object();
+        for &(name, value) in entries {
+            self.heap.set_own(object, name, value);
+        }
+        object
+    }
+}
+
+/// The end of the run at a call that the host refuses for good.
+fn fatal(error: ToolError, tool: String) -> Thrown {
+    let mut failure = Failure::new(Status::IllegalAccess, error.code, error.message);
+    failure.refusal = Some(Refusal::IllegalBuiltinAccess);
+    failure.tool_name = Some(tool);
+    failure.details = error.details;
+    Thrown::stop(failure)
+}

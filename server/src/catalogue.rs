@@ -1,0 +1,315 @@
+//! The tools of all apps, and the one place that decides which of them exist.
+//!
+//! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
+//! makes a new one whenever an upstream's list changes.
+
+use crate::error::nearest;
+use crate::index::Index;
+use crate::upstream::{ToolDefinition, Upstream};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use tokio::sync::watch;
+
+/// Which tools exist: all that `allow` names (absent: all) and `deny` does not. `*` stands for any
+/// text; a pattern is compared with the full name (`users:list`) and with the tool's own (`list`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolFilter {
+    /// Absent: all.
+    pub allow: Option<Vec<String>>,
+    /// None of these.
+    pub deny: Vec<String>,
+}
+
+impl ToolFilter {
+    fn keeps(&self, tool: &ToolDefinition) -> bool {
+        let full = tool.full_name();
+        let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, &full) || matches(p, &tool.name));
+        self.allow.as_deref().is_none_or(any) && !any(&self.deny)
+    }
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// All upstreams and their tools of this moment.
+pub struct Catalogue {
+    sources: Vec<Source>,
+    include: ToolFilter,
+    snapshot: RwLock<Arc<Snapshot>>,
+    version: watch::Sender<u64>,
+}
+
+struct Source {
+    upstream: Arc<dyn Upstream>,
+    filter: ToolFilter,
+    /// The upstream's own count of changes, as far as the snapshot knows them.
+    seen: Mutex<Option<watch::Receiver<u64>>>,
+}
+
+impl Catalogue {
+    /// The tools of `upstreams`, each with the filter of its configuration.
+    #[must_use]
+    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, include: ToolFilter) -> Self {
+        let sources = upstreams.into_iter().map(|(upstream, filter)| {
+            let seen = Mutex::new(upstream.changed());
+            Source { upstream, filter, seen }
+        });
+        let sources = sources.collect();
+        let catalogue = Self {
+            sources,
+            include,
+            snapshot: RwLock::new(Arc::new(Snapshot::default())),
+            version: watch::Sender::new(0),
+        };
+        catalogue.refresh();
+        catalogue
+    }
+
+    /// The tools of this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts up with every change.
+    #[must_use]
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// All upstreams.
+    pub fn upstreams(&self) -> impl Iterator<Item = &Arc<dyn Upstream>> {
+        self.sources.iter().map(|source| &source.upstream)
+    }
+
+    /// Ask all upstreams for their tools again.
+    pub fn refresh(&self) {
+        let mut rows: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        for source in &self.sources {
+            for definition in source.upstream.tools() {
+                let name = definition.full_name();
+                if is_reserved(&name) || !source.filter.keeps(&definition) || !self.include.keeps(&definition) {
+                    continue;
+                }
+                if rows.contains_key(&name) {
+                    tracing::warn!(tool = name, "a second tool of this name is left out");
+                    continue;
+                }
+                let entry = Entry {
+                    name: name.clone(),
+                    definition,
+                    upstream: Arc::clone(&source.upstream),
+                    validator: OnceLock::new(),
+                };
+                rows.insert(name, Arc::new(entry));
+            }
+        }
+        let apps = self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty());
+        let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(Snapshot::new(rows.into_values().collect(), apps.collect()));
+        drop(current);
+        self.version.send_modify(|version| *version += 1);
+    }
+
+    /// Refresh if an upstream has changed and nobody has looked yet.
+    pub fn catch_up(&self) {
+        let changed = |source: &Source| {
+            let mut seen = source.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
+        };
+        // All are looked at, so that each counts as seen.
+        if self.sources.iter().filter(|source| changed(source)).count() > 0 {
+            self.refresh();
+        }
+    }
+
+    /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
+    pub fn follow(self: &Arc<Self>) {
+        for source in &self.sources {
+            let Some(mut changed) = source.upstream.changed() else { continue };
+            let catalogue = Arc::downgrade(self);
+            tokio::spawn(async move {
+                while let Some(catalogue) = catalogue.upgrade() {
+                    catalogue.catch_up();
+                    drop(catalogue);
+                    if changed.changed().await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// One tool that exists.
+pub struct Entry {
+    /// Its full name.
+    pub name: String,
+    /// What its upstream says of it.
+    pub definition: Arc<ToolDefinition>,
+    /// Who answers its calls.
+    pub upstream: Arc<dyn Upstream>,
+    validator: OnceLock<Option<jsonschema::Validator>>,
+}
+
+impl Entry {
+    /// The compiled schema of its input; absent where the schema is not one.
+    pub fn validator(&self) -> Option<&jsonschema::Validator> {
+        let compile = || match jsonschema::options().build(&self.definition.input_schema) {
+            Ok(validator) => Some(validator),
+            Err(error) => {
+                tracing::warn!(tool = self.name, %error, "the input schema is not valid; input is not checked");
+                None
+            }
+        };
+        self.validator.get_or_init(compile).as_ref()
+    }
+
+    /// What clients see of it.
+    #[must_use]
+    pub fn described(&self) -> Value {
+        let tool = &self.definition;
+        json!({
+            "name": self.name,
+            "appId": tool.app,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations,
+        })
+    }
+}
+
+/// The tools of one moment, by name.
+#[derive(Default)]
+pub struct Snapshot {
+    rows: Vec<Arc<Entry>>,
+    names: HashMap<String, usize>,
+    /// Other spellings; `None` where two tools share one.
+    spellings: HashMap<String, Option<usize>>,
+    /// Apps by every name a script can write.
+    apps: BTreeMap<String, String>,
+    index: OnceLock<Index>,
+}
+
+impl Snapshot {
+    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>) -> Self {
+        let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+        let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
+        let mut spell = |spelling: String, at: usize| {
+            spellings
+                .entry(spelling)
+                .and_modify(|other| *other = other.filter(|other| *other == at))
+                .or_insert(Some(at));
+        };
+        let mut known = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let ToolDefinition { app, name, .. } = &*row.definition;
+            spell(name.clone(), at);
+            if !app.is_empty() {
+                spell(format!("{app}.{name}"), at);
+                spell(member_key(app, name), at);
+                known.insert(app.clone(), app.clone());
+            }
+        }
+        known.extend(apps.into_iter().map(|app| (app.clone(), app)));
+        let identifiers: Vec<(String, String)> = known.keys().map(|app| (identifier(app), app.clone())).collect();
+        for (identifier, app) in identifiers {
+            known.entry(identifier).or_insert(app);
+        }
+        Self { rows, names, spellings, apps: known, index: OnceLock::new() }
+    }
+
+    /// All tools by full name.
+    #[must_use]
+    pub fn rows(&self) -> &[Arc<Entry>] {
+        &self.rows
+    }
+
+    /// All apps.
+    pub fn apps(&self) -> impl Iterator<Item = &str> {
+        self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
+    }
+
+    /// Search.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(&self.rows))
+    }
+
+    /// A tool by its full name, by `app.tool`, or by its own name where only one has it.
+    #[must_use]
+    pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
+        let at = self.names.get(name).copied().or_else(|| self.spellings.get(name).copied().flatten())?;
+        self.rows.get(at)
+    }
+}
+
+impl agentscript::Tools for Snapshot {
+    fn describe(&self, name: &str) -> Option<String> {
+        self.lookup(name).map(|entry| entry.described().to_string())
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        self.apps.contains_key(app)
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        let app = self.apps.get(app)?;
+        let exact = self.names.get(&format!("{app}:{tool}")).copied();
+        let at = exact.or_else(|| self.spellings.get(&member_key(app, tool)).copied().flatten())?;
+        self.rows.get(at).map(|row| row.name.clone())
+    }
+
+    fn similar(&self, name: &str) -> Vec<String> {
+        nearest(name, self.rows.iter().map(|row| row.name.as_str()), 3).into_iter().map(str::to_owned).collect()
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        is_reserved(name)
+    }
+}
+
+/// Whether `name` is a spelling of a tool of the server itself.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    name.strip_prefix("codecall").is_some_and(|rest| rest.starts_with([':', '.', '_', '/']))
+}
+
+/// A name as an identifier of the language: `my-server` is `my_server`.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || c == '_' || c == '$' { c } else { '_' }).collect()
+}
+
+/// The spelling under which a script finds a tool as a member, whatever its case and separators:
+/// `list-items` is also `list_items` and `listItems`. Holds a character that no name has.
+fn member_key(app: &str, tool: &str) -> String {
+    let plain: String = tool.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    format!("{app}\u{0}{plain}")
+}
+
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,146 @@
+//! The command line: its words, and one file for each group of commands.
+//!
+//! Answers go to stdout, everything else to stderr. Exit codes: 0 for status ok, 1 for any other
+//! status, 2 for what is wrong before anything runs.
+
+mod check;
+mod output;
+mod policy;
+mod run;
+mod session;
+mod tools;
+
+use clap::{Parser, Subcommand};
+use codecall::Error;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+/// One binary between an agent and its tools: search, describe, execute, invoke.
+#[derive(Debug, Parser)]
+#[command(name = "codecall", version, arg_required_else_help = true)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    /// Log more to stderr: once for what happens, twice for details. RUST_LOG overrides it.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the meta-tools over MCP on standard input and output.
+    Serve(session::Sources),
+    /// Run scripts and print each result as JSON.
+    Run(Box<run::Run>),
+    /// Check scripts without running them.
+    Check(check::Check),
+    /// List all tools.
+    Tools(tools::List),
+    /// Find tools by what they do.
+    Search(tools::Search),
+    /// Show schemas and usage examples of tools.
+    Describe(tools::Describe),
+    /// Call one tool.
+    Invoke(tools::Invoke),
+}
+
+/// Read the arguments. Help and mistakes are printed here.
+///
+/// # Errors
+/// There is nothing to do; the exit code.
+pub fn parse() -> Result<CommandLine, ExitCode> {
+    CommandLine::try_parse().map_err(|error| {
+        // Where it goes is gone when this fails: nobody is left to be told.
+        let _ = error.print();
+        ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    })
+}
+
+impl CommandLine {
+    /// Do what the arguments say.
+    pub async fn execute(self) -> ExitCode {
+        log_to_stderr(self.verbose);
+        let done = match self.command {
+            Command::Serve(sources) => session::serve(sources).await,
+            Command::Run(run) => run.execute().await,
+            Command::Check(check) => check.execute(),
+            Command::Tools(list) => list.execute().await,
+            Command::Search(search) => search.execute().await,
+            Command::Describe(describe) => describe.execute().await,
+            Command::Invoke(invoke) => invoke.execute().await,
+        };
+        match done {
+            Ok(Verdict::Good) => ExitCode::SUCCESS,
+            Ok(Verdict::Bad) => ExitCode::FAILURE,
+            Err(fault) => fault.report(),
+        }
+    }
+}
+
+/// How a command ended that could do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Exit code 0.
+    Good,
+    /// Exit code 1: the answer itself is a failure.
+    Bad,
+}
+
+impl Verdict {
+    fn good_if(good: bool) -> Self {
+        if good { Self::Good } else { Self::Bad }
+    }
+}
+
+/// Why a command could not do its work: exit code 2.
+#[derive(Debug)]
+pub struct Fault {
+    message: String,
+    help: Option<String>,
+}
+
+impl Fault {
+    /// What is wrong.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), help: None }
+    }
+
+    /// What to do about it.
+    fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Tell it on stderr.
+    pub fn report(self) -> ExitCode {
+        let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
+        let _ = writeln!(std::io::stderr(), "error: {}\n  help: {help}", self.message);
+        ExitCode::from(2)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+fn log_to_stderr(verbose: u8) {
+    use tracing_subscriber::EnvFilter;
+    let default = match verbose {
+        0 => "warn",
+        1 => "warn,codecall=info",
+        2 => "info,codecall=debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let stderr = std::io::stderr();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(stderr.is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+#[cfg(test)]
+mod tests;

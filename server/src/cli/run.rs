@@ -1,0 +1,172 @@
+//! `codecall run`: scripts from files, results on stdout.
+
+use super::policy::{LanguageFlag, PolicyFlags};
+use super::session::Sources;
+use super::{Fault, Verdict, output};
+use agentscript::{Language, Status};
+use clap::Args;
+use codecall::runs::ExecuteRequest;
+use serde_json::Value;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Run scripts and print each result as JSON.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Scripts; `-` is standard input.
+    #[arg(value_name = "FILE", required_unless_present = "batch")]
+    files: Vec<PathBuf>,
+    /// Run every .js and .ts file of a directory, those in its subdirectories too, by name.
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    batch: Option<PathBuf>,
+    /// What scripts see as `codecallContext`: a JSON object, or @FILE.
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
+    /// Found out when left out; files that end in .ts are TypeScript.
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<LanguageFlag>,
+    #[command(flatten)]
+    sources: Sources,
+    #[command(flatten)]
+    pub(super) policy: PolicyFlags,
+}
+
+impl Run {
+    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+        let scripts = self.scripts()?;
+        let context = self.context.as_deref().map(context).transpose()?;
+        let session = self.sources.open(|config| config.policy = self.policy.on(config.policy.clone()))?;
+        session.ready().await;
+        let mut all_ok = true;
+        for script in &scripts {
+            if let Some(fixture) = &session.fixture {
+                fixture.rewind();
+            }
+            let request = ExecuteRequest {
+                script: script.text.clone(),
+                language: script.language,
+                context: context.clone(),
+                allowed_tools: None,
+                policy: session.hub.config().policy.clone(),
+                seed: None,
+            };
+            let outcome = session.hub.execute(request, None, session.cancel.clone()).await;
+            all_ok &= outcome.status() == Status::Ok;
+            let json = outcome.to_json();
+            let printed = if self.is_one() { output::json(&json) } else { output::line(&script.labelled(&json)) };
+            if printed.is_err() || session.cancel.is_cancelled() {
+                session.hub.close().await;
+                return printed.map(|()| Verdict::Bad);
+            }
+        }
+        session.hub.close().await;
+        Ok(Verdict::good_if(all_ok))
+    }
+
+    /// Whether there is one result, without a label.
+    fn is_one(&self) -> bool {
+        self.batch.is_none() && self.files.len() == 1
+    }
+
+    pub(super) fn scripts(&self) -> Result<Vec<ScriptFile>, Fault> {
+        let files = match &self.batch {
+            Some(directory) => scripts_in(directory)?,
+            None => self.files.clone(),
+        };
+        files.iter().map(|file| ScriptFile::read(file, self.language.map(Into::into))).collect()
+    }
+}
+
+/// A script and where it comes from.
+pub struct ScriptFile {
+    /// As it was named.
+    pub name: String,
+    pub text: String,
+    pub language: Option<Language>,
+}
+
+impl ScriptFile {
+    /// Read a file or standard input.
+    pub fn read(path: &Path, language: Option<Language>) -> Result<Self, Fault> {
+        let name = path.display().to_string();
+        let bytes = if name == "-" { from_stdin() } else { std::fs::read(path) };
+        let bytes = bytes.map_err(|error| unreadable(path, &error))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            Fault::new(format!("{name}: not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
+                .with_help("save the script as UTF-8")
+        })?;
+        let language = language.or_else(|| is_typescript(path).then_some(Language::TypeScript));
+        Ok(Self { name, text, language })
+    }
+
+    /// A line of JSON with the file in front.
+    fn labelled(&self, json: &str) -> String {
+        format!("{{\"file\":{},{}", Value::from(self.name.as_str()), &json[1..])
+    }
+}
+
+fn from_stdin() -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().is_some_and(|own| extensions.iter().any(|extension| own.eq_ignore_ascii_case(extension)))
+}
+
+fn is_typescript(path: &Path) -> bool {
+    has_extension(path, &["ts", "mts"])
+}
+
+/// All scripts of a directory, by path.
+fn scripts_in(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        let entries = std::fs::read_dir(&directory).map_err(|error| unreadable(&directory, &error))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| unreadable(&directory, &error))?;
+            let path = entry.path();
+            // Links are followed to files, never to directories: those could lead back here.
+            let kind = entry.file_type().map_err(|error| unreadable(&path, &error))?;
+            if kind.is_dir() {
+                directories.push(path);
+            } else if has_extension(&path, &["js", "mjs"]) || is_typescript(&path) {
+                found.push(path);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(Fault::new(format!("{}: no .js or .ts files", directory.display())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+    Fault::new(format!("{}: {error}", path.display()))
+}
+
+/// JSON text that is given as such or as `@FILE`.
+pub fn json_argument(flag: &str, argument: &str) -> Result<(String, Value), Fault> {
+    let (text, place) = match argument.strip_prefix('@') {
+        Some(file) => {
+            let text = std::fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), &error))?;
+            (text, file)
+        }
+        None => (argument.to_owned(), flag),
+    };
+    let value = serde_json::from_str(&text)
+        .map_err(|error| Fault::new(format!("{place}: not valid JSON: {error}")).with_help(JSON_HELP))?;
+    Ok((text, value))
+}
+
+const JSON_HELP: &str = "write an object such as '{\"id\": 1}', or @FILE to read it from a file";
+
+fn context(argument: &str) -> Result<String, Fault> {
+    match json_argument("--context", argument)? {
+        (text, Value::Object(_)) => Ok(text),
+        _ => Err(Fault::new("--context: must be a JSON object").with_help(JSON_HELP)),
+    }
+}

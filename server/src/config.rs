@@ -1,0 +1,246 @@
+//! The configuration: one typed description, read from TOML or JSON with the same keys.
+//!
+//! Unknown keys are errors. No message holds a value of the file, as any of them may be a secret.
+
+mod expand;
+mod read;
+
+use crate::catalogue::ToolFilter;
+use crate::error::Error;
+use agentscript::{Policy, Preset};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything that can be configured.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The upstreams by app id; disabled ones are not in it.
+    pub upstreams: BTreeMap<String, UpstreamConfig>,
+    /// The tools that exist at all.
+    pub include_tools: ToolFilter,
+    /// Limits and permissions of a run.
+    pub policy: Policy,
+    /// How many tools a search gives.
+    pub top_k: usize,
+    /// How many tools one `describe` gives.
+    pub max_definitions: usize,
+    /// Who may call tools without a script.
+    pub direct_calls: DirectCalls,
+    /// The listed spelling of the meta-tools.
+    pub names: Names,
+    /// Whether results come as `structuredContent` too.
+    pub structured: bool,
+    /// How many runs there may be.
+    pub pool: Pool,
+    /// What is taken out of error messages.
+    pub sanitization: Sanitization,
+}
+
+/// One upstream.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// What it is.
+    pub kind: UpstreamKind,
+    /// Which of its tools exist, by their own names.
+    pub tools: ToolFilter,
+}
+
+/// What an upstream is.
+#[derive(Clone, Debug)]
+pub enum UpstreamKind {
+    /// A child process.
+    Stdio(StdioConfig),
+    /// A server over streamable HTTP.
+    Http(HttpConfig),
+}
+
+impl UpstreamKind {
+    /// How the two sides begin to speak.
+    #[must_use]
+    pub fn lifecycle(&self) -> Lifecycle {
+        match self {
+            Self::Stdio(config) => config.lifecycle,
+            Self::Http(config) => config.lifecycle,
+        }
+    }
+
+    /// How long it may take until its tools are known.
+    #[must_use]
+    pub fn start_timeout(&self) -> Duration {
+        match self {
+            Self::Stdio(config) => config.start_timeout,
+            Self::Http(config) => config.start_timeout,
+        }
+    }
+}
+
+/// A server that speaks MCP over streamable HTTP.
+#[derive(Clone)]
+pub struct HttpConfig {
+    /// Where it is.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: BTreeMap<String, String>,
+    /// How the two sides begin to speak.
+    pub lifecycle: Lifecycle,
+    /// How long it may take until its tools are known.
+    pub start_timeout: Duration,
+    /// Longest message it may send.
+    pub max_message_bytes: usize,
+}
+
+impl std::fmt::Debug for HttpConfig {
+    /// Without the address and the headers, which may hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpConfig").field("headers", &self.headers.keys().collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}
+
+/// A child process that speaks MCP.
+#[derive(Clone)]
+pub struct StdioConfig {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its environment, on top of what it inherits.
+    pub env: BTreeMap<String, String>,
+    /// Names of variables it inherits besides the harmless ones.
+    pub inherit_env: Vec<String>,
+    /// Where it runs.
+    pub cwd: Option<PathBuf>,
+    /// How the two sides begin to speak.
+    pub lifecycle: Lifecycle,
+    /// How long it may take until its tools are known.
+    pub start_timeout: Duration,
+    /// Longest message it may send.
+    pub max_message_bytes: usize,
+}
+
+impl std::fmt::Debug for StdioConfig {
+    /// Without arguments and values of the environment, which may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StdioConfig")
+            .field("command", &self.command)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifecycle {
+    /// `server/discover`, and `initialize` where that is not understood.
+    #[default]
+    Auto,
+    /// `initialize` (protocols up to 2025-11-25).
+    Initialize,
+    /// `server/discover` (2026-07-28).
+    Discover,
+}
+
+/// Who may call tools without a script.
+#[derive(Clone, Debug)]
+pub struct DirectCalls {
+    /// Whether there is `invoke`.
+    pub enabled: bool,
+    /// The tools it may call; absent: all. `*` stands for any text.
+    pub allowed_tools: Option<Vec<String>>,
+}
+
+/// Spelling of the meta-tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// `codecall:search`
+    Colon,
+    /// `codecall.search`
+    Dot,
+    /// `codecall_search`, which every client accepts.
+    #[default]
+    Underscore,
+}
+
+/// How many runs there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    /// Threads that run scripts.
+    pub threads: usize,
+    /// Runs at the same time, those that wait for tools included.
+    pub max_runs: usize,
+    /// Runs that wait for their turn; one more is refused.
+    pub max_queue: usize,
+    /// How long a run waits for its turn.
+    pub queue_timeout: Duration,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 4));
+        Self { threads, max_runs: 32, max_queue: 256, queue_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// What is taken out of error messages before a client sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sanitization {
+    /// Stack traces of the host and of tools.
+    pub remove_stack_traces: bool,
+    /// Paths of the host.
+    pub remove_file_paths: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            upstreams: BTreeMap::new(),
+            include_tools: ToolFilter::default(),
+            policy: Policy::preset(Preset::default()),
+            top_k: 8,
+            max_definitions: 8,
+            direct_calls: DirectCalls { enabled: true, allowed_tools: None },
+            names: Names::default(),
+            structured: true,
+            pool: Pool::default(),
+            sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
+        }
+    }
+}
+
+/// How a configuration is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// TOML.
+    Toml,
+    /// JSON.
+    Json,
+}
+
+impl Config {
+    /// Read a file: JSON when its name ends in `.json` or its text begins with `{`, else TOML.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.display().to_string(), source })?;
+        let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
+        let format = if json { Format::Json } else { Format::Toml };
+        Self::parse(&text, format, &|name| std::env::var(name).ok())
+            .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+    }
+
+    /// Read a text. `environment` answers `${NAME}`.
+    ///
+    /// # Errors
+    /// What is wrong, naming the key.
+    pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        read::config(text, format, environment)
+    }
+}
+
+#[cfg(test)]
+mod tests;

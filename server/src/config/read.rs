@@ -1,0 +1,267 @@
+//! From text to [`Config`]: the keys, as they are written.
+
+use super::expand::expand;
+use super::*;
+use agentscript::{LIMITS, Limit, Loops};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Root {
+    #[serde(rename = "$schema")]
+    _schema: Option<String>,
+    mcp_servers: Map<String, Value>,
+    include_tools: ToolFilter,
+    vm: Map<String, Value>,
+    top_k: Option<usize>,
+    max_definitions: Option<usize>,
+    direct_calls: DirectCallsKeys,
+    names: Names,
+    structured: Option<bool>,
+    pool: PoolKeys,
+    sanitization: SanitizationKeys,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct DirectCallsKeys {
+    enabled: Option<bool>,
+    allowed_tools: Option<Vec<String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct PoolKeys {
+    threads: Option<usize>,
+    max_runs: Option<usize>,
+    max_queue: Option<usize>,
+    queue_timeout_ms: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct SanitizationKeys {
+    remove_stack_traces: Option<bool>,
+    remove_file_paths: Option<bool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct VmKeys {
+    preset: Option<String>,
+    loops: Option<String>,
+    allow_loops: Option<bool>,
+    allow_console: Option<bool>,
+    disabled_builtins: Vec<String>,
+    disabled_globals: Vec<String>,
+}
+
+/// One entry of `mcpServers`. The last fields are written by clients for themselves and ignored.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ServerKeys {
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    inherit_env: Vec<String>,
+    cwd: Option<PathBuf>,
+    #[serde(alias = "serverUrl", alias = "httpUrl")]
+    url: Option<String>,
+    headers: BTreeMap<String, String>,
+    enabled: Option<bool>,
+    disabled: Option<bool>,
+    #[serde(alias = "allowedTools", alias = "includeTools", alias = "enabled_tools")]
+    enabled_tools: Option<Vec<String>>,
+    #[serde(alias = "deniedTools", alias = "excludeTools", alias = "disabled_tools")]
+    disabled_tools: Vec<String>,
+    lifecycle: Lifecycle,
+    start_timeout_ms: Option<u64>,
+    max_message_bytes: Option<usize>,
+    #[serde(rename = "type", alias = "transport")]
+    _type: Option<String>,
+    #[serde(rename = "description")]
+    _description: Option<String>,
+    #[serde(rename = "autoApprove", alias = "alwaysAllow", alias = "trust", alias = "timeout", alias = "icon")]
+    _client: Option<Value>,
+}
+
+pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
+    let mut value = document(text, format)?;
+    let servers = value.as_object_mut().and_then(|root| root.remove("mcpServers"));
+    expand(&mut value, "", environment)?;
+    if let (Some(servers), Some(root)) = (servers, value.as_object_mut()) {
+        root.insert("mcpServers".into(), servers);
+    }
+    let root: Root = keys(value, "", &[])?;
+    let defaults = Config::default();
+    let mut config = Config {
+        include_tools: root.include_tools,
+        policy: policy(root.vm)?,
+        top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
+        max_definitions: within("maxDefinitions", root.max_definitions.unwrap_or(defaults.max_definitions), 1, 100)?,
+        direct_calls: DirectCalls {
+            enabled: root.direct_calls.enabled.unwrap_or(true),
+            allowed_tools: root.direct_calls.allowed_tools,
+        },
+        names: root.names,
+        structured: root.structured.unwrap_or(true),
+        pool: Pool {
+            threads: within("pool.threads", root.pool.threads.unwrap_or(defaults.pool.threads), 1, 256)?,
+            max_runs: within("pool.maxRuns", root.pool.max_runs.unwrap_or(defaults.pool.max_runs), 1, 100_000)?,
+            max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
+            queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
+        },
+        sanitization: Sanitization {
+            remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
+            remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),
+        },
+        upstreams: BTreeMap::new(),
+    };
+    for (app, entry) in root.mcp_servers {
+        if let Some(server) = server(&app, entry, environment)? {
+            config.upstreams.insert(app, server);
+        }
+    }
+    Ok(config)
+}
+
+fn document(text: &str, format: Format) -> Result<Value, String> {
+    let value: Value = match format {
+        // The texts of both parsers may quote the file, so only the place is told.
+        Format::Json => serde_json::from_str(text)
+            .map_err(|error| format!("not valid JSON at line {}, column {}", error.line(), error.column()))?,
+        Format::Toml => toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or("", |span| &text[..span.start.min(text.len())]);
+            format!("not valid TOML at line {}: {}", before.matches('\n').count() + 1, error.message())
+        })?,
+    };
+    if value.is_object() { Ok(value) } else { Err("must be an object".into()) }
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<T, String> {
+    if value < least || value > most {
+        return Err(format!("{key}: must be from {least} to {most}"));
+    }
+    Ok(value)
+}
+
+fn policy(mut vm: Map<String, Value>) -> Result<Policy, String> {
+    let mut limits: Vec<(&Limit, Value)> = Vec::new();
+    for limit in LIMITS {
+        if let Some(value) = vm.shift_remove(limit.name) {
+            limits.push((limit, value));
+        }
+    }
+    let names: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
+    let vm: VmKeys = keys(Value::Object(vm), "vm", &names)?;
+    let preset = match &vm.preset {
+        None => Preset::default(),
+        Some(name) => Preset::named(name).ok_or_else(|| {
+            let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.as_str()).collect();
+            format!("vm.preset: must be one of {}", known.join(", "))
+        })?,
+    };
+    let mut policy = Policy::preset(preset);
+    for (limit, value) in limits {
+        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
+        let number = number.ok_or_else(|| format!("vm.{}: must be a whole number, 0 or more", limit.name))?;
+        limit.set(&mut policy.limits, number);
+    }
+    policy.loops = match (vm.loops.as_deref(), vm.allow_loops) {
+        (None, None) => policy.loops,
+        (None, Some(true)) | (Some("all"), None) => Loops::All,
+        (None, Some(false)) | (Some("none"), None) => Loops::None,
+        (Some("bounded"), None) => Loops::Bounded,
+        (Some(_), Some(_)) => return Err("vm: give either 'loops' or 'allowLoops', not both".into()),
+        (Some(_), None) => return Err("vm.loops: must be one of none, bounded, all".into()),
+    };
+    // A preset without loops has no iterations either; loops asked for mean that they can be entered.
+    if policy.loops != Loops::None && policy.limits.max_iterations == 0 {
+        policy.limits.max_iterations = agentscript::Limits::preset(Preset::Secure).max_iterations;
+    }
+    if let Some(allowed) = vm.allow_console {
+        policy.allow_console = allowed;
+        let secure = agentscript::Limits::preset(Preset::Secure);
+        if allowed && policy.limits.max_console_bytes == 0 && policy.limits.max_console_calls == 0 {
+            policy.limits.max_console_bytes = secure.max_console_bytes;
+            policy.limits.max_console_calls = secure.max_console_calls;
+        }
+    }
+    policy.disabled = vm.disabled_builtins.into_iter().chain(vm.disabled_globals).collect();
+    Ok(policy)
+}
+
+fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<Option<UpstreamConfig>, String> {
+    let path = format!("mcpServers.{app}");
+    if app.is_empty() || app.contains(':') || app.trim() != app {
+        return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
+    }
+    if app.eq_ignore_ascii_case("codecall") {
+        return Err(format!("{path}: this name is the server's own; choose another"));
+    }
+    let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
+    if is("disabled", true) || is("enabled", false) {
+        // A server that is switched off may refer to variables that are not set.
+        let _: ServerKeys = keys(entry, &path, &[])?;
+        return Ok(None);
+    }
+    expand(&mut entry, &path, environment)?;
+    let keys: ServerKeys = keys(entry, &path, &[])?;
+    let _ = (keys.enabled, keys.disabled);
+    let start_timeout = Duration::from_millis(keys.start_timeout_ms.unwrap_or(30_000));
+    let max_message_bytes = keys.max_message_bytes.unwrap_or(16 * 1024 * 1024).max(1024);
+    let tools = ToolFilter { allow: keys.enabled_tools, deny: keys.disabled_tools };
+    match (keys.command, keys.url) {
+        (Some(command), None) => Ok(Some(UpstreamConfig {
+            kind: UpstreamKind::Stdio(StdioConfig {
+                command,
+                args: keys.args,
+                env: keys.env,
+                inherit_env: keys.inherit_env,
+                cwd: keys.cwd,
+                lifecycle: keys.lifecycle,
+                start_timeout,
+                max_message_bytes,
+            }),
+            tools,
+        })),
+        (None, Some(url)) => {
+            if !url.starts_with("http://") && !url.starts_with("https://") {
+                return Err(format!("{path}.url: must begin with http:// or https://"));
+            }
+            Ok(Some(UpstreamConfig {
+                kind: UpstreamKind::Http(HttpConfig {
+                    url,
+                    headers: keys.headers,
+                    lifecycle: keys.lifecycle,
+                    start_timeout,
+                    max_message_bytes,
+                }),
+                tools,
+            }))
+        }
+        (Some(_), Some(_)) => Err(format!("{path}: give either 'command' or 'url', not both")),
+        (None, None) => Err(format!("{path}: 'command' or 'url' is missing")),
+    }
+}
+
+/// Read a table. `more` are names that are valid there besides the fields.
+fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let problem = crate::error::mended(&error.inner().to_string(), more);
+        let mut inner = error.path().to_string();
+        if problem.starts_with("unknown key") {
+            inner.truncate(inner.rfind('.').unwrap_or(0));
+        }
+        let at = match inner.as_str() {
+            "" | "." => path.to_owned(),
+            inner if path.is_empty() => inner.to_owned(),
+            inner => format!("{path}.{inner}"),
+        };
+        if at.is_empty() { problem } else { format!("{at}: {problem}") }
+    })
+}

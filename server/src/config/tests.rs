@@ -1,0 +1,80 @@
+use super::*;
+use agentscript::Loops;
+
+fn toml(text: &str) -> Result<Config, String> {
+    Config::parse(text, Format::Toml, &|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()))
+}
+
+fn json(text: &str) -> Result<Config, String> {
+    Config::parse(text, Format::Json, &|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()))
+}
+
+fn stdio(config: &Config, app: &str) -> StdioConfig {
+    match &config.upstreams[app].kind {
+        UpstreamKind::Stdio(stdio) => stdio.clone(),
+        UpstreamKind::Http(_) => panic!("a command"),
+    }
+}
+
+#[test]
+fn servers_as_clients_write_them() {
+    let config = json(
+        r#"{"mcpServers": {
+            "github": {"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"T": "Bearer ${TOKEN}", "D": "${NO:-none}", "P": "$${x}"}},
+            "off": {"command": "x", "env": {"A": "${NOT_SET}"}, "disabled": true}
+        }}"#,
+    )
+    .expect("valid");
+    assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["github"]);
+    let github = stdio(&config, "github");
+    assert_eq!(github.args, ["-y", "x"]);
+    assert_eq!(github.env["T"], "Bearer s3cret-token");
+    assert_eq!(github.env["D"], "none");
+    assert_eq!(github.env["P"], "${x}");
+    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn every_limit_by_its_name() {
+    for limit in agentscript::LIMITS {
+        let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);
+        assert_eq!(limit.get(&config.policy.limits), 7, "{}", limit.name);
+    }
+    let config = toml("[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]").expect("valid");
+    assert_eq!(config.policy.loops, Loops::None);
+    assert!(!config.policy.allow_console);
+    assert_eq!(config.policy.disabled, ["Date"]);
+}
+
+#[test]
+fn what_is_asked_for_on_top_of_a_strict_preset_can_be_used() {
+    let config = toml("[vm]\npreset = \"locked_down\"\nallowLoops = true\nallowConsole = true").expect("valid");
+    assert!(config.policy.limits.max_iterations > 0 && config.policy.limits.max_console_calls > 0);
+}
+
+#[test]
+fn mistakes_name_the_key_and_never_the_value() {
+    for (text, expected) in [
+        ("topk = 3", "unknown key 'topk'; did you mean 'topK'?"),
+        ("[vm]\ntimeoutMS = 3", "vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"),
+        ("[vm]\npreset = \"safe\"", "vm.preset: must be one of locked_down, secure, balanced, experimental"),
+        ("[vm]\ntimeoutMs = -3", "vm.timeoutMs: must be a whole number, 0 or more"),
+        ("topK = 99", "topK: must be from 1 to 50"),
+        ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),
+        ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' or 'url' is missing"),
+        ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),
+        ("[mcpServers.a]\ncommand = \"x\"\nargs = \"${TOKEN}\"", "mcpServers.a.args: wrong value, expected a sequence"),
+        ("[mcpServers.a]\ncommand = \"${NOPE}\"", "mcpServers.a.command: the environment variable NOPE is not set"),
+        (
+            "[mcpServers.codecall]\ncommand = \"x\"",
+            "mcpServers.codecall: this name is the server's own; choose another",
+        ),
+        ("[mcpServers.a]\nurl = \"ftp://x\"", "mcpServers.a.url: must begin with http:// or https://"),
+        ("names = ", "not valid TOML at line 1"),
+    ] {
+        let message = toml(text).expect_err(text);
+        assert!(message.starts_with(expected), "{text}: {message}");
+        assert!(!message.contains("s3cret") && !message.contains("12345"), "{message}");
+    }
+    assert_eq!(json("{\"a\":").expect_err("cut off"), "not valid JSON at line 1, column 5");
+}

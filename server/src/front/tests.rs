@@ -1,0 +1,107 @@
+//! The front as a client sees it, over streams in memory.
+
+use super::*;
+use crate::catalogue::tests::Echo;
+use crate::config::Config;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+struct Client {
+    input: WriteHalf<DuplexStream>,
+    output: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
+}
+
+impl Client {
+    fn start(config: Config) -> Self {
+        let echo = Echo::new(&[("users", "get", "Get a user", json!({"type": "object"}))]);
+        let hub = Hub::start(config, vec![Arc::new(echo)]).expect("starts");
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        tokio::spawn(serve(hub, tokio::io::split(theirs)));
+        let (output, input) = tokio::io::split(ours);
+        Self { input, output: BufReader::new(output).lines() }
+    }
+
+    async fn send(&mut self, message: Value) {
+        self.input.write_all(format!("{message}\n").as_bytes()).await.expect("written");
+    }
+
+    /// Send a request and give its answer; notifications in between are left out.
+    async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+        loop {
+            let line = self.output.next_line().await.expect("read").expect("not at its end");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    async fn initialized(config: Config) -> Self {
+        let mut client = Self::start(config);
+        let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let answer = client.ask(0, "initialize", hello).await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
+        client.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        client
+    }
+}
+
+#[tokio::test]
+async fn with_a_session() {
+    let mut client = Client::initialized(Config::default()).await;
+    let listed = client.ask(1, "tools/list", json!({})).await;
+    let names: Vec<&str> =
+        listed["result"]["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"]);
+    for name in ["codecall:invoke", "codecall.invoke", "codecall_invoke"] {
+        let answer = client
+            .ask(2, "tools/call", json!({"name": name, "arguments": {"tool": "users:get", "input": {"a": 1}}}))
+            .await;
+        let expected = json!({"status": "ok", "result": {"a": 1}});
+        assert_eq!(answer["result"]["structuredContent"], expected);
+        assert_eq!(answer["result"]["content"], json!([{"type": "text", "text": expected.to_string()}]));
+    }
+    let failed = client
+        .ask(3, "tools/call", json!({"name": "codecall_invoke", "arguments": {"tool": "users:no", "input": {}}}))
+        .await;
+    assert_eq!(
+        (&failed["result"]["isError"], &failed["result"]["structuredContent"]["error"]["code"]),
+        (&json!(true), &json!("TOOL_NOT_FOUND"))
+    );
+    let refused = client.ask(4, "tools/call", json!({"name": "codecall_search", "arguments": {"q": 1}})).await;
+    assert_eq!(refused["result"]["isError"], true);
+    let unknown = client.ask(5, "tools/call", json!({"name": "users:get", "arguments": {}})).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    for method in ["prompts/list", "resources/list"] {
+        assert_eq!(client.ask(6, method, json!({})).await["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_session() {
+    let mut client =
+        Client::start(Config { names: crate::config::Names::Colon, structured: false, ..Config::default() });
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let found = client.ask(1, "server/discover", json!({"_meta": meta})).await;
+    assert!(
+        found["result"]["supportedVersions"].as_array().is_some_and(|versions| versions.contains(&json!("2026-07-28"))),
+        "{found}"
+    );
+    let listed = client.ask(2, "tools/list", json!({"_meta": meta})).await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "codecall:search");
+    assert!(listed["result"]["tools"][0]["outputSchema"].is_null());
+    let answer = client
+        .ask(
+            3,
+            "tools/call",
+            json!({"_meta": meta, "name": "codecall_execute", "arguments": {"script": "return null"}}),
+        )
+        .await;
+    assert_eq!(answer["result"]["content"][0]["text"], r#"{"status":"ok","result":null}"#);
+    assert!(answer["result"]["structuredContent"].is_null());
+    assert!(answer["result"]["_meta"]["codecall/stats"].is_object());
+}

@@ -1,0 +1,139 @@
+//! What happens in a run, told to the client: progress where it has given a token, log messages
+//! where it wants them, notifications of the script.
+#![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
+
+use crate::runs::{Happening, Watcher};
+use agentscript::Message;
+use rmcp::model::*;
+use rmcp::service::RequestContext;
+use rmcp::{Peer, RoleServer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// Messages on their way to a client that does not read; further ones are dropped.
+const MOST: usize = 1_000;
+
+/// How much a log message matters: 0 is `debug`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(u8);
+
+impl Level {
+    /// As MCP names it.
+    pub fn of(level: LoggingLevel) -> Self {
+        Self(level as u8)
+    }
+}
+
+/// The level of that name; scripts use the names of `console` too.
+fn named(name: &str) -> LoggingLevel {
+    match name.to_ascii_lowercase().as_str() {
+        "debug" | "trace" => LoggingLevel::Debug,
+        "notice" => LoggingLevel::Notice,
+        "warn" | "warning" => LoggingLevel::Warning,
+        "error" => LoggingLevel::Error,
+        "critical" | "fatal" => LoggingLevel::Critical,
+        "alert" => LoggingLevel::Alert,
+        "emergency" => LoggingLevel::Emergency,
+        _ => LoggingLevel::Info,
+    }
+}
+
+/// Who watches the run of a request, and the work of telling the client, which ends with the last
+/// watcher. It is polled in the task of the request, so that messages go to the right stream.
+pub fn watcher(
+    context: &RequestContext<RoleServer>,
+    session: Option<Level>,
+) -> (Watcher, impl Future<Output = ()> + use<>) {
+    let (sender, mut receiver) = mpsc::channel(MOST);
+    let watcher: Watcher = Some(Arc::new(move |happening| drop(sender.try_send(happening))));
+    let token = context.meta.get_progress_token();
+    let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+    // Without a session, only a request that names a level wants log messages.
+    let least = match (context.meta.log_level(), modern) {
+        (Some(level), _) => Some(Level::of(level)),
+        (None, true) => None,
+        (None, false) => Some(session.unwrap_or(Level::of(LoggingLevel::Info))),
+    };
+    let mut client = Client { peer: context.peer.clone(), token, least, step: 0.0 };
+    let telling = async move {
+        while let Some(happening) = receiver.recv().await {
+            client.tell(happening).await;
+        }
+    };
+    (watcher, telling)
+}
+
+struct Client {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    least: Option<Level>,
+    /// How many steps of progress there have been.
+    step: f64,
+}
+
+impl Client {
+    async fn tell(&mut self, happening: Happening) {
+        match happening {
+            Happening::CallStarted { tool, call, input } => {
+                self.progress(format!("{tool} …")).await;
+                self.log("codecall.tools", LoggingLevel::Info, || {
+                    json!({"event": "tool_call_start", "toolName": tool, "input": parsed(&input), "callId": call.to_string()})
+                })
+                .await;
+            }
+            Happening::CallEnded { tool, call, input, duration, error } => {
+                let ms = duration.as_millis();
+                let how = error.as_ref().map_or("ok", |error| &error.code);
+                self.progress(format!("{tool}: {how}, {ms} ms")).await;
+                self.log("codecall.tools", LoggingLevel::Info, || {
+                    let status = if error.is_some() { "error" } else { "ok" };
+                    let mut data = json!({
+                        "event": "tool_call_end", "toolName": tool, "input": parsed(&input), "callId": call.to_string(),
+                        "status": status, "durationMs": u64::try_from(ms).unwrap_or(u64::MAX),
+                    });
+                    if let Some(error) = error {
+                        data["error"] = json!({"code": error.code, "message": error.message});
+                    }
+                    data
+                })
+                .await;
+            }
+            Happening::Message(Message::Log { level, message, metadata }) => {
+                self.log("codecall.script", named(&level), || {
+                    let mut data = json!({"message": message});
+                    if let Some(metadata) = metadata {
+                        data["metadata"] = parsed(&metadata);
+                    }
+                    data
+                })
+                .await;
+            }
+            Happening::Message(Message::Notify { event, payload }) => {
+                let params = json!({"event": event, "payload": parsed(&payload)});
+                let told = CustomNotification::new("notifications/codecall/event", Some(params));
+                let _ = self.peer.send_notification(ServerNotification::CustomNotification(told)).await;
+            }
+        }
+    }
+
+    async fn progress(&mut self, text: String) {
+        if let Some(token) = &self.token {
+            self.step += 1.0;
+            let told = ProgressNotificationParam::new(token.clone(), self.step).with_message(text);
+            let _ = self.peer.notify_progress(told).await;
+        }
+    }
+
+    async fn log(&self, logger: &str, level: LoggingLevel, data: impl FnOnce() -> Value) {
+        if self.least.is_some_and(|least| Level::of(level) >= least) {
+            let mut told = LoggingMessageNotificationParam::new(level, data());
+            told.logger = Some(logger.into());
+            let _ = self.peer.notify_logging_message(told).await;
+        }
+    }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}

@@ -1,0 +1,110 @@
+//! The hub: everything a process has one of, put together. The command line and the MCP front are
+//! two users of it.
+
+use crate::catalogue::{Catalogue, ToolFilter};
+use crate::config::Config;
+use crate::error::Error;
+use crate::meta::{self, Answer, Request};
+use crate::pipeline::Pipeline;
+use crate::runs::{ExecuteRequest, Runs, Watcher};
+use crate::upstream::{Upstream, connect};
+use agentscript::Outcome;
+use futures_util::future::join_all;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long after the start requests wait for upstreams that are still starting.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Catalogue, pipeline, runs and meta-tools of one process.
+pub struct Hub {
+    config: Config,
+    catalogue: Arc<Catalogue>,
+    pipeline: Arc<Pipeline>,
+    runs: Runs,
+    started: Instant,
+}
+
+impl Hub {
+    /// Put everything together and start connecting the upstreams of the configuration. `more` are
+    /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// An upstream that can never work.
+    pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
+            more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
+        for (app, upstream) in &config.upstreams {
+            upstreams.push((connect(app, upstream)?, upstream.tools.clone()));
+        }
+        let catalogue = Arc::new(Catalogue::new(upstreams, config.include_tools.clone()));
+        catalogue.follow();
+        let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
+        let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
+        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
+    }
+
+    /// Wait until every upstream has been reached or has failed for the first time, at most
+    /// `patience`.
+    pub async fn ready(&self, patience: Duration) {
+        let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.settled()));
+        let _ = tokio::time::timeout(patience, settled).await;
+        self.catalogue.catch_up();
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The tools.
+    #[must_use]
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// The chain of every tool call.
+    #[must_use]
+    pub fn pipeline(&self) -> &Arc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// Run a script.
+    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+        self.runs.execute(request, watcher, cancel).await
+    }
+
+    /// Call a meta-tool by any of its spellings; absent: there is none of that name.
+    pub async fn meta(
+        &self,
+        name: &str,
+        arguments: Value,
+        watcher: Watcher,
+        cancel: CancellationToken,
+    ) -> Option<Answer> {
+        let tool = meta::named(name)?;
+        if !self.has(tool.id()) {
+            return None;
+        }
+        let left = PATIENCE.saturating_sub(self.started.elapsed());
+        if !left.is_zero() && cancel.run_until_cancelled(self.ready(left)).await.is_none() {
+            return Some(Answer::cancelled());
+        }
+        Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
+    }
+
+    /// Whether the configuration has a meta-tool at all.
+    #[must_use]
+    pub fn has(&self, id: &str) -> bool {
+        id != "invoke" || self.config.direct_calls.enabled
+    }
+
+    /// End all runs and let go of all upstreams; child processes are gone when it returns.
+    pub async fn close(&self) {
+        self.runs.close();
+        join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
+    }
+}

@@ -1,0 +1,162 @@
+//! The meta-tools: what a client sees of everything. One file each.
+//!
+//! To add one, write a file with a type that implements [`MetaTool`] and name it in [`ALL`].
+
+mod describe;
+mod examples;
+mod execute;
+mod invoke;
+mod search;
+mod typescript;
+
+use crate::config::Names;
+use crate::hub::Hub;
+use crate::runs::Watcher;
+use crate::upstream::BoxFuture;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// All meta-tools in the order of the list.
+pub static ALL: [&dyn MetaTool; 4] = [&search::Search, &describe::Describe, &execute::Execute, &invoke::Invoke];
+
+/// A tool of the server itself.
+pub trait MetaTool: Send + Sync {
+    /// Its name without the prefix: `search`.
+    fn id(&self) -> &'static str;
+    /// A name for people.
+    fn title(&self) -> &'static str;
+    /// What it does, for a model.
+    fn description(&self) -> &'static str;
+    /// JSON schema of a request.
+    fn input_schema(&self) -> Value;
+    /// JSON schema of an answer.
+    fn output_schema(&self) -> Value;
+    /// MCP annotations: an object.
+    fn annotations(&self) -> Value;
+    /// Answer a request.
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
+}
+
+/// A request to a meta-tool.
+pub struct Request<'a> {
+    /// Everything there is.
+    pub hub: &'a Hub,
+    /// The arguments: an object.
+    pub arguments: Value,
+    /// Who is told what happens.
+    pub watcher: Watcher,
+    /// Fires when nobody wants the answer any more.
+    pub cancel: CancellationToken,
+}
+
+/// What a meta-tool answers.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The result as the contract shapes it: an object. A string where the request was refused: what
+    /// to mend.
+    pub value: Value,
+    /// Whether it is a failure for the client.
+    pub is_error: bool,
+    /// More for machines: an object with `codecall/stats`.
+    pub meta: Option<Value>,
+}
+
+impl Answer {
+    fn ok(value: Value) -> Self {
+        Self { value, is_error: false, meta: None }
+    }
+
+    /// A request that nobody waits for any more.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self::refused("The request was cancelled".into())
+    }
+
+    /// A request that does not fit.
+    fn refused(text: String) -> Self {
+        Self { value: Value::String(text), is_error: true, meta: None }
+    }
+}
+
+impl Names {
+    /// The listed name of a meta-tool.
+    #[must_use]
+    pub fn spell(self, id: &str) -> String {
+        let separator = match self {
+            Self::Colon => ':',
+            Self::Dot => '.',
+            Self::Underscore => '_',
+        };
+        format!("codecall{separator}{id}")
+    }
+}
+
+/// The meta-tool of that name, in any of the three spellings.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
+    let id = name.strip_prefix("codecall")?.strip_prefix([':', '.', '_'])?;
+    ALL.into_iter().find(|tool| tool.id() == id)
+}
+
+/// Read the arguments of a request.
+fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = crate::error::mended(&error.inner().to_string(), &[]);
+        let place =
+            if path == "." || problem.starts_with("unknown key") { String::new() } else { format!("'{path}': ") };
+        Box::new(refusal(tool, &format!("{place}{problem}")))
+    })
+}
+
+/// A refusal that says what a request looks like.
+fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
+    let schema = tool.input_schema();
+    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let members: Vec<String> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let kind = typescript::type_of(schema, schema);
+            format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
+        })
+        .collect();
+    Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+}
+
+/// One text or several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "wrong value, expected a list of strings")]
+enum Texts {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Texts {
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Many(texts) => texts,
+        }
+    }
+}
+
+/// An object, or the JSON text of one: models write both.
+fn object(value: Value) -> Result<Map<String, Value>, &'static str> {
+    match value {
+        Value::Object(members) => Ok(members),
+        Value::Null => Ok(Map::new()),
+        Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
+        Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
+    }
+}
+
+fn strings(description: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": description})
+}
+
+#[cfg(test)]
+mod tests;

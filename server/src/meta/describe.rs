@@ -1,0 +1,147 @@
+//! `codecall_describe`: schemas and examples of tools.
+
+use super::*;
+use crate::catalogue::{Entry, is_reserved};
+
+pub struct Describe;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Arguments {
+    #[serde(alias = "tools")]
+    tool_names: Texts,
+    max: Option<usize>,
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    #[default]
+    JsonSchema,
+    #[serde(rename = "typescript")]
+    TypeScript,
+}
+
+impl MetaTool for Describe {
+    fn id(&self) -> &'static str {
+        "describe"
+    }
+
+    fn title(&self) -> &'static str {
+        "Describe tools"
+    }
+
+    fn description(&self) -> &'static str {
+        "Get what is needed to call tools: description, input and output schema, annotations and short script examples. \
+         Give the exact names that codecall_search returned. `format: \"typescript\"` gives compact signatures instead of JSON schemas. \
+         Unknown names come back in `notFound`."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "toolNames": strings("Names as codecall_search gives them, e.g. [\"users:list\"]"),
+                "max": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many at most (default 8)"},
+                "format": {"enum": ["json_schema", "typescript"], "description": "Default json_schema"},
+            },
+            "required": ["toolNames"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn output_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "tools": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string"},
+                        "appId": {"type": "string"},
+                        "description": {"type": "string"},
+                        "inputSchema": {},
+                        "outputSchema": {},
+                        "signature": {"type": "string"},
+                        "annotations": {"type": "object"},
+                        "usageExamples": {"type": "array", "items": {
+                            "type": "object",
+                            "properties": {"description": {"type": "string"}, "code": {"type": "string"}},
+                            "required": ["description", "code"],
+                        }},
+                    },
+                    "required": ["name", "appId", "description", "annotations", "usageExamples"],
+                }},
+                "notFound": {"type": "array", "items": {"type": "string"}},
+                "warnings": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["tools"],
+        })
+    }
+
+    fn annotations(&self) -> Value {
+        json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    }
+
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            match read(self, request.arguments) {
+                Ok(arguments) => self.describe(request.hub, arguments),
+                Err(refused) => *refused,
+            }
+        })
+    }
+}
+
+impl Describe {
+    fn describe(&self, hub: &Hub, arguments: Arguments) -> Answer {
+        let names = arguments.tool_names.into_vec();
+        let max = arguments.max.unwrap_or(hub.config().max_definitions);
+        if names.is_empty() {
+            return refusal(self, "'toolNames' must hold at least one name");
+        }
+        if !(1..=100).contains(&max) {
+            return refusal(self, "'max' must be from 1 to 100");
+        }
+        let snapshot = hub.catalogue().snapshot();
+        let mut entries: Vec<&Entry> = Vec::new();
+        let mut not_found: Vec<&str> = Vec::new();
+        for name in &names {
+            match snapshot.lookup(name) {
+                Some(entry) if !is_reserved(name) => {
+                    if !entries.iter().any(|other| other.name == entry.name) {
+                        entries.push(entry);
+                    }
+                }
+                Some(_) | None if !not_found.contains(&name.as_str()) => not_found.push(name),
+                Some(_) | None => {}
+            }
+        }
+        let left_out: Vec<&str> = entries.iter().skip(max).map(|entry| entry.name.as_str()).collect();
+        let tools: Vec<Value> = entries.iter().take(max).map(|entry| described(entry, arguments.format)).collect();
+        let mut value = json!({"tools": tools});
+        if !not_found.is_empty() {
+            value["notFound"] = json!(not_found);
+        }
+        if !left_out.is_empty() {
+            value["warnings"] =
+                json!([format!("Only {max} tools are described at once; ask again for {}", left_out.join(", "))]);
+        }
+        Answer::ok(value)
+    }
+}
+
+fn described(entry: &Entry, format: Format) -> Value {
+    let mut value = entry.described();
+    if let Some(members) = value.as_object_mut() {
+        if format == Format::TypeScript {
+            members.shift_remove("inputSchema");
+            members.shift_remove("outputSchema");
+            members.insert("signature".into(), typescript::signature(entry).into());
+        }
+        members.insert("usageExamples".into(), examples::of(entry).into());
+    }
+    value
+}

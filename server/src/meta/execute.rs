@@ -1,0 +1,198 @@
+//! `codecall_execute`: run a script.
+
+use super::*;
+use crate::runs::ExecuteRequest;
+use agentscript::{LIMITS, Language, Loops, Policy, Status};
+
+pub struct Execute;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Arguments {
+    script: String,
+    context: Option<Value>,
+    allowed_tools: Option<Texts>,
+    language: Option<Dialect>,
+    limits: Option<Map<String, Value>>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Dialect {
+    #[serde(alias = "js")]
+    JavaScript,
+    #[serde(alias = "ts")]
+    TypeScript,
+}
+
+impl MetaTool for Execute {
+    fn id(&self) -> &'static str {
+        "execute"
+    }
+
+    fn title(&self) -> &'static str {
+        "Run a script"
+    }
+
+    fn description(&self) -> &'static str {
+        "Run one AgentScript script that calls tools and works on their results. Do joins, filters, loops and sums in the script and return only \
+         what is needed: intermediate data costs no tokens.\n\
+         AgentScript is JavaScript (types are allowed too) as the body of an async function: `return` the result, plain JSON data.\n\
+         - `await callTool('app:tool', {…})` gives the tool's result as data; a failing tool throws an Error with `code`, `toolName`. \
+         With `{ throwOnError: false }` as third argument it gives `{success, data, error}`. `await app.tool({…})` is the same.\n\
+         - `await parallel(items, async (item) => …)` or `parallel([() => …, () => …], { maxConcurrency: 10 })`: up to 100 at once, results in order. Promise.all works too.\n\
+         - `getTool(name)` gives its schemas; `codecallContext` is the `context` of this request, read-only; `console.log` goes to `logs`.\n\
+         - All of modern JavaScript for data: destructuring, spread, regex, Map, Set, Date (UTC), JSON, Math, Intl, closures, try/catch.\n\
+         Refused before anything runs: eval, Function, import, require, fetch, process, globalThis, setTimeout, class, this, generators, \
+         getters, Proxy, Reflect, Symbol, `constructor`, `prototype`, `__proto__`. By default `while` and `do` loops too: use for-of or array methods.\n\
+         Limits (defaults): 3.5 s of script time, 100 tool calls, 100,000 loop turns.\n\
+         Example: `const { users } = await callTool('users:list', { status: 'active' }); return users.filter(u => !u.email).map(u => u.id);`\n\
+         Gives `{status: \"ok\", result, logs?}`; otherwise `status` says what failed (syntax_error, illegal_access, runtime_error, tool_error, timeout) \
+         and `error` where and why; `error.toolCalls` counts calls that have already happened."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "script": {"type": "string", "description": "The script; its return value is the result"},
+                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
+                "allowedTools": strings("The only tools the script may call; 'users:*' allows an app"),
+                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
+                "limits": {"type": "object", "description": "Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …"},
+            },
+            "required": ["script"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn output_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "status": {"enum": ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout"]},
+                "result": {},
+                "error": {
+                    "type": "object",
+                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+                    "required": ["code", "message"],
+                },
+                "logs": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["status"],
+        })
+    }
+
+    fn annotations(&self) -> Value {
+        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    }
+
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let script = match self.request(request.hub, request.arguments) {
+                Ok(script) => script,
+                Err(refused) => return *refused,
+            };
+            let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
+            let stats = serde_json::from_str(&outcome.stats.to_json()).unwrap_or(Value::Null);
+            Answer {
+                value: serde_json::from_str(&outcome.to_json()).unwrap_or_else(|_| too_deep()),
+                is_error: outcome.status() != Status::Ok,
+                meta: Some(json!({"codecall/stats": stats})),
+            }
+        })
+    }
+}
+
+/// The result nests deeper than the JSON reader follows.
+fn too_deep() -> Value {
+    json!({"status": "runtime_error", "error": {
+        "code": "SERIALIZATION_ERROR", "source": "script", "message": "The result is nested too deeply", "name": "Error",
+    }})
+}
+
+impl Execute {
+    fn request(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
+        let arguments: Arguments = read(self, arguments)?;
+        let refused = |problem: &str| Box::new(refusal(self, problem));
+        if arguments.script.trim().is_empty() {
+            return Err(refused("'script' is empty"));
+        }
+        let context = match arguments.context {
+            None | Some(Value::Null) => None,
+            Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
+        };
+        let policy =
+            lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
+        Ok(ExecuteRequest {
+            script: arguments.script,
+            language: arguments.language.map(|dialect| match dialect {
+                Dialect::JavaScript => Language::JavaScript,
+                Dialect::TypeScript => Language::TypeScript,
+            }),
+            context: context.map(|context| Value::Object(context).to_string()),
+            allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
+            policy,
+            seed: None,
+        })
+    }
+}
+
+/// The policy with the limits of a request, which can only lower it: a higher one changes nothing.
+fn lowered(policy: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
+    let mut policy = policy.clone();
+    for (name, value) in limits {
+        match (name.as_str(), &value) {
+            ("allowLoops", Value::Bool(allow)) => {
+                if !allow {
+                    policy.loops = Loops::None;
+                }
+            }
+            ("allowConsole", Value::Bool(allow)) => policy.allow_console &= allow,
+            ("disabledBuiltins" | "disabledGlobals", Value::Array(names)) => {
+                policy.disabled.extend(names.iter().filter_map(|name| name.as_str().map(str::to_owned)));
+            }
+            (name, value) => {
+                let Some(limit) = agentscript::Limit::named(name) else {
+                    let known = LIMITS.iter().map(|limit| limit.name).chain(["allowLoops", "allowConsole"]);
+                    let near = crate::error::nearest(name, known.clone(), 1);
+                    let near = near
+                        .first()
+                        .map_or_else(|| known.collect::<Vec<_>>().join(", "), |near| format!("did you mean '{near}'?"));
+                    return Err(format!("'limits': there is no limit '{name}'; {near}"));
+                };
+                let wanted =
+                    value.as_u64().ok_or_else(|| format!("'limits.{name}' must be a whole number, 0 or more"))?;
+                let current = limit.get(&policy.limits);
+                // No limit is the highest one.
+                let height = |calls: u64| if limit.name == "maxToolCalls" && calls == 0 { u64::MAX } else { calls };
+                if height(wanted) < height(current) {
+                    limit.set(&mut policy.limits, wanted);
+                }
+            }
+        }
+    }
+    Ok(policy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_only_go_down() {
+        let base = Policy::default();
+        let lower = |text: &str| lowered(&base, serde_json::from_str(text).expect("an object"));
+        let policy = lower(r#"{"timeoutMs": 100, "maxSteps": 99999999999, "maxToolCalls": 0, "allowLoops": false}"#)
+            .expect("fits");
+        assert_eq!(policy.limits.timeout_ms, 100);
+        assert_eq!(policy.limits.max_steps, base.limits.max_steps);
+        assert_eq!(policy.limits.max_tool_calls, base.limits.max_tool_calls);
+        assert_eq!(policy.loops, Loops::None);
+        assert_eq!(
+            lower(r#"{"timeout": 1}"#).expect_err("unknown"),
+            "'limits': there is no limit 'timeout'; did you mean 'timeoutMs'?"
+        );
+        assert!(lower(r#"{"timeoutMs": -1}"#).is_err());
+    }
+}

@@ -1,0 +1,335 @@
+//! Running scripts: many runs share a few threads, their tool calls are on tokio.
+//!
+//! A run goes on in slices; one that is not done goes to the end of the queue. While it waits for
+//! tools it takes no thread. Dropping the future of [`Runs::execute`] drops the run.
+
+mod queue;
+
+use crate::catalogue::Catalogue;
+use crate::config::Pool;
+use crate::pipeline::{Pipeline, ToolCall};
+use agentscript::{
+    Call, CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
+    ToolError,
+};
+use queue::{Begin, Queue, Step, Task};
+use serde_json::Value;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long a run may go on before others have their turn.
+const SLICE: Duration = Duration::from_millis(10);
+/// How many tool calls of one run may have been made and not answered.
+const MOST_PENDING: usize = 10_000;
+
+/// One script to run.
+#[derive(Clone, Debug)]
+pub struct ExecuteRequest {
+    /// The script.
+    pub script: String,
+    /// Its language; absent: found out.
+    pub language: Option<Language>,
+    /// JSON text of an object: `codecallContext`.
+    pub context: Option<String>,
+    /// The only tools it may call, by any spelling or as patterns; absent: all.
+    pub allowed_tools: Option<Vec<String>>,
+    /// Limits and permissions.
+    pub policy: Policy,
+    /// Seed of random numbers; absent: a fresh one.
+    pub seed: Option<u64>,
+}
+
+/// Something that happens in a run.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// The script has said something.
+    Message(Message),
+    /// A tool call begins.
+    CallStarted {
+        /// The tool.
+        tool: String,
+        /// Number of the call in its run.
+        call: u32,
+        /// JSON text of the input.
+        input: Arc<str>,
+    },
+    /// A tool call has ended.
+    CallEnded {
+        /// The tool.
+        tool: String,
+        /// Number of the call in its run.
+        call: u32,
+        /// JSON text of the input.
+        input: Arc<str>,
+        /// How long it took.
+        duration: Duration,
+        /// How it failed.
+        error: Option<ToolError>,
+    },
+}
+
+/// Who is told what happens in a run, as it happens. It must return at once.
+pub type Watcher = Option<Arc<dyn Fn(Happening) + Send + Sync>>;
+
+/// All runs of a process.
+pub struct Runs {
+    catalogue: Arc<Catalogue>,
+    pipeline: Arc<Pipeline>,
+    clock: Arc<dyn Clock>,
+    pool: Pool,
+    queue: Arc<Queue>,
+    places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    closed: CancellationToken,
+}
+
+impl Runs {
+    /// Start the threads.
+    #[must_use]
+    pub fn new(catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>, pool: Pool) -> Self {
+        Self {
+            catalogue,
+            pipeline,
+            clock: Arc::new(SystemClock),
+            queue: Queue::start(pool.threads),
+            places: Arc::new(Semaphore::new(pool.max_runs)),
+            waiting: AtomicUsize::new(0),
+            closed: CancellationToken::new(),
+            pool,
+        }
+    }
+
+    /// End all runs; new ones are refused.
+    pub fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Run a script to its end.
+    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+        let cancel = cancel.child_token();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        if self.closed.is_cancelled() {
+            return refused("POOL_DISPOSED", "The server is shutting down");
+        }
+        let place = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(refused("EXECUTION_ABORTED", "The execution was cancelled before it began")),
+            () = self.closed.cancelled() => Err(refused("POOL_DISPOSED", "The server is shutting down")),
+            place = self.place() => place,
+        };
+        let _place = match place {
+            Ok(place) => place,
+            Err(outcome) => return outcome,
+        };
+        let closing = tokio::spawn({
+            let (closed, cancel) = (self.closed.clone(), cancel.clone());
+            async move {
+                tokio::select! { () = closed.cancelled() => cancel.cancel(), () = cancel.cancelled() => {} }
+            }
+        });
+        let outcome = self.drive(request, watcher, cancel).await;
+        closing.abort();
+        outcome
+    }
+
+    /// One of the places that runs take, now or in time.
+    async fn place(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Outcome> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        let _waiting = Waiting::join(&self.waiting, self.pool.max_queue).ok_or_else(|| {
+            refused("QUEUE_FULL", format!("{} scripts are waiting already; try again later", self.pool.max_queue))
+        })?;
+        let timeout = self.pool.queue_timeout;
+        match tokio::time::timeout(timeout, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) => Err(refused("POOL_DISPOSED", "The server is shutting down")),
+            Err(_) => Err(refused(
+                "QUEUE_TIMEOUT",
+                format!("The script waited {} ms for its turn; try again later", timeout.as_millis()),
+            )),
+        }
+    }
+
+    async fn drive(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+        let calls = Calls {
+            pipeline: Arc::clone(&self.pipeline),
+            allowed: request.allowed_tools.map(Into::into),
+            at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
+            watcher: watcher.clone(),
+            cancel: cancel.clone(),
+        };
+        let begin = Begin {
+            script: request.script,
+            language: request.language,
+            policy: request.policy,
+            inputs: Inputs {
+                context: request.context,
+                tools: self.catalogue.snapshot(),
+                clock: Arc::clone(&self.clock),
+                seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
+                slice: Some(SLICE),
+            },
+        };
+        let mut task = Task::Begin(Box::new(begin));
+        let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
+        loop {
+            let (run, progress) = match self.queue.run(task, watcher.clone(), cancel.clone()).await {
+                Step::Went(run, progress) => (run, progress),
+                Step::Ended(outcome) => return *outcome,
+            };
+            match progress {
+                Progress::Done(outcome) => return *outcome,
+                Progress::Yielded => {
+                    task = Task::Resume(run, Vec::new());
+                    continue;
+                }
+                Progress::Calls(new) => {
+                    if pending.len() + new.len() > MOST_PENDING {
+                        return refused(
+                            "TOO_MANY_PENDING_CALLS",
+                            format!("More than {MOST_PENDING} tool calls are waiting at once"),
+                        );
+                    }
+                    for call in new {
+                        pending.spawn(calls.clone().make(call));
+                    }
+                    if pending.is_empty() {
+                        return refused("EXECUTION_ERROR", "The script waits for something that can never happen");
+                    }
+                }
+            }
+            let events = self.events(&mut pending, run.deadline(), &cancel).await;
+            task = Task::Resume(run, events);
+        }
+    }
+
+    /// Wait until something has happened that the run must know.
+    async fn events(
+        &self,
+        pending: &mut JoinSet<(CallId, Result<String, ToolError>)>,
+        deadline: Duration,
+        cancel: &CancellationToken,
+    ) -> Vec<Event> {
+        let left = deadline.saturating_sub(self.clock.monotonic()).min(Duration::from_secs(86_400));
+        let first = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return vec![Event::Cancel],
+            Some(ended) = pending.join_next() => ended,
+            // Resumed at its deadline, the run ends itself.
+            () = tokio::time::sleep(left) => return Vec::new(),
+        };
+        let mut events = Vec::new();
+        let mut next = Some(first);
+        while let Some(ended) = next {
+            match ended {
+                Ok((id, result)) => events.push(Event::Settled { id, result }),
+                Err(error) => tracing::error!(%error, "a tool call has crashed"),
+            }
+            next = pending.try_join_next();
+        }
+        // Whatever ended first, a run sees results that come together in the order of its calls.
+        events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
+        events
+    }
+}
+
+/// A limit as a number of places; 0 is one.
+fn places(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
+}
+
+/// A run that was not let in or that went wrong outside of its script.
+fn refused(code: &str, message: impl Into<String>) -> Outcome {
+    Outcome::not_compiled(Failure::new(Status::RuntimeError, code, message))
+}
+
+/// A place in the queue, given back when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn join(count: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let joined =
+            count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1));
+        joined.ok().map(|_| Self(count))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// What the tool calls of one run share.
+#[derive(Clone)]
+struct Calls {
+    pipeline: Arc<Pipeline>,
+    allowed: Option<Arc<[String]>>,
+    at_once: Arc<Semaphore>,
+    watcher: Watcher,
+    cancel: CancellationToken,
+}
+
+impl Calls {
+    async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
+        let _turn = self.at_once.acquire().await;
+        let began = Instant::now();
+        let input: Option<Arc<str>> = self.watcher.as_ref().map(|_| call.input.as_str().into());
+        self.tell(&input, |input| Happening::CallStarted { tool: call.tool.clone(), call: call.id.0, input });
+        let result = self.answer(&call).await;
+        self.tell(&input, |input| Happening::CallEnded {
+            tool: call.tool.clone(),
+            call: call.id.0,
+            input,
+            duration: began.elapsed(),
+            error: result.as_ref().err().cloned(),
+        });
+        (call.id, result)
+    }
+
+    async fn answer(&self, call: &Call) -> Result<String, ToolError> {
+        let input = match serde_json::from_str(&call.input) {
+            Ok(Value::Object(input)) => input,
+            Ok(_) => {
+                return Err(ToolError::new(
+                    "INVALID_INPUT",
+                    format!("The input of tool '{}' must be an object", call.tool),
+                ));
+            }
+            Err(error) => {
+                let message = format!("The input of tool '{}' cannot be sent: {error}", call.tool);
+                return Err(ToolError::new("INVALID_INPUT", message));
+            }
+        };
+        let call = ToolCall {
+            tool: call.tool.clone(),
+            input,
+            allowed: self.allowed.clone(),
+            timeout: Duration::from_millis(call.timeout_ms),
+            cancel: self.cancel.clone(),
+        };
+        // A task of its own: a crash of an upstream is the failure of this call alone.
+        let pipeline = Arc::clone(&self.pipeline);
+        let mut made = JoinSet::new();
+        made.spawn(async move { pipeline.call(call).await });
+        match made.join_next().await {
+            Some(Ok(result)) => result.map(|value| value.to_string()),
+            Some(Err(_)) | None => Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
+        }
+    }
+
+    fn tell(&self, input: &Option<Arc<str>>, happening: impl FnOnce(Arc<str>) -> Happening) {
+        if let (Some(watcher), Some(input)) = (&self.watcher, input) {
+            watcher(happening(Arc::clone(input)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

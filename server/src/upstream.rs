@@ -1,0 +1,122 @@
+//! What tools come from. Every kind of upstream is one file and one arm in [`connect`].
+//!
+//! An upstream knows its tools and calls them. It decides nothing: who may call what, whether the
+//! input fits and how long it may take is the pipeline's business.
+
+pub mod demo;
+pub mod fixture;
+pub mod http;
+pub mod mcp;
+pub mod session;
+pub mod stdio;
+
+use crate::config::{UpstreamConfig, UpstreamKind};
+use crate::error::Error;
+pub use agentscript::ToolError;
+pub use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// A group of tools with one owner.
+pub trait Upstream: Send + Sync {
+    /// The id of the app that its tools belong to.
+    fn app(&self) -> &str;
+
+    /// Its kind, as clients see it: `mcp`, `openapi`, `inline`, `mock`, …
+    fn source(&self) -> &'static str;
+
+    /// Its tools at this moment. Empty while it has never been reached.
+    fn tools(&self) -> Vec<Arc<ToolDefinition>>;
+
+    /// Call one of its tools. Dropping the future abandons the call.
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>>;
+
+    /// Counts up whenever [`Upstream::tools`] gives something new; absent: it never changes.
+    fn changed(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Why its tools do not work at the moment; absent: they do.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Resolves when it has been reached or has failed for the first time.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Let go of everything it holds, child processes above all. Nothing is called after it.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// One call of a tool, checked and allowed.
+#[derive(Clone, Debug)]
+pub struct UpstreamCall {
+    /// The tool, as the upstream has described it.
+    pub tool: Arc<ToolDefinition>,
+    /// The input.
+    pub input: Map<String, Value>,
+    /// How long it may take; the caller waits no longer.
+    pub timeout: Duration,
+    /// Fires when nobody wants the result any more.
+    pub cancel: CancellationToken,
+}
+
+/// A tool, as its upstream describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolDefinition {
+    /// The app it belongs to. Empty: its name alone is its full name.
+    pub app: String,
+    /// Its name in the upstream.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does.
+    pub description: String,
+    /// JSON schema of its input: an object.
+    pub input_schema: Value,
+    /// JSON schema of its result.
+    pub output_schema: Option<Value>,
+    /// Hints about its behaviour (`readOnlyHint`, …): an object.
+    pub annotations: Map<String, Value>,
+    /// For filters.
+    pub tags: Vec<String>,
+    /// How it is used, by whoever wrote it.
+    pub examples: Vec<Example>,
+    /// Kind of the upstream.
+    pub source: &'static str,
+}
+
+/// How a tool is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// What it shows.
+    pub description: String,
+    /// A script.
+    pub code: String,
+}
+
+impl ToolDefinition {
+    /// The name that scripts and clients use: `app:name`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        if self.app.is_empty() { self.name.clone() } else { format!("{}:{}", self.app, self.name) }
+    }
+}
+
+/// Start an upstream. It is given back at once and connects on its own: its tools come when it is
+/// reached, and a failure is retried.
+///
+/// # Errors
+/// What the configuration asks for does not exist.
+pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
+    match &config.kind {
+        kind @ (UpstreamKind::Stdio(_) | UpstreamKind::Http(_)) => Ok(session::McpServer::start(app, kind)),
+    }
+}

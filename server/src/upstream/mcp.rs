@@ -1,0 +1,262 @@
+//! What all upstreams that speak MCP have in common: the client's side of the protocol, and the
+//! translation of its tools, results and errors.
+
+use super::{Example, ToolDefinition, ToolError};
+use crate::config::Lifecycle;
+use rmcp::model::*;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+/// The client's side: it declares no capabilities and listens for changes of the list.
+pub struct Client {
+    /// Told at every change of the server's tools.
+    pub changed: mpsc::Sender<()>,
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        let own = Implementation::new("codecall", env!("CARGO_PKG_VERSION"));
+        let mut config = ClientConfig::new(ClientCapabilities::default(), own);
+        // The default is a version without handshake, which `initialize` must not ask for.
+        config.protocol_version = ProtocolVersion::V_2025_11_25;
+        config
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        // A full channel already says that the list has changed.
+        let _ = self.changed.try_send(());
+    }
+}
+
+/// How a connection begins, in rmcp's words.
+#[must_use]
+pub fn lifecycle(lifecycle: Lifecycle) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match lifecycle {
+        Lifecycle::Auto => {
+            ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::V_2025_11_25) }
+        }
+        Lifecycle::Initialize => ClientLifecycleMode::Initialize,
+        Lifecycle::Discover => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+/// A tool as the catalogue knows it. `_meta.codecall` may add tags and examples.
+#[must_use]
+pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
+    let annotations = tool.annotations.and_then(|annotations| serde_json::to_value(annotations).ok());
+    let annotations = match annotations {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
+    let own = tool.meta.as_ref().and_then(|meta| meta.0.get("codecall")).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let list = |key: &str| own.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    ToolDefinition {
+        app: app.to_owned(),
+        name: tool.name.into_owned(),
+        title: tool.title.or_else(|| annotations.get("title").and_then(Value::as_str).map(str::to_owned)),
+        description: tool.description.unwrap_or_default().into_owned(),
+        input_schema: Value::Object((*tool.input_schema).clone()),
+        output_schema: tool.output_schema.map(|schema| Value::Object((*schema).clone())),
+        annotations,
+        tags: list("tags").iter().filter_map(|tag| tag.as_str().map(str::to_owned)).collect(),
+        examples: list("examples")
+            .iter()
+            .map(|example| Example { description: text(example, "description"), code: text(example, "code") })
+            .filter(|example| !example.code.is_empty())
+            .collect(),
+        source: "mcp",
+    }
+}
+
+/// The answer of a tool as plain data: `structuredContent` where given, else a single text parsed as
+/// JSON where it is JSON, else the text, else the content.
+///
+/// # Errors
+/// The tool says that it has failed.
+pub fn result(tool: &str, response: CallToolResponse) -> Result<Value, ToolError> {
+    let result = match response {
+        CallToolResponse::Complete(result) => result,
+        CallToolResponse::InputRequired(_) => {
+            return Err(failed(format!("Tool '{tool}' asks for input from a person, which is not possible here")));
+        }
+        CallToolResponse::Task(_) => {
+            return Err(failed(format!("Tool '{tool}' answers with a task, which was not asked for")));
+        }
+        _ => return Err(failed(format!("Tool '{tool}' gave an answer of an unknown kind"))),
+    };
+    if result.is_error == Some(true) {
+        return Err(failure(tool, &result));
+    }
+    if let Some(structured) = result.structured_content {
+        return Ok(structured);
+    }
+    Ok(match single_text(&result.content) {
+        Some(text) => parsed(text).unwrap_or_else(|| Value::String(text.to_owned())),
+        None => serde_json::to_value(&result.content).unwrap_or_default(),
+    })
+}
+
+fn single_text(content: &[ContentBlock]) -> Option<&str> {
+    match content {
+        [ContentBlock::Text(text)] => Some(&text.text),
+        _ => None,
+    }
+}
+
+fn parsed(text: &str) -> Option<Value> {
+    serde_json::from_str(text.trim()).ok()
+}
+
+fn failed(message: String) -> ToolError {
+    ToolError::new("TOOL_EXECUTION_ERROR", message)
+}
+
+/// The error that a tool has answered: its text, or what the text says as JSON.
+fn failure(tool: &str, result: &CallToolResult) -> ToolError {
+    let texts: Vec<&str> = result
+        .content
+        .iter()
+        .filter_map(|block| if let ContentBlock::Text(text) = block { Some(text.text.as_str()) } else { None })
+        .collect();
+    let text = texts.join("\n");
+    let value = result.structured_content.clone().or_else(|| parsed(&text)).unwrap_or_default();
+    // Both `{message, code}` and `{error: {message, code}}` are common.
+    let told = value.get("error").filter(|error| error.is_object()).unwrap_or(&value);
+    let message = ["message", "error"].iter().find_map(|key| told.get(key)?.as_str());
+    let mut error = match message {
+        Some(message) => failed(message.to_owned()),
+        None if text.trim().is_empty() => failed(format!("Tool '{tool}' failed without a message")),
+        None => failed(text),
+    };
+    match told.get("code") {
+        Some(Value::String(code)) if !code.is_empty() && code.len() <= 100 => error.code.clone_from(code),
+        Some(Value::Number(code)) => error.code = code.to_string(),
+        Some(_) | None => {}
+    }
+    if let Some(details) = told.get("details").filter(|details| !details.is_null()) {
+        error.details = Some(details.to_string());
+    } else if message.is_some()
+        && told
+            .as_object()
+            .is_some_and(|members| members.keys().any(|key| key != "message" && key != "code" && key != "error"))
+    {
+        error.details = Some(told.to_string());
+    }
+    error
+}
+
+/// Why a connection did not begin.
+#[must_use]
+pub fn not_begun(error: ClientInitializeError) -> String {
+    if error.is_authorization_required() {
+        return "it wants authorization; give it in 'headers'".into();
+    }
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it had answered".into(),
+        ClientInitializeError::TransportError { error, .. } => match without_address(&error.to_string()) {
+            // A child that has ended does not read.
+            text if text.starts_with("Broken pipe") => "it ended before it had answered".into(),
+            text => text,
+        },
+        ClientInitializeError::JsonRpcError(error) => format!("it refused to begin: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => not_begun(*fallback),
+        other => crate::index::cut(&other.to_string(), 300).to_owned(),
+    }
+}
+
+/// What a transport says, without its own type and without the address, which may hold a secret.
+fn without_address(text: &str) -> String {
+    let text = text.split_once("] error: ").map_or(text, |(_, said)| said);
+    let text = text.strip_prefix("Client error: ").unwrap_or(text).lines().next().unwrap_or_default();
+    match text.split_once(" for url (") {
+        Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
+        None => crate::index::cut(text, 300).to_owned(),
+    }
+}
+
+/// What went wrong below the tool.
+#[must_use]
+pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
+    match error {
+        ServiceError::McpError(error) => {
+            let mut told = failed(error.message.into_owned());
+            told.details = error.data.map(|data| data.to_string());
+            told
+        }
+        ServiceError::TransportClosed => {
+            failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
+        }
+        ServiceError::TransportSend(error) => {
+            failed(format!("The MCP server '{app}' cannot be reached: {}", without_address(&error.to_string())))
+        }
+        ServiceError::Cancelled { .. } => {
+            ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was cancelled"))
+        }
+        ServiceError::UnexpectedResponse => {
+            failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'"))
+        }
+        other => failed(format!("The MCP server '{app}': {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn answer(value: Value) -> Result<Value, ToolError> {
+        let result: CallToolResult = serde_json::from_value(value).expect("a result");
+        super::result("t", CallToolResponse::Complete(result))
+    }
+
+    #[test]
+    fn results() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        for (given, expected) in [
+            (json!({"content": [text("x")], "structuredContent": {"a": 1}}), json!({"a": 1})),
+            (json!({"content": [text(" {\"b\": [1]} ")]}), json!({"b": [1]})),
+            (json!({"content": [text("42")]}), json!(42)),
+            (json!({"content": [text("plain")]}), json!("plain")),
+            (json!({"content": []}), json!([])),
+            (json!({"content": [text("a"), text("b")]}), json!([text("a"), text("b")])),
+        ] {
+            assert_eq!(answer(given).expect("ok"), expected);
+        }
+    }
+
+    #[test]
+    fn failures() {
+        let failed = |text: &str| {
+            answer(json!({"content": [{"type": "text", "text": text}], "isError": true})).expect_err("failed")
+        };
+        assert_eq!((failed("boom").code.as_str(), failed("boom").message.as_str()), ("TOOL_EXECUTION_ERROR", "boom"));
+        let told = failed(r#"{"message": "Rate limit", "code": "RATE_LIMIT", "details": {"after": 3}}"#);
+        assert_eq!(
+            (told.code.as_str(), told.message.as_str(), told.details.as_deref()),
+            ("RATE_LIMIT", "Rate limit", Some(r#"{"after":3}"#))
+        );
+        let told = failed(r#"{"error": {"message": "no", "code": 404}}"#);
+        assert_eq!((told.code.as_str(), told.message.as_str()), ("404", "no"));
+        assert_eq!(failed("").message, "Tool 't' failed without a message");
+    }
+
+    #[test]
+    fn definitions() {
+        let tool: Tool = serde_json::from_value(json!({
+            "name": "list", "inputSchema": {"type": "object", "properties": {"z": {}, "a": {}}},
+            "annotations": {"readOnlyHint": true, "title": "List"},
+            "_meta": {"codecall": {"tags": ["x"], "examples": [{"description": "d", "code": "c"}, {"description": "none"}]}},
+        }))
+        .expect("a tool");
+        let tool = definition("users", tool);
+        assert_eq!((tool.full_name().as_str(), tool.title.as_deref()), ("users:list", Some("List")));
+        assert_eq!(tool.tags, ["x"]);
+        assert_eq!(tool.examples.len(), 1);
+        assert_eq!(tool.annotations["readOnlyHint"], true);
+        assert_eq!(tool.input_schema["properties"].to_string(), r#"{"z":{},"a":{}}"#, "order is kept");
+    }
+}

@@ -1,0 +1,291 @@
+//! The connection to an MCP server, whatever it runs on.
+//!
+//! A task of its own looks after each: it connects, learns the tools, and connects again when the
+//! connection has ended, later each time. Calls meanwhile fail at once with the reason.
+
+use super::mcp::{self, Client};
+use super::stdio::Child;
+use super::*;
+use crate::config::Lifecycle;
+use rmcp::RoleClient;
+use rmcp::model::{CallToolRequestParams, SubscriptionFilter};
+use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
+use rmcp::transport::IntoTransport;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Instant;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+
+/// First and longest pause before another attempt.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// A connection that has lasted this long begins again with the first pause.
+const HEALTHY: Duration = Duration::from_secs(60);
+/// Changes of a list that follow each other are answered together.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+
+/// An MCP server.
+pub struct McpServer {
+    shared: Arc<Shared>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the task and the callers share.
+pub struct Shared {
+    /// The app's id.
+    pub app: String,
+    kind: UpstreamKind,
+    tools: RwLock<Vec<Arc<ToolDefinition>>>,
+    link: watch::Sender<Link>,
+    version: watch::Sender<u64>,
+    /// A call has found that the connection is of no use.
+    lost: Notify,
+    closing: CancellationToken,
+}
+
+/// The connection, as callers see it.
+#[derive(Clone)]
+enum Link {
+    /// Never reached yet.
+    Starting,
+    /// In use.
+    Up(Peer<RoleClient>),
+    /// Not there, and why.
+    Down(String),
+}
+
+impl McpServer {
+    /// Begin to connect.
+    pub fn start(app: &str, kind: &UpstreamKind) -> Arc<dyn Upstream> {
+        let shared = Arc::new(Shared {
+            app: app.to_owned(),
+            kind: kind.clone(),
+            tools: RwLock::default(),
+            link: watch::Sender::new(Link::Starting),
+            version: watch::Sender::new(0),
+            lost: Notify::new(),
+            closing: CancellationToken::new(),
+        });
+        let keeper = tokio::spawn(Arc::clone(&shared).keep());
+        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+    }
+}
+
+impl Drop for McpServer {
+    fn drop(&mut self) {
+        self.shared.closing.cancel();
+    }
+}
+
+impl Upstream for McpServer {
+    fn app(&self) -> &str {
+        &self.shared.app
+    }
+
+    fn source(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.shared.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let mut link = self.shared.link.subscribe();
+            let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
+            let peer = match link {
+                Ok(Link::Up(peer)) => peer,
+                Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
+                Ok(Link::Starting) | Err(_) => {
+                    return Err(ToolError::new(
+                        "TOOL_EXECUTION_ERROR",
+                        format!("The MCP server '{}' is not there", self.shared.app),
+                    ));
+                }
+            };
+            let name = call.tool.name.clone();
+            let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
+            // Dropping this future tells the server that nobody waits any more.
+            match peer.call_tool_once(params).await {
+                Ok(response) => mcp::result(&name, response),
+                Err(error) => {
+                    if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+                        self.shared.lost.notify_waiters();
+                    }
+                    Err(mcp::broken(&self.shared.app, &name, error))
+                }
+            }
+        })
+    }
+
+    fn changed(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.shared.version.subscribe())
+    }
+
+    fn trouble(&self) -> Option<String> {
+        match &*self.shared.link.borrow() {
+            Link::Up(_) => None,
+            Link::Starting => Some(format!("The MCP server '{}' is still starting", self.shared.app)),
+            Link::Down(reason) => Some(reason.clone()),
+        }
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let _ = self.shared.link.subscribe().wait_for(|link| !matches!(link, Link::Starting)).await;
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.closing.cancel();
+            let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(keeper) = keeper {
+                let _ = keeper.await;
+            }
+        })
+    }
+}
+
+impl Shared {
+    /// Keep connected until the upstream is closed.
+    async fn keep(self: Arc<Self>) {
+        let mut pause = FIRST_PAUSE;
+        let mut lifecycle = self.kind.lifecycle();
+        loop {
+            let began = Instant::now();
+            let (reason, child) = self.live(lifecycle).await;
+            let last_words = child.as_ref().map_or_else(String::new, Child::last_words);
+            let seconds = pause.as_secs();
+            self.link.send_replace(Link::Down(format!(
+                "The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s",
+                self.app
+            )));
+            if let Some(child) = child {
+                child.end().await;
+            }
+            if self.closing.is_cancelled() {
+                self.link.send_replace(Link::Down(format!("The MCP server '{}' is closed", self.app)));
+                return;
+            }
+            if began.elapsed() > HEALTHY {
+                pause = FIRST_PAUSE;
+            }
+            // Some old servers end when they are greeted in the new way.
+            if self.kind.lifecycle() == Lifecycle::Auto {
+                lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
+            }
+            // What the child has said is for the log alone: it may hold anything.
+            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_words}");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.closing.cancelled() => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// One connection. Gives why it is over, and the child to be ended where there is one.
+    async fn live(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
+        if self.closing.is_cancelled() {
+            return (String::new(), None);
+        }
+        match &self.kind {
+            UpstreamKind::Stdio(config) => stdio::live(self, config, lifecycle).await,
+            UpstreamKind::Http(config) => (http::live(self, config, lifecycle).await, None),
+        }
+    }
+
+    /// Speak with the server until the connection ends or the upstream is closed. Gives the reason.
+    pub async fn talk<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        tokio::select! {
+            reason = self.speak(transport, lifecycle) => reason,
+            () = self.closing.cancelled() => String::new(),
+        }
+    }
+
+    async fn speak<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let (changed, mut changes) = mpsc::channel(1);
+        let limit = self.kind.start_timeout();
+        let late = || format!("it did not answer within {} ms", limit.as_millis());
+        let started = async {
+            let greeting =
+                Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
+            let service = greeting.await.map_err(mcp::not_begun)?;
+            service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
+            self.learn(service.peer()).await?;
+            Ok::<_, String>(service)
+        };
+        let service = match tokio::time::timeout(limit, started).await {
+            Ok(Ok(service)) => service,
+            Ok(Err(reason)) => return reason,
+            Err(_) => return late(),
+        };
+        let peer = service.peer().clone();
+        let listener = tokio::spawn(listen(peer.clone(), changed));
+        self.link.send_replace(Link::Up(peer.clone()));
+        let mut ended = std::pin::pin!(service.waiting());
+        let reason = loop {
+            tokio::select! {
+                _ = &mut ended => break "it ended".to_owned(),
+                () = self.lost.notified() => break "the connection was lost".to_owned(),
+                Some(()) = changes.recv() => {
+                    tokio::time::sleep(DEBOUNCE).await;
+                    while changes.try_recv().is_ok() {}
+                    match tokio::time::timeout(limit, self.learn(&peer)).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(reason)) => tracing::warn!(app = self.app, "its changed list of tools cannot be read: {reason}"),
+                        Err(_) => tracing::warn!(app = self.app, "its changed list of tools does not come"),
+                    }
+                }
+            }
+        };
+        listener.abort();
+        self.link.send_replace(Link::Down(format!("The MCP server '{}' has ended and is tried again", self.app)));
+        reason
+    }
+
+    /// Ask for the tools.
+    async fn learn(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
+        let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
+        let tools = if has_tools {
+            peer.list_all_tools().await.map_err(|error| format!("its tools cannot be listed: {error}"))?
+        } else {
+            Vec::new()
+        };
+        let tools: Vec<Arc<ToolDefinition>> =
+            tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
+        let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != tools {
+            *known = tools;
+            drop(known);
+            self.version.send_modify(|version| *version += 1);
+        }
+        Ok(())
+    }
+}
+
+/// Changes of the list, as servers without sessions tell them. Others refuse, which ends this.
+async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
+    let modern = peer.peer_info().is_some_and(|info| {
+        info.protocol_version.as_str() >= "2026-07-28"
+            && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
+    });
+    if !modern {
+        return;
+    }
+    if let Ok(mut subscription) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
+        while let Ok(Some(_)) = subscription.next().await {
+            let _ = changed.try_send(());
+        }
+    }
+}
