@@ -101,7 +101,7 @@ impl Writer<'_> {
             return self.literal();
         }
         match self.byte() % 3 {
-            0 => format!("(await {})", self.number()),
+            0 => format!("(await ({}))", self.number()),
             1 => format!("(await {})", self.promise()),
             _ => match self.named(Kind::Async) {
                 Some(name) => format!("await {name}({})", self.number()),
