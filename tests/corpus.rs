@@ -64,7 +64,7 @@ fn corpus() {
             continue;
         }
         // A case that cannot run takes none of the others with it.
-        let outcome = std::panic::catch_unwind(|| run(case, |_| {}));
+        let outcome = std::panic::catch_unwind(|| run(case, agentscript::Run::hide_frames));
         let problem = match outcome {
             Ok(outcome) => problem(case, &outcome),
             Err(_) => Some("panicked".into()),

@@ -11,6 +11,7 @@
 mod expression;
 mod finish;
 mod function;
+mod label;
 mod pattern;
 mod reference;
 mod refuse;
@@ -33,6 +34,10 @@ use text::Texts;
 
 /// Most refusals that are reported.
 const MAX_DIAGNOSTICS: usize = 50;
+/// Most refusals that are kept, so that a long script of them costs no memory.
+const MAX_REFUSALS: usize = 4096;
+/// Most captures of all functions together: each function between a variable and its use has one.
+const MAX_CAPTURES: usize = 1 << 18;
 
 /// Resolves a script: checks what the grammar cannot, and writes the program.
 pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result<Program, Failure> {
@@ -97,11 +102,11 @@ impl<'a> Resolver<'a> {
     fn new(options: &'a Options<'a>) -> Self {
         Self {
             options,
-            texts: Texts::default(),
-            bindings: Vec::new(),
-            scopes: Vec::new(),
-            functions: Vec::new(),
-            captured: Vec::new(),
+            texts: Texts::new(),
+            bindings: Vec::with_capacity(32),
+            scopes: Vec::with_capacity(16),
+            functions: Vec::with_capacity(8),
+            captured: Vec::with_capacity(8),
             captures: HashMap::new(),
             current: Running::default(),
             globals: Vec::new(),
@@ -126,7 +131,9 @@ impl<'a> Resolver<'a> {
 
     /// Notes a refusal.
     fn refuse(&mut self, refusal: Diagnostic) {
-        self.refusals.push(refusal);
+        if self.refusals.len() < MAX_REFUSALS {
+            self.refusals.push(refusal);
+        }
     }
 
     /// A new temporary.

@@ -23,7 +23,8 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
-    let builder = Builder { symbols: &symbols, program, is_prelude };
+    let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
+    let builder = Builder { symbols: &symbols, program, is_prelude, first_site };
     let functions = program.functions.iter().map(|function| builder.function(function)).collect();
     let symbol = |text: &TextId| symbols[text.0 as usize];
     Code {
@@ -37,7 +38,7 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
                 (cooked, site.raw.iter().map(symbol).collect())
             })
             .collect(),
-        object_sites: program.object_sites,
+        object_sites: first_site + program.object_sites,
         texts: Arc::new(texts),
     }
 }
@@ -47,6 +48,8 @@ struct Builder<'p> {
     program: &'p Program,
     symbols: &'p [Sym],
     is_prelude: bool,
+    /// Number of the first object literal: those of the prelude come before those of the script.
+    first_site: u32,
 }
 
 /// A function in the making.

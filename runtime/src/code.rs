@@ -48,7 +48,7 @@ pub struct Code {
     pub globals: Vec<Sym>,
     /// Constant parts of tagged templates: cooked and raw.
     pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
-    /// How many object literals there are.
+    /// One more than the highest number of an object literal.
     pub object_sites: u32,
 }
 

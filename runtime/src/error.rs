@@ -142,7 +142,8 @@ impl Vm {
     pub fn stack_text(&mut self, error: Value) -> Result<String> {
         let mut text = self.error_text(error)?;
         let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
-        for (code, offset) in frames {
+        let shown = if self.hide_frames { &[][..] } else { &frames[..] };
+        for &(code, offset) in shown {
             let Some(Location { line, column }) = self.location(code, offset) else { continue };
             let name = self.function_name(code);
             text.push_str(&match name.as_str() {

@@ -68,6 +68,8 @@ impl Vm {
     fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
         let class = (length.max(8)).next_power_of_two().trailing_zeros() as usize;
         if let Some(slots) = self.pool.get_mut(class).and_then(Vec::pop) {
+            // The program relies on variables and temporaries that begin as `undefined`.
+            slots.iter().for_each(|slot| slot.set(Value::UNDEFINED));
             return slots;
         }
         let length = 1_usize << class;
@@ -223,30 +225,31 @@ impl Vm {
 
     /// Call a function to its end, for an implicit conversion.
     pub fn call_nested(&mut self, function: Value, this: Value, arguments: &[Value]) -> Result {
-        match self.call(function, this, arguments, After::Nested)? {
+        if self.nesting >= MAX_NESTING {
+            return Err(self.range_error("Maximum call stack size exceeded"));
+        }
+        self.nesting += 1;
+        let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),
-            Called::Frame(frame) => {
-                if self.nesting >= MAX_NESTING {
-                    self.recycle(frame.slots);
-                    return Err(self.range_error("Maximum call stack size exceeded"));
-                }
-                let promise = match frame.after {
-                    After::Async(promise, _) => Some(promise),
-                    _ => None,
-                };
-                let caller = self.current;
-                let base = self.frames.len();
-                self.nesting += 1;
-                let exit = self.execute_from(frame, base);
-                self.nesting -= 1;
-                self.current = caller;
-                match exit {
-                    Exit::Nested(result) => result,
-                    Exit::Idle => Ok(promise.unwrap_or(Value::UNDEFINED)),
-                    Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(*failure)))),
-                    Exit::Paused(_) => Ok(Value::UNDEFINED),
-                }
-            }
+            Called::Frame(frame) => self.execute_nested(frame),
+        });
+        self.nesting -= 1;
+        result
+    }
+
+    fn execute_nested(&mut self, frame: Frame) -> Result {
+        let promise = match frame.after {
+            After::Async(promise, _) => Some(promise),
+            After::Call | After::Job(_) | After::Nested => None,
+        };
+        let (caller, after) = (self.current, self.current_after);
+        let base = self.frames.len();
+        let exit = self.execute_from(frame, base);
+        (self.current, self.current_after) = (caller, after);
+        match exit {
+            Exit::Nested(result) => result,
+            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(*failure)))),
+            Exit::Idle | Exit::Paused(_) => Ok(promise.unwrap_or(Value::UNDEFINED)),
         }
     }
 

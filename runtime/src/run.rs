@@ -55,7 +55,7 @@ impl Run {
             frames: Vec::new(),
             waiting: Slab::default(),
             pool: Vec::new(),
-            globals: vec![Value::UNINITIALIZED; code.globals.len()],
+            globals: vec![Value::UNDEFINED; code.globals.len()],
             templates: Vec::new(),
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
@@ -64,6 +64,7 @@ impl Run {
             frame_bytes: 0,
             grant: GRANT,
             stress: false,
+            hide_frames: false,
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {
@@ -135,6 +136,12 @@ impl Run {
         if !collect {
             self.vm.host.always_pause = true;
         }
+    }
+
+    /// Give errors no frames of the script, as `Error.stackTraceLimit = 0` does: for comparisons.
+    #[doc(hidden)]
+    pub fn hide_frames(&mut self) {
+        self.vm.hide_frames = true;
     }
 
     fn advance(&mut self) -> Result<Option<Progress>, Box<Failure>> {

@@ -53,6 +53,8 @@ pub struct Vm {
     pub(crate) grant: i64,
     /// Whether garbage is collected at each look at the clock, for tests.
     pub(crate) stress: bool,
+    /// Whether errors have no frames, for tests.
+    pub(crate) hide_frames: bool,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.

@@ -295,14 +295,7 @@ impl Resolver<'_> {
         expr(ExprKind::Member(Box::new(object), key), span)
     }
 
-    fn index(
-        &mut self,
-        object: &Ast<'_>,
-        key: &Ast<'_>,
-        optional: bool,
-        span: Span,
-        guards: &mut Vec<Expr>,
-    ) -> Expr {
+    fn index(&mut self, object: &Ast<'_>, key: &Ast<'_>, optional: bool, span: Span, guards: &mut Vec<Expr>) -> Expr {
         let object = self.link_object(object, optional, guards);
         let kind = match self.constant_key(key) {
             Some(key) => {
@@ -450,6 +443,9 @@ impl Resolver<'_> {
 
 /// The value behind its guards.
 fn guarded(guards: Vec<Expr>, value: Expr, short: &ExprKind) -> Expr {
+    if guards.is_empty() {
+        return value;
+    }
     let span = value.span;
     guards.into_iter().rev().fold(value, |value, guard| {
         let short = match short {

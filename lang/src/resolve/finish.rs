@@ -142,9 +142,7 @@ impl Finisher<'_> {
             StmtKind::Expr(value) | StmtKind::Throw(value) => self.expression(value),
             StmtKind::Block(body) => self.statements(body),
             StmtKind::If(test, yes, no) => {
-                self.expression(test)
-                    | self.statement(yes)
-                    | no.as_mut().is_some_and(|no| self.statement(no))
+                self.expression(test) | self.statement(yes) | no.as_mut().is_some_and(|no| self.statement(no))
             }
             StmtKind::For { test, update, body, fresh, .. } => {
                 fresh.iter_mut().for_each(|slot| self.fresh(slot));
@@ -252,9 +250,9 @@ impl Finisher<'_> {
             ExprKind::SetIndex(first, second, third) | ExprKind::Conditional(first, second, third) => {
                 self.expression(first) | self.expression(second) | self.expression(third)
             }
-            ExprKind::Chain(first, rest) => rest
-                .iter_mut()
-                .fold(self.expression(first), |splits, (_, operand)| splits | self.expression(operand)),
+            ExprKind::Chain(first, rest) => {
+                rest.iter_mut().fold(self.expression(first), |splits, (_, operand)| splits | self.expression(operand))
+            }
             ExprKind::Call(call) => self.call(call),
             ExprKind::New(names, arguments) => self.arguments(arguments) | !self.is_plain_new(names),
             ExprKind::Await(value) => {
@@ -282,7 +280,8 @@ impl Finisher<'_> {
     // ---- Calls ---------------------------------------------------------------------------------
 
     fn call(&self, call: &mut Call) -> bool {
-        let is_tag = matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
+        let is_tag =
+            matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
         let is_plain = self.is_plain(&call.callee, is_tag);
         let splits = match &mut call.callee {
             Callee::Value(value) | Callee::Member(value, _) => self.expression(value),

@@ -1,8 +1,9 @@
 //! Functions: the main one, parameters, hoisting.
 
+use super::label::LabelEntry;
 use super::pattern::{Bind, is_undefined};
 use super::scope::{Kind, NONE, ScopeKind, each_name};
-use super::statement::{LabelEntry, Tail, discard_result};
+use super::statement::{Tail, discard_result};
 use super::{Captured, Resolver, count, expr, stmt, unplaced};
 use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
 use crate::program::*;
@@ -74,8 +75,7 @@ impl Resolver<'_> {
         let own = function.name.as_ref().map(|name| self.texts.intern(name.kind.as_bytes()));
         let id = self.begin(own.or(name), function.is_async, function.is_arrow, function.span);
         let parameters = count(function.params.iter().filter(|parameter| !is_rest(parameter)).count());
-        let inner =
-            Running { id, is_async: function.is_async, parameters, slots: parameters, ..Running::default() };
+        let inner = Running { id, is_async: function.is_async, parameters, slots: parameters, ..Running::default() };
         let outer = std::mem::replace(&mut self.current, inner);
         // The name of a declaration belongs to the scope around it.
         let itself = function.name.as_ref().filter(|_| !is_declared).map(|name| {
@@ -345,7 +345,8 @@ fn is_rest(parameter: &ast::Pattern<'_>) -> bool {
 
 /// The `length` of a function: its parameters before the first one with a default.
 fn length(params: &[ast::Pattern<'_>]) -> u32 {
-    let plain = |parameter: &&ast::Pattern<'_>| !matches!(parameter.kind, PatternKind::Rest(_) | PatternKind::Default(..));
+    let plain =
+        |parameter: &&ast::Pattern<'_>| !matches!(parameter.kind, PatternKind::Rest(_) | PatternKind::Default(..));
     count(params.iter().take_while(plain).count())
 }
 

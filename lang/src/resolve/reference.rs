@@ -1,9 +1,9 @@
 //! Uses of names: reading and writing variables and free names.
 
 use super::scope::{Kind, NONE, ScopeKind};
-use super::{Resolver, boxed, count, expr, stmt, unplaced};
+use super::{MAX_CAPTURES, Resolver, boxed, count, expr, stmt, unplaced};
 use crate::program::*;
-use crate::Span;
+use crate::{Diagnostic, Span};
 
 /// What a name means where it is used.
 pub(super) enum Meaning {
@@ -19,7 +19,7 @@ pub(super) enum Meaning {
 
 impl Resolver<'_> {
     /// What a name means here, noting that it is used.
-    pub(super) fn meaning(&mut self, name: TextId) -> Meaning {
+    pub(super) fn meaning(&mut self, name: TextId, span: Span) -> Meaning {
         let id = self.texts.facts(name).binding;
         if id == NONE {
             return Meaning::Free;
@@ -59,14 +59,18 @@ impl Resolver<'_> {
                 }
             } else {
                 let owner = binding.function;
-                self.capture(id, owner);
+                self.capture(id, owner, span);
             }
         }
         if is_constant { Meaning::Constant(variable) } else { Meaning::Variable(variable) }
     }
 
     /// Notes that the current function and those between it and the owner capture a binding.
-    fn capture(&mut self, binding: u32, owner: u32) {
+    fn capture(&mut self, binding: u32, owner: u32, span: Span) {
+        if self.captures.len() > MAX_CAPTURES {
+            let message = "too many variables of outer functions are used in nested functions";
+            return self.error(Diagnostic::syntax(message, span));
+        }
         let mut function = self.current.id;
         while function != owner {
             let captured = &mut self.captured[function as usize];
@@ -82,7 +86,7 @@ impl Resolver<'_> {
     /// `name`
     pub(super) fn read(&mut self, name: &str, span: Span) -> ExprKind {
         let id = self.texts.intern(name.as_bytes());
-        match self.meaning(id) {
+        match self.meaning(id, span) {
             Meaning::Variable(variable) | Meaning::Constant(variable) => ExprKind::Read(variable),
             Meaning::Dead => ExprKind::Uninitialized(id),
             Meaning::Free => self.free(name, id, span),
@@ -104,7 +108,7 @@ impl Resolver<'_> {
     /// `name = value`
     pub(super) fn write(&mut self, name: &str, span: Span, value: Expr) -> ExprKind {
         let id = self.texts.intern(name.as_bytes());
-        match self.meaning(id) {
+        match self.meaning(id, span) {
             Meaning::Variable(variable) => {
                 self.assigned(&variable);
                 ExprKind::Write(variable, Box::new(value))
@@ -125,7 +129,7 @@ impl Resolver<'_> {
     /// `++name`, `name++`
     pub(super) fn update(&mut self, name: &str, span: Span, delta: i8, prefix: bool) -> ExprKind {
         let id = self.texts.intern(name.as_bytes());
-        let old = match self.meaning(id) {
+        let old = match self.meaning(id, span) {
             Meaning::Variable(variable) => {
                 self.assigned(&variable);
                 return ExprKind::Update { variable, delta, prefix };

@@ -205,7 +205,8 @@ impl Resolver<'_> {
         if existing == NONE || self.bindings[existing as usize].scope + 1 != self.scopes.len() {
             return None;
         }
-        let is_block = self.scopes.last().is_some_and(|scope| matches!(scope.kind, ScopeKind::Block | ScopeKind::Switch));
+        let is_block =
+            self.scopes.last().is_some_and(|scope| matches!(scope.kind, ScopeKind::Block | ScopeKind::Switch));
         let old = &mut self.bindings[existing as usize];
         match (old.kind, kind) {
             (Kind::Dead, _) => {}
@@ -228,9 +229,7 @@ impl Resolver<'_> {
     /// Reports a name that is declared twice.
     pub(super) fn already_declared(&mut self, name: &str, span: Span) {
         let hint = "use another name, or assign to the variable without declaring it again";
-        self.error(
-            Diagnostic::syntax(format!("Identifier '{name}' has already been declared"), span).with_hint(hint),
-        );
+        self.error(Diagnostic::syntax(format!("Identifier '{name}' has already been declared"), span).with_hint(hint));
     }
 
     /// Names that cannot be declared.

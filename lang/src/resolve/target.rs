@@ -80,10 +80,9 @@ impl Resolver<'_> {
             (PatternKind::Member(member), AssignOp::Logical(operator)) => {
                 self.assign_member_if(member, operator, value, span)
             }
-            (
-                PatternKind::Array(_) | PatternKind::Object(..) | PatternKind::Default(..) | PatternKind::Rest(_),
-                _,
-            ) => self.assign_pattern(target, value, span, used),
+            (PatternKind::Array(_) | PatternKind::Object(..) | PatternKind::Default(..) | PatternKind::Rest(_), _) => {
+                self.assign_pattern(target, value, span, used)
+            }
         };
         expr(kind, span)
     }

@@ -57,10 +57,7 @@ fn refuses(source: &str, expected: &str) {
 
 #[test]
 fn variables() {
-    gives(
-        "const a = 1; let b = a; b += 2; return b;",
-        "init $0 1; init $1 a$0; (b$1 = (Add b$1 2)); return b$1",
-    );
+    gives("const a = 1; let b = a; b += 2; return b;", "init $0 1; init $1 a$0; (b$1 = (Add b$1 2)); return b$1");
     gives(
         "const x = 1; const f = () => x; return f();",
         "init #0 1; init $1 f1; return ~f$1()
@@ -304,10 +301,7 @@ f1 async f(0): AwaitOf:0 %0 %1 y {}",
 
 #[test]
 fn results() {
-    gives(
-        "try { f() } catch { 1 }",
-        "try {return ~f()} catch %0 {return 1}",
-    );
+    gives("try { f() } catch { 1 }", "try {return ~f()} catch %0 {return 1}");
     gives(
         "async function main() { return 1 }",
         "init $0 f1; return ~main$0()
@@ -323,27 +317,18 @@ f1 async main(0): ~(await ~main2())",
         "init $0 f1; return ~main$0()
 f1 main(0):",
     );
-    gives(
-        "1; const x = 2;",
-        "(%1 = undefined); (%1 = 1); init $0 2; return %1",
-    );
+    gives("1; const x = 2;", "(%1 = undefined); (%1 = 1); init $0 2; return %1");
     gives(
         "if (a) { 1 } else { 2; let y = 3; }",
         "if a return 1 else {(%1 = undefined); (%1 = 2); init $0 3; return %1}",
     );
-    gives(
-        "let s = 0; for (const x of xs) s += x;",
-        "init $0 0; Of:0 %1 %2 xs (s$0 = (Add s$0 x$2))",
-    );
+    gives("let s = 0; for (const x of xs) s += x;", "init $0 0; Of:0 %1 %2 xs (s$0 = (Add s$0 x$2))");
     gives(
         "1; {} ; function f() {}",
         "init $0 f1; (%1 = undefined); (%1 = 1); return %1
 f1 f(0):",
     );
-    gives(
-        "1; if (a) return 2;",
-        "1; if a return 2",
-    );
+    gives("1; if (a) return 2;", "1; if a return 2");
 }
 
 #[test]
@@ -408,10 +393,7 @@ fn early_errors_are_those_of_strict_javascript() {
     refuses("delete ((x));", "Delete of an unqualified identifier in strict mode. <x>");
     let wait = "await is only valid in async functions and the top level bodies of modules <await 1>";
     refuses("function f() { await 1 }", wait);
-    refuses(
-        "async (x = await 1) => 1",
-        "Illegal await-expression in formal parameters of async function <await 1>",
-    );
+    refuses("async (x = await 1) => 1", "Illegal await-expression in formal parameters of async function <await 1>");
 }
 
 #[test]
@@ -435,10 +417,7 @@ fn refused_names() {
     );
     let disabled = [("JSON".to_owned(), Refusal::DisallowedGlobal)];
     let options = Options { disabled: &disabled, ..options() };
-    assert_eq!(
-        wrong("JSON.parse('1')", &options),
-        "Identifier 'JSON' is not allowed in AgentScript <JSON>"
-    );
+    assert_eq!(wrong("JSON.parse('1')", &options), "Identifier 'JSON' is not allowed in AgentScript <JSON>");
 }
 
 #[test]
@@ -482,7 +461,8 @@ fn refused_constructors() {
 
 #[test]
 fn loops_follow_the_policy() {
-    let source = "while (1) ; do ; while (1); for (;;) ; for (;a;) ; for (x of y) ; for (x in y) ; for await (x of y) ;";
+    let source =
+        "while (1) ; do ; while (1); for (;;) ; for (;a;) ; for (x of y) ; for (x in y) ; for await (x of y) ;";
     let forms = |loops| {
         wrong(source, &Options { loops, ..options() })
             .lines()

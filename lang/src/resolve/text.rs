@@ -7,7 +7,6 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
 /// Interned texts.
-#[derive(Default)]
 pub(super) struct Texts {
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
@@ -43,7 +42,19 @@ impl From<bool> for Known {
     }
 }
 
+/// How many texts a usual script has, so that nothing grows.
+const USUAL: usize = 56;
+
 impl Texts {
+    pub(super) fn new() -> Self {
+        Self {
+            table: HashTable::with_capacity(USUAL),
+            hasher: DefaultHashBuilder::default(),
+            list: Vec::with_capacity(USUAL),
+            facts: Vec::with_capacity(USUAL),
+        }
+    }
+
     /// The number of a text.
     pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
         let Self { table, hasher, list, facts } = self;
@@ -53,7 +64,13 @@ impl Texts {
         }
         let id = count(list.len());
         list.push(text.into());
-        facts.push(Facts { binding: NONE, written: false, refused_property: Known::Not, refused_name: Known::Not, free: NONE });
+        facts.push(Facts {
+            binding: NONE,
+            written: false,
+            refused_property: Known::Not,
+            refused_name: Known::Not,
+            free: NONE,
+        });
         table.insert_unique(hash, id, |&id| hasher.hash_one(&*list[id as usize]));
         TextId(id)
     }

@@ -263,7 +263,7 @@ impl Lowering<'_, '_> {
             }
         }
         if keys.len() == properties.len() {
-            return Built::of(Record { site: site as usize, keys: keys.into(), values: nodes.collect() });
+            return Built::of(Record { site: (self.builder.first_site + site) as usize, keys: keys.into(), values: nodes.collect() });
         }
         let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
         let parts = properties

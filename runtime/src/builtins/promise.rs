@@ -37,7 +37,7 @@ pub const METHODS: &[Row] =
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$executor", 1, executor),
-    native("$iterable", 1, iterable),
+    native("$combinable", 1, combinable),
     native("$promise_of", 1, promise_of),
     native("$then", 3, intrinsic_then),
     native("$finally_receiver", 1, finally_receiver),
@@ -104,8 +104,8 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.heap.new_array(vec![promise, resolve, reject]))
 }
 
-/// `$iterable(value)`: the value, once it can be iterated over.
-fn iterable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+/// `$combinable(value)`: the value, once it can be iterated over.
+fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     let what = match value.kind() {
         Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator => return Ok(value),

@@ -172,7 +172,8 @@ impl Registry {
         ];
         for row in intrinsics.into_iter().flatten() {
             let number = this.row(row);
-            this.intrinsics.insert(row.name, number);
+            let before = this.intrinsics.insert(row.name, number);
+            debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
         }
         let mut text = Vec::new();
         for name in &this.names {

@@ -1,5 +1,5 @@
 function AggregateError_new(receiver, errors, message, options) {
-  return $aggregate_error([...$iterable(errors)], message, options);
+  return $aggregate_error([...$combinable(errors)], message, options);
 }
 
 function Promise_new(receiver, executor) {
@@ -14,7 +14,7 @@ function Promise_new(receiver, executor) {
 
 function Promise_all(receiver, iterable) {
   try {
-    return $promise_all([...$iterable(iterable)]);
+    return $promise_all([...$combinable(iterable)]);
   } catch (error) {
     return $promise_reject(error);
   }
@@ -22,7 +22,7 @@ function Promise_all(receiver, iterable) {
 
 function Promise_allSettled(receiver, iterable) {
   try {
-    return $promise_all_settled([...$iterable(iterable)]);
+    return $promise_all_settled([...$combinable(iterable)]);
   } catch (error) {
     return $promise_reject(error);
   }
@@ -30,7 +30,7 @@ function Promise_allSettled(receiver, iterable) {
 
 function Promise_any(receiver, iterable) {
   try {
-    return $promise_any([...$iterable(iterable)]);
+    return $promise_any([...$combinable(iterable)]);
   } catch (error) {
     return $promise_reject(error);
   }
@@ -38,7 +38,7 @@ function Promise_any(receiver, iterable) {
 
 function Promise_race(receiver, iterable) {
   try {
-    return $promise_race([...$iterable(iterable)]);
+    return $promise_race([...$combinable(iterable)]);
   } catch (error) {
     return $promise_reject(error);
   }
