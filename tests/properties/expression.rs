@@ -110,17 +110,6 @@ impl Writer<'_> {
         }
     }
 
-    /// The body of an arrow function that is an expression.
-    pub(super) fn callback(&mut self, around: Around, parameters: &[&str]) -> String {
-        self.scoped(|writer| {
-            let outside = std::mem::replace(&mut writer.around, Around { is_function: true, ..around });
-            parameters.iter().for_each(|name| writer.declare(name, Kind::Number, false));
-            let body = writer.number();
-            writer.around = outside;
-            body
-        })
-    }
-
     pub(super) fn condition(&mut self) -> String {
         self.nested(|writer| match writer.form(2, 10) {
             0 => writer.pick(&["true", "false"]).into(),
@@ -236,7 +225,10 @@ impl Writer<'_> {
                 let method = writer.pick(&["all", "allSettled", "race", "any"]);
                 format!("Promise.{method}([{}, {}])", writer.promise(), writer.promise())
             }
-            10 => format!("new Promise((resolve, reject) => {{ resolve({}); reject(0); }})", writer.promise()),
+            10 => {
+                let value = writer.inside(Around::default(), &[], Self::promise);
+                format!("new Promise((resolve, reject) => {{ resolve({value}); reject(0); }})")
+            }
             11 | 12 => {
                 let around = Around { is_async: true, ..Around::default() };
                 let body = writer.callback(around, &["item"]);
@@ -248,8 +240,8 @@ impl Writer<'_> {
             }
             _ => {
                 let around = Around { is_async: true, ..Around::default() };
-                let body = writer.callback(around, &[]);
-                format!("parallel([() => {}, async () => {body}])", writer.promise())
+                let (first, second) = (writer.inside(Around::default(), &[], Self::promise), writer.callback(around, &[]));
+                format!("parallel([() => {first}, async () => {second}])")
             }
         })
     }

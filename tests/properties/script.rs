@@ -114,16 +114,24 @@ impl Writer<'_> {
         text
     }
 
-    /// The body of a function, whose parameters are numbers.
-    fn function_body(&mut self, around: Around, parameters: &[&str]) -> String {
+    /// What is written inside a function, whose parameters are numbers.
+    fn inside(&mut self, around: Around, parameters: &[&str], write: impl FnOnce(&mut Self) -> String) -> String {
         self.scoped(|writer| {
             let outside = std::mem::replace(&mut writer.around, Around { is_function: true, ..around });
             parameters.iter().for_each(|name| writer.declare(name, Kind::Number, false));
-            let mut body = writer.statements();
-            body.push_str(&writer.returned());
+            let text = write(writer);
             writer.around = outside;
-            body
+            text
         })
+    }
+
+    fn function_body(&mut self, around: Around, parameters: &[&str]) -> String {
+        self.inside(around, parameters, |writer| writer.statements() + &writer.returned())
+    }
+
+    /// The body of an arrow function that is an expression.
+    fn callback(&mut self, around: Around, parameters: &[&str]) -> String {
+        self.inside(around, parameters, Self::number)
     }
 
     fn returned(&mut self) -> String {
