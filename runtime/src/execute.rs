@@ -222,7 +222,7 @@ impl Vm {
             Body::Tree(statement) => match statement.exec(self, &frame.slots) {
                 Flow::Return(value) => Ok(value),
                 Flow::Throw(thrown) => Err(thrown),
-                Flow::Normal | Flow::Break(_) | Flow::Continue(_) => Ok(Value::UNDEFINED),
+                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
             },
             Body::Ops(_) => Ok(Value::UNDEFINED),
         };
@@ -256,7 +256,7 @@ impl Vm {
         (self.current, self.current_after) = (caller, after);
         match exit {
             Exit::Nested(result) => result,
-            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(*failure)))),
+            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
             Exit::Idle | Exit::Paused(_) => Ok(promise.unwrap_or(Value::UNDEFINED)),
         }
     }
@@ -347,7 +347,7 @@ impl Vm {
         self.heap.meter.fuel -= 1;
         match op {
             OpKind::Run(statement) => match statement.exec(self, fp) {
-                Flow::Normal | Flow::Break(_) | Flow::Continue(_) => Ok(Next::Op),
+                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Next::Op),
                 Flow::Return(value) => Ok(Next::Return(value)),
                 Flow::Throw(thrown) => Err(thrown),
             },
@@ -530,7 +530,7 @@ impl Vm {
                 return Some(if base > 0 || self.nesting > 0 {
                     Exit::Nested(Err(Thrown(Box::new(Cause::Stop(failure)))))
                 } else {
-                    Exit::Stopped(Box::new(failure))
+                    Exit::Stopped(failure)
                 });
             }
         };
@@ -645,7 +645,7 @@ impl Vm {
                     self.end_job(derived, Err(reason));
                     Exit::Idle
                 }
-                Cause::Stop(failure) => Exit::Stopped(Box::new(failure)),
+                Cause::Stop(failure) => Exit::Stopped(failure),
             },
         }
     }
@@ -761,7 +761,7 @@ fn turned(turned: Turned) -> Result<Next> {
 /// The end of the run, of what was thrown outside any function.
 pub fn stopped(thrown: Thrown) -> Exit {
     match *thrown.0 {
-        Cause::Stop(failure) => Exit::Stopped(Box::new(failure)),
+        Cause::Stop(failure) => Exit::Stopped(failure),
         Cause::Value(_) => Exit::Idle,
     }
 }

@@ -230,6 +230,7 @@ fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Sprea
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {
         let is_only = first == Some(index) && index + 1 == arguments.len();
-        argument.spread.then(|| if is_only { Spread::Last(argument.value.span) } else { Spread::Among })
+        let spread = if is_only { Spread::Last(argument.value.span) } else { Spread::Among };
+        argument.spread.then_some(spread)
     })
 }

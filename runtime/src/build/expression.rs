@@ -38,9 +38,7 @@ impl Lowering<'_, '_> {
                 let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
                 Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
             }
-            ExprKind::TemplateObject(index) => {
-                Built::of(TemplateObject { index: *index, code: self.builder.function_ref(0) })
-            }
+            ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
             ExprKind::Object(site, properties) => self.object(*site, properties, at),
             ExprKind::Function(id) => {

@@ -208,13 +208,17 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Where the number of missing parts stands in what a combinator knows.
 const MISSING: usize = 2;
 
+/// Makes the functions that are told of an item: of the state, its index, and the promise of the
+/// combinator.
+type Handlers = fn(&mut Vm, (Value, usize), Value) -> (Value, Value);
+
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
 /// where there are none.
 fn combine(
     vm: &mut Vm,
     items: Value,
     finish: fn(&mut Vm, Value, Value),
-    handlers: fn(&mut Vm, (Value, usize), Value) -> (Value, Value),
+    handlers: Handlers,
 ) -> Result {
     let items = vm.heap.items(items).to_vec();
     vm.work(items.len())?;

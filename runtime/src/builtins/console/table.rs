@@ -14,6 +14,9 @@ const VALUES: &str = "Values";
 const MAX_ROWS: usize = 1000;
 const MAX_COLUMNS: usize = 100;
 
+/// A row: its name, the key of a `Map`, the value.
+type Entry = (String, Option<Value>, Value);
+
 impl Vm {
     /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
     pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
@@ -64,8 +67,8 @@ impl Vm {
         Ok(Some(render(&all)))
     }
 
-    /// The rows of a table: name, key of a `Map`, value.
-    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<(String, Option<Value>, Value)>)> {
+    /// The heading of the names, and the rows of a table.
+    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Entry>)> {
         Ok(match data.kind() {
             Kind::Map | Kind::Set => {
                 let entries: Vec<_> = self.heap.maps[data.index()].entries().take(MAX_ROWS).collect();

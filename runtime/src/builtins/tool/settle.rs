@@ -63,7 +63,7 @@ impl Vm {
                     "TOOL_EXECUTION_ERROR",
                     "The tool answered with text that is not JSON",
                 ))),
-                crate::error::Cause::Stop(failure) => Err(Thrown::stop(failure)),
+                crate::error::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
     }
