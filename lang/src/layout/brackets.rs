@@ -48,6 +48,8 @@ impl<'s> Layout<'s> {
 
     pub(super) fn open_brace(&mut self, span: Span) -> Result<()> {
         use Position::*;
+        // `catch {` has no head in parentheses.
+        self.head = None;
         match self.position {
             Start | Body => self.open(Token::LBrace, Kind::Block, Start, span),
             ExprBody => self.open(Token::LBrace, Kind::ExprBody, Start, span),

@@ -1,0 +1,159 @@
+//! What holds for every script: for random ones, and for the whole corpus.
+
+#[path = "properties/script.rs"]
+mod script;
+
+use agentscript::Outcome;
+use agentscript_lang::{Language, parse, print};
+use codecall_tests::corpus::{Case, load};
+use codecall_tests::host;
+use proptest::prelude::*;
+use std::path::Path;
+
+fn corpus() -> Vec<Case> {
+    load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"))
+}
+
+/// Choices for a script.
+fn choices() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..400)
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() }
+}
+
+/// The tree as text, without places.
+fn tree(script: &agentscript_lang::ast::Script<'_>) -> String {
+    let text = format!("{script:?}");
+    let mut parts = text.split("Span {");
+    let mut out = parts.next().unwrap_or("").to_owned();
+    out.extend(parts.filter_map(|part| part.split_once('}')).map(|(_, rest)| rest));
+    out
+}
+
+/// What is wrong with printing and parsing again, where the text is a script at all.
+fn misprint(source: &str, language: Language) -> Option<String> {
+    let script = parse::parse(source, language).ok()?;
+    let printed = print::print(&script);
+    let again = match parse::parse(&printed, Language::JavaScript) {
+        Ok(again) => again,
+        Err(error) => return Some(format!("{}\nof\n{printed}\nfrom\n{source}", error.message)),
+    };
+    let same = tree(&script) == tree(&again) && print::print(&again) == printed;
+    (!same).then(|| format!("another tree after printing\n{source}\nas\n{printed}"))
+}
+
+/// A case that runs a random script with a few tools.
+fn case(script: String, limits: serde_json::Value) -> Case {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("properties/tools.json");
+    Case { script, tools: Some(tools), limits: Some(limits), ..Case::default() }
+}
+
+/// What clients see of an outcome.
+fn seen(outcome: &Outcome) -> String {
+    outcome.to_json()
+}
+
+/// Whether an outcome depends on how fast the machine is and when garbage is collected.
+fn is_accident(outcome: &Outcome) -> bool {
+    outcome.result.as_ref().is_err_and(|failure| matches!(failure.code.as_str(), "TIMEOUT" | "MEMORY_LIMIT"))
+}
+
+/// Ways to interrupt a run: steps between two interruptions, and whether garbage is collected there.
+const INTERRUPTIONS: [(u32, bool); 4] = [(1, false), (3, false), (1, true), (7, true)];
+
+/// What differs when a case is interrupted, if anything does.
+fn difference(case: &Case, most_steps: u64) -> Option<String> {
+    let straight = host::run(case, |_| {});
+    if straight.stats.steps > most_steps || is_accident(&straight) {
+        return None;
+    }
+    let expected = seen(&straight);
+    INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {
+        let interrupted = host::run(case, |run| run.stress(steps, collect));
+        let found = seen(&interrupted);
+        (found != expected).then(|| {
+            format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn printing_and_parsing_are_inverse(choices in choices()) {
+        let source = script::script(&choices);
+        let error = parse::parse(&source, Language::JavaScript).err();
+        prop_assert!(error.is_none(), "{:?}\n{}", error, source);
+        let problem = misprint(&source, Language::JavaScript);
+        prop_assert!(problem.is_none(), "{}", problem.unwrap_or_default());
+    }
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn a_run_ends_within_its_limits(choices in choices(), steps in 0..3000_u64, memory in 10..18_u32) {
+        let limits = serde_json::json!({
+            "maxSteps": steps,
+            "maxMemoryBytes": 1_u64 << memory,
+            "maxIterations": 50,
+            "maxCallDepth": 20,
+            "maxToolCalls": 3,
+            "maxConsoleCalls": 5,
+            "maxConsoleBytes": 200,
+            "maxResultBytes": 100,
+        });
+        let source = script::script(&choices);
+        let outcome = host::run(&case(source.clone(), limits), |_| {});
+        let json: Result<serde_json::Value, _> = serde_json::from_str(&outcome.to_json());
+        prop_assert!(json.is_ok(), "{}\n{}", outcome.to_json(), source);
+        let json = json.unwrap_or_default();
+        prop_assert!(
+            matches!(json["status"].as_str(), Some("ok" | "runtime_error" | "tool_error" | "illegal_access")),
+            "{}\n{}", json, source
+        );
+        // What a built-in function does at once is charged when it has begun.
+        prop_assert!(outcome.stats.steps <= steps + 1000, "{} steps of {}\n{}", outcome.stats.steps, steps, source);
+        prop_assert!(outcome.stats.iterations <= 51);
+        prop_assert!(outcome.stats.tool_calls <= 3);
+        prop_assert!(outcome.logs.len() <= 5);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn an_interrupted_run_ends_the_same(choices in choices()) {
+        let limits = serde_json::json!({"maxSteps": 20_000});
+        let problem = difference(&case(script::script(&choices), limits), 3000);
+        prop_assert!(problem.is_none(), "{}", problem.unwrap_or_default());
+    }
+}
+
+#[test]
+fn scripts_of_the_corpus_are_printed_as_they_are_parsed() {
+    let languages = [Language::JavaScript, Language::TypeScript];
+    let problems: Vec<String> = corpus()
+        .iter()
+        .flat_map(|case| languages.map(|language| misprint(&case.script, language)))
+        .flatten()
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+}
+
+#[test]
+fn interrupted_cases_of_the_corpus_end_the_same() {
+    let problems: Vec<String> = corpus()
+        .iter()
+        .filter_map(|case| {
+            let problem = std::panic::catch_unwind(|| difference(case, 3000)).unwrap_or_else(|_| Some("panicked".into()))?;
+            Some(format!("{}: {}\n{problem}", case.file.display(), case.name))
+        })
+        .collect();
+    assert!(problems.is_empty(), "{} cases:\n\n{}", problems.len(), problems.join("\n\n"));
+}
