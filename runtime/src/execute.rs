@@ -696,7 +696,8 @@ impl Vm {
             }
         }
         let waiting = &self.waiting;
-        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work));
+        let outside = self.frame_bytes + self.kept_bytes;
+        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work), outside);
         // Nothing can wake a frame that waits for a promise nobody has.
         for (number, seen) in seen.iter().enumerate() {
             if !seen && let Some(frame) = self.waiting[number].take() {
@@ -704,7 +705,6 @@ impl Vm {
                 self.recycle(frame.slots);
             }
         }
-        self.heap.meter.bytes += self.frame_bytes;
     }
 }
 

@@ -23,6 +23,15 @@ pub struct Inputs {
     pub slice: Option<Duration>,
 }
 
+#[cfg(not(target_arch = "wasm32"))]
+impl Default for Inputs {
+    /// No context, no tools that can be asked about, the clock of the operating system, seed 0, no
+    /// slices.
+    fn default() -> Self {
+        Self { context: None, tools: Arc::new(NoTools), clock: Arc::new(SystemClock), seed: 0, slice: None }
+    }
+}
+
 /// What a script can find out about tools. Whether a call is allowed is for the host to decide when
 /// it gets the [`Call`].
 pub trait Tools: Send + Sync {

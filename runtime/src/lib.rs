@@ -1,4 +1,36 @@
 //! AgentScript: an embeddable interpreter for a safe subset of JavaScript, metered at every step.
+//!
+//! A run is a state machine: [`Run::resume`] goes on until it needs something from outside, and says
+//! what. It never blocks, owns no thread and knows no async runtime; dropping it cancels it.
+//!
+//! ```
+//! use agentscript::{CompileOptions, Event, Inputs, Policy, Progress, compile};
+//!
+//! let policy = Policy::default();
+//! let source = "const [a, b] = await Promise.all([callTool('n:get', {}), callTool('n:get', {})]); return a + b";
+//! let script = compile(source, &CompileOptions::of(&policy)).expect("the script is valid");
+//! let mut run = script.start(Inputs::default(), &policy);
+//! let mut events = Vec::new();
+//! let outcome = loop {
+//!     match run.resume(std::mem::take(&mut events)) {
+//!         Progress::Done(outcome) => break outcome,
+//!         Progress::Yielded => {}
+//!         Progress::Calls(calls) => {
+//!             events.extend(calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok("21".into()) }));
+//!         }
+//!     }
+//! };
+//! assert_eq!(outcome.to_json(), r#"{"status":"ok","result":42}"#);
+//! ```
+//!
+//! With an async runtime at hand, [`drive`] does that loop. What does not compile says why:
+//!
+//! ```
+//! use agentscript::{CompileOptions, compile};
+//!
+//! let error = compile("eval('1')", &CompileOptions::default()).err().expect("eval is refused");
+//! assert_eq!(error.diagnostics[0].message, "Identifier 'eval' is not allowed in AgentScript");
+//! ```
 
 #![forbid(unsafe_code)]
 

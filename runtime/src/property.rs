@@ -56,7 +56,9 @@ impl Vm {
                     }
                 }
                 let (symbol, bytes) = self.symbols.intern(&buffer[at..]);
-                self.heap.meter.add_bytes(bytes);
+                if bytes > 0 {
+                    self.keep_bytes(bytes);
+                }
                 symbol
             }
         }

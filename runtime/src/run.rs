@@ -62,6 +62,7 @@ impl Run {
             current_after: After::Call,
             main: None,
             frame_bytes: 0,
+            kept_bytes: 0,
             grant: GRANT,
             stress: false,
             hide_frames: false,

@@ -49,6 +49,8 @@ pub struct Vm {
     pub(crate) main: Option<Value>,
     /// Bytes of the slots of all frames, those in the pool included.
     pub(crate) frame_bytes: usize,
+    /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
+    pub(crate) kept_bytes: usize,
     /// Steps between two looks at the clock.
     pub(crate) grant: i64,
     /// Whether garbage is collected at each look at the clock, for tests.
@@ -201,6 +203,12 @@ impl Vm {
         Ok(())
     }
 
+    /// Count bytes that stay until the run ends.
+    pub(crate) fn keep_bytes(&mut self, bytes: usize) {
+        self.kept_bytes += bytes;
+        self.heap.meter.add_bytes(bytes);
+    }
+
     /// The string of a symbol.
     #[inline]
     pub fn symbol_string(&mut self, symbol: Sym) -> Value {
@@ -222,7 +230,7 @@ impl Vm {
             self.heap.new_string(text)
         };
         if self.symbol_strings.len() <= index {
-            self.heap.meter.add_bytes((index + 1 - self.symbol_strings.len()) * 8);
+            self.keep_bytes((index + 1 - self.symbol_strings.len()) * 8);
             self.symbol_strings.resize(index + 1, Value::UNDEFINED);
         }
         self.symbol_strings[index] = string;
@@ -234,7 +242,7 @@ impl Vm {
     pub fn intern(&mut self, string: Value) -> Sym {
         let (symbol, bytes) = self.symbols.intern(self.heap.bytes(string));
         if bytes > 0 {
-            self.heap.meter.add_bytes(bytes);
+            self.keep_bytes(bytes);
         }
         symbol
     }
@@ -243,7 +251,7 @@ impl Vm {
     pub fn intern_text(&mut self, text: &str) -> Sym {
         let (symbol, bytes) = self.symbols.intern(text.as_bytes());
         if bytes > 0 {
-            self.heap.meter.add_bytes(bytes);
+            self.keep_bytes(bytes);
         }
         symbol
     }
@@ -277,7 +285,7 @@ impl Vm {
                 format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
             ));
         }
-        self.heap.meter.add_bytes(tool.len() + input.len() * 2 + 128);
+        self.keep_bytes(tool.len() + input.len() * 2 + 128);
         let promise = self.heap.new_promise();
         let id = CallId(self.host.calls.len() as u32);
         self.host.queued.push_back(Call { id, tool: tool.clone(), input: input.clone(), timeout_ms });

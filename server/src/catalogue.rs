@@ -60,6 +60,8 @@ pub struct Catalogue {
     include: ToolFilter,
     snapshot: RwLock<Arc<Snapshot>>,
     version: watch::Sender<u64>,
+    /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
+    refreshing: Mutex<()>,
 }
 
 struct Source {
@@ -83,6 +85,7 @@ impl Catalogue {
             include,
             snapshot: RwLock::new(Arc::new(Snapshot::default())),
             version: watch::Sender::new(0),
+            refreshing: Mutex::default(),
         };
         catalogue.refresh();
         catalogue
@@ -107,6 +110,11 @@ impl Catalogue {
 
     /// Ask all upstreams for their tools again.
     pub fn refresh(&self) {
+        let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.collect();
+    }
+
+    fn collect(&self) {
         let mut rows: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         for source in &self.sources {
             for definition in source.upstream.tools() {
@@ -134,15 +142,17 @@ impl Catalogue {
         self.version.send_modify(|version| *version += 1);
     }
 
-    /// Refresh if an upstream has changed and nobody has looked yet.
+    /// Refresh if an upstream has changed and nobody has looked yet. Afterwards the snapshot knows
+    /// every change that was there before.
     pub fn catch_up(&self) {
+        let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = |source: &Source| {
             let mut seen = source.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
         };
         // All are looked at, so that each counts as seen.
         if self.sources.iter().filter(|source| changed(source)).count() > 0 {
-            self.refresh();
+            self.collect();
         }
     }
 

@@ -1,104 +1,95 @@
 //! Search for tools by words: BM25 over names, descriptions and parameters.
 //!
-//! Scores say how much of a query a tool answers (0 to 1), so that they can be compared between
-//! queries; equal scores stand in the order of the names.
+//! A score says how much of a query a tool answers (0 to 1): 1 is a tool that fits every word of it
+//! as well as the best tool for that word does. Equal scores stand in the order of the names.
 
 use crate::catalogue::Entry;
+use bm25::{Embedder, EmbedderBuilder, Embedding, Scorer, Tokenizer};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How fast more of the same word stops to count.
-const K1: f64 = 1.2;
+/// How often a word counts by the place where it stands.
+const NAME: usize = 8;
+const TITLE: usize = 4;
+const TEXT: usize = 2;
+const PARAMETER: usize = 1;
+/// How fast more of the same word stops to count: the usual 1.2, for words that count [`TEXT`] times.
+const K1: f32 = 1.2 * TEXT as f32;
 /// How much long descriptions count less.
-const B: f64 = 0.6;
-/// Weight of a word by the place where it stands.
-const NAME: f64 = 4.0;
-const TITLE: f64 = 2.0;
-const TEXT: f64 = 1.0;
-const PARAMETER: f64 = 0.5;
-/// Descriptions are read up to here; some are books.
+const B: f32 = 0.6;
+/// What a word of a query that no tool has takes from the score: little, as it says little.
+const UNKNOWN: f32 = 1.5;
+/// Texts are read up to here; some are books.
 const LONGEST_DESCRIPTION: usize = 4_000;
+const LONGEST_PARAMETER: usize = 200;
 
 /// Words of all tools.
 pub struct Index {
-    /// For each word the tools that hold it, with weight.
-    postings: HashMap<String, Vec<(usize, f64)>>,
-    /// Weight of all words of a tool.
-    lengths: Vec<f64>,
-    average: f64,
+    embedder: Embedder<u64, Words>,
+    scorer: Scorer<usize, u64>,
 }
 
 impl Index {
     /// Index `rows`; results refer to their places.
     #[must_use]
     pub fn new(rows: &[Arc<Entry>]) -> Self {
-        let mut postings: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
-        let mut lengths = Vec::with_capacity(rows.len());
-        for (at, row) in rows.iter().enumerate() {
-            let weights = weights(row);
-            lengths.push(weights.values().sum());
-            for (word, weight) in weights {
-                postings.entry(word).or_default().push((at, weight));
-            }
+        let texts: Vec<String> = rows.iter().map(|row| text(row)).collect();
+        let corpus: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let embedder = EmbedderBuilder::with_tokenizer_and_fit_to_corpus(Words, &corpus).k1(K1).b(B).build();
+        let mut scorer = Scorer::new();
+        for (at, text) in corpus.iter().enumerate() {
+            scorer.upsert(&at, embedder.embed(text));
         }
-        let average = lengths.iter().sum::<f64>() / (lengths.len().max(1) as f64);
-        Self { postings, lengths, average }
+        Self { embedder, scorer }
     }
 
     /// Places of the tools that answer `query`, with scores; the best first.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<(usize, f64)> {
         let mut seen = HashSet::new();
-        let words: Vec<String> = words(query).into_iter().filter(|word| seen.insert(word.clone())).collect();
-        let mut scores: HashMap<usize, f64> = HashMap::new();
-        let mut best = 0.0;
-        for word in &words {
-            let Some(postings) = self.postings.get(word) else {
-                // A word that no tool has says little: half of what a common one would.
-                best += 0.5;
+        let mut scores: HashMap<usize, f32> = HashMap::new();
+        let mut perfect = 0.0;
+        for word in self.embedder.embed(query).0 {
+            if !seen.insert(word.index) {
                 continue;
-            };
-            let rarity = self.rarity(postings.len());
-            best += rarity;
-            for &(at, weight) in postings {
-                let norm = K1 * (1.0 - B + B * self.lengths[at] / self.average.max(f64::MIN_POSITIVE));
-                *scores.entry(at).or_default() += rarity * weight / (weight + norm);
+            }
+            let tools = self.scorer.matches(&Embedding(vec![word]));
+            perfect += tools.first().map_or(UNKNOWN, |best| best.score);
+            for tool in tools {
+                *scores.entry(tool.id).or_default() += tool.score;
             }
         }
-        let mut found: Vec<(usize, f64)> =
-            scores.into_iter().map(|(at, score)| (at, ((score / best) * 1e4).round() / 1e4)).collect();
+        let rounded = |score: f32| (f64::from(score / perfect).min(1.0) * 1e4).round() / 1e4;
+        let mut found: Vec<(usize, f64)> = scores.into_iter().map(|(at, score)| (at, rounded(score))).collect();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found
     }
-
-    fn rarity(&self, holders: usize) -> f64 {
-        let (all, holders) = (self.lengths.len() as f64, holders as f64);
-        (1.0 + (all - holders + 0.5) / (holders + 0.5)).ln()
-    }
 }
 
-fn weights(row: &Entry) -> HashMap<String, f64> {
+/// What is indexed of a tool: what counts more is there more often.
+fn text(row: &Entry) -> String {
     let tool = &row.definition;
-    let mut weights: HashMap<String, f64> = HashMap::new();
-    let mut add = |text: &str, weight: f64| {
-        for word in words(text) {
-            *weights.entry(word).or_default() += weight;
+    let mut out = String::new();
+    let mut add = |text: &str, times: usize| {
+        for _ in 0..times {
+            out.push_str(text);
+            out.push(' ');
         }
     };
     add(&row.name, NAME);
     add(tool.title.as_deref().unwrap_or_default(), TITLE);
-    add(cut(&tool.description, LONGEST_DESCRIPTION), TEXT);
     tool.tags.iter().for_each(|tag| add(tag, TITLE));
+    add(cut(&tool.description, LONGEST_DESCRIPTION), TEXT);
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
             add(name, PARAMETER);
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                add(cut(text, 200), PARAMETER / 2.0);
+                add(cut(text, LONGEST_PARAMETER), PARAMETER);
             }
         }
     }
-    weights
+    out
 }
 
 /// The beginning of `text`, at most `most` bytes.
@@ -114,13 +105,17 @@ pub fn cut(text: &str, most: usize) -> &str {
 /// Words that say nothing about a tool.
 const STOP: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "into", "is", "it",
-    "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "with",
-    "you", "your",
+    "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "what",
+    "which", "who", "with", "you", "your",
 ];
 
 /// The words of a text as they are indexed: without endings and without those that say nothing.
-fn words(text: &str) -> Vec<String> {
-    split(text).iter().filter(|word| !STOP.contains(&word.as_str())).map(|word| stem(word)).collect()
+struct Words;
+
+impl Tokenizer for Words {
+    fn tokenize(&self, text: &str) -> Vec<String> {
+        split(text).iter().filter(|word| !STOP.contains(&word.as_str())).map(|word| stem(word)).collect()
+    }
 }
 
 /// The words of a text in lower case, split at case and separators. Scripts that write no spaces
@@ -216,12 +211,26 @@ mod tests {
     }
 
     #[test]
+    fn what_fits_every_word_best_fits_perfectly() {
+        let scores = |query: &str| {
+            let tools =
+                [("users", "list", "", json!({})), ("users", "get", "", json!({})), ("mail", "send", "", json!({}))];
+            let hits = catalogue(&tools, ToolFilter::default()).snapshot().index().search(query);
+            hits.into_iter().map(|(_, score)| score).collect::<Vec<_>>()
+        };
+        assert_eq!(scores("list users")[0], 1.0);
+        assert_eq!(scores("list list users"), scores("list users"), "a word counts once");
+        let partial = scores("list users quux")[0];
+        assert!(partial > 0.5 && partial < 1.0, "{partial}");
+    }
+
+    #[test]
     fn nothing_fits_nothing() {
         assert!(found("").is_empty() && found("the of").is_empty() && found("quux").is_empty());
     }
 
     #[test]
     fn words_of_names() {
-        assert_eq!(words("getHTTPServer_v2.listItems"), ["get", "http", "server", "v2", "list", "item"]);
+        assert_eq!(Words.tokenize("getHTTPServer_v2.listItems"), ["get", "http", "server", "v2", "list", "item"]);
     }
 }

@@ -126,8 +126,8 @@ impl Marker {
 
 impl Heap {
     /// Free what cannot be reached from `roots`. `awaited` adds the values of the frame of an async
-    /// function that waits for a promise that is reachable.
-    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
+    /// function that waits for a promise that is reachable; `outside` are bytes in use elsewhere.
+    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>), outside: usize) {
         let mut marker = Marker::new(self);
         marker.work = roots;
         marker.drain(self, awaited);
@@ -159,10 +159,11 @@ impl Heap {
             self.extras.remove(&owner);
         }
         bytes += self.extras.len() * 32 + self.shapes.len() * 96;
+        bytes += outside;
         self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
         let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.collect_at = (bytes * 2).max(COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::StdioConfig;
 use std::collections::VecDeque;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -85,9 +86,11 @@ impl Child {
         // A group of its own: what the child starts is ended with it.
         #[cfg(unix)]
         command.process_group(0);
+        // Clients see the reason, and no folders of the host.
+        let program = Path::new(&config.command).file_name().unwrap_or_default().display();
         let mut process = command.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("the program '{}' was not found", config.command),
-            _ => format!("the program '{}' cannot be started: {error}", config.command),
+            std::io::ErrorKind::NotFound => format!("the program '{program}' was not found"),
+            _ => format!("the program '{program}' cannot be started: {error}"),
         })?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (process.stdin.take(), process.stdout.take(), process.stderr.take())

@@ -1,0 +1,211 @@
+//! The command line: what it prints where, and its exit codes.
+
+use crate::kit::*;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+#[tokio::test]
+async fn one_script() {
+    let folder = Folder::new();
+    let good = folder.file("good.js", "console.warn('hm');\nreturn { sum: codecallContext.n + 1 };");
+    let ran = codecall(&["run", &good, "--context", r#"{"n": 1}"#]).await;
+    let expected = "{\"status\":\"ok\",\"result\":{\"sum\":2},\"logs\":[\"[warn] hm\"]}\n";
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), expected, ""));
+    let context = folder.file("context.json", r#"{"n": 41}"#);
+    let ran = codecall(&["run", &good, "--context", &format!("@{context}")]).await;
+    assert_eq!(ran.json()["result"], json!({"sum": 42}));
+    let bad = folder.file("bad.js", "return nothing.here");
+    let ran = codecall(&["run", &bad]).await;
+    assert_eq!((ran.code, &ran.json()["status"]), (Some(1), &json!("runtime_error")), "{ran:?}");
+    let piped = finish(Command::new(PROGRAM).args(["run", "-"]), "return 'piped'").await;
+    assert_eq!(piped.json(), json!({"status": "ok", "result": "piped"}));
+    let typed = folder.file("typed.ts", "interface A { n: number }\nconst a: A = { n: 3 };\nreturn a.n as number;");
+    assert_eq!(codecall(&["run", &typed]).await.json()["result"], 3);
+}
+
+#[tokio::test]
+async fn several_scripts() {
+    let folder = Folder::new();
+    let one = folder.file("scripts/1.js", "return 1");
+    let two = folder.file("scripts/sub/2.js", "throw new TypeError('two')");
+    folder.file("scripts/notes.md", "no script");
+    for words in [vec!["run", &one, &two], vec!["run", "--batch", &folder.path("scripts")]] {
+        let ran = codecall(&words).await;
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let lines = ran.json_lines();
+        assert_eq!(lines[0], json!({"file": one, "status": "ok", "result": 1}));
+        assert_eq!((&lines[1]["file"], &lines[1]["error"]["name"]), (&json!(two), &json!("TypeError")));
+        assert!(ran.stdout.lines().all(|line| line.starts_with("{\"file\":")), "{ran:?}");
+    }
+    let ran = codecall(&["run", "--batch", &folder.path("scripts/sub"), &one]).await;
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+/// What is wrong before anything runs: exit code 2, nothing on stdout, what to do on stderr.
+#[tokio::test]
+async fn bad_input() {
+    let folder = Folder::new();
+    let ok = folder.file("ok.js", "return 1");
+    let latin = folder.file("latin.js", b"return '\xe9'");
+    let typo = folder.file("typo.toml", "[vm]\ntimeoutMS = 3\n");
+    let cut = folder.file("cut.json", "{\"topK\":\n  3,");
+    let server = folder.file("server.json", r#"{"mcpServers": {"a": {"comand": "x"}}}"#);
+    let mocks = folder.file("mocks.json", "{\"tools\": [\n  {\"name\": \"a:b\", \"response\": []}\n]}");
+    let missing = folder.path("missing.js");
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["run", &ok, "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
+        (&["serve", "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
+        (&["tools", "--config", &cut], &["cut.json", "line 2, column 4"]),
+        (&["tools", "--config", &server], &["mcpServers.a: unknown key 'comand'; did you mean 'command'?"]),
+        (&["run", &ok, "--mock-tools", &mocks], &["mocks.json:2:", "unknown key 'response'; did you mean 'responses'?"]),
+        (&["run", &latin], &["latin.js: not UTF-8 at byte 8", "save the script as UTF-8"]),
+        (&["check", &latin], &["latin.js: not UTF-8 at byte 8"]),
+        (&["run", &ok, "--context", "[1]"], &["--context: must be a JSON object", "@FILE"]),
+        (&["run", &ok, "--context", "{x"], &["--context: not valid JSON"]),
+        (&["run", &missing], &["missing.js: No such file"]),
+        (&["run", &ok, &missing], &["missing.js: No such file"]),
+        (&["run", &ok, "--tiemout", "3"], &["'--tiemout'", "'--timeout'"]),
+        (&["run", &ok, "--timeout", "soon"], &["'soon'", "--timeout"]),
+        (&["run", &ok, "--preset", "strict"], &["'strict'", "locked_down"]),
+        (&["invoke", "users:get", "[1]", "--demo"], &["must be a JSON object"]),
+        (&["run"], &["<FILE>"]),
+        (&["fly"], &["'fly'"]),
+    ];
+    for (words, parts) in cases {
+        let ran = codecall(words).await;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?} {ran:?}");
+        assert!(parts.iter().all(|part| ran.stderr.contains(part)), "{words:?} says {}", ran.stderr);
+    }
+}
+
+const MOCKS: &str = r#"{"tools": [
+    {"name": "users:get", "inputSchema": {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}, "responses": [
+        {"input": {"id": 1}, "output": {"id": 1, "name": "Ada"}},
+        {"input": {"id": 2}, "output": {"id": 2, "name": "Bob"}},
+        {"input": {"id": 3}, "error": {"message": "gone", "code": "GONE"}}
+    ]},
+    {"name": "jobs:status", "responses": [{"input": null, "output": "busy", "times": 2}, {"input": null, "output": "done"}]}
+]}"#;
+
+#[tokio::test]
+async fn mocked_tools() {
+    let folder = Folder::new();
+    let mocks = folder.file("mocks.json", MOCKS);
+    let script = folder.file(
+        "a.js",
+        "const both = await Promise.all([1, 2].map((id) => callTool('users:get', { id })));
+         let caught;
+         try {
+           await callTool('users:get', { id: 3 });
+         } catch (error) {
+           caught = `${error.code}: ${error.message} (${error.toolName})`;
+         }
+         const value = await callTool('users:get', { id: 4 }, { throwOnError: false });
+         const seen = [];
+         for (let i = 0; i < 3; i++) seen.push(await jobs.status({}));
+         return { names: both.map(({ name }) => name), caught, code: value.error.code, success: value.success, seen };",
+    );
+    let expected = json!({
+        "names": ["Ada", "Bob"], "caught": "GONE: gone (users:get)", "code": "NO_MOCK_RESPONSE", "success": false,
+        "seen": ["busy", "busy", "done"],
+    });
+    // Each script begins with all its responses.
+    let ran = codecall(&["run", &script, &script, "--mock-tools", &mocks]).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for line in ran.json_lines() {
+        assert_eq!(line["result"], expected, "{line}");
+    }
+    let uncaught = folder.file("b.js", "return await users.get({ id: 3 })");
+    let ran = codecall(&["run", &uncaught, "--mock-tools", &mocks]).await;
+    assert_eq!((ran.code, &ran.json()["status"], &ran.json()["error"]["code"]), (Some(1), &json!("tool_error"), &json!("GONE")));
+}
+
+#[tokio::test]
+async fn check() {
+    let folder = Folder::new();
+    let good = folder.file("good.js", "return 1");
+    let bad = folder.file("bad.js", "const n = 1;\nreturn eval('n');\n");
+    let checked = codecall(&["check", &good]).await;
+    assert_eq!((checked.code, checked.stdout.as_str(), checked.stderr.as_str()), (Some(0), "", ""));
+    let checked = codecall(&["check", &good, &bad]).await;
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(1), ""));
+    let lines: Vec<&str> = checked.stderr.lines().collect();
+    assert_eq!(lines[0], "error[VALIDATION_ERROR]: Identifier 'eval' is not allowed in AgentScript");
+    assert_eq!(lines[1], format!("  --> {bad}:2:8"));
+    assert_eq!(lines[3..5], ["2 | return eval('n');", "  |        ^^^^"]);
+    let checked = codecall(&["check", "--json", &good, &bad]).await;
+    let lines = checked.json_lines();
+    assert_eq!(lines[0], json!({"file": good, "ok": true, "diagnostics": []}));
+    let first = &lines[1]["diagnostics"][0];
+    assert_eq!((&lines[1]["ok"], &first["kind"]), (&json!(false), &json!("IllegalBuiltinAccess")));
+    assert_eq!(first["location"], json!({"line": 2, "column": 8}));
+    let loops = folder.file("loops.js", "while (true) {}");
+    assert_eq!(codecall(&["check", &loops]).await.code, Some(1));
+    assert_eq!(codecall(&["check", &loops, "--preset", "balanced"]).await.code, Some(0));
+}
+
+#[tokio::test]
+async fn limits_as_flags() {
+    let folder = Folder::new();
+    let script = folder.file("a.js", "let n = 0; while (true) n++;");
+    for (words, status, code) in [
+        (vec!["--preset", "secure"], "illegal_access", "LOOP_NOT_ALLOWED"),
+        (vec!["--preset", "balanced", "--max-iterations", "1000"], "runtime_error", "ITERATION_LIMIT"),
+        (vec!["--preset", "experimental", "--max-steps", "1000"], "runtime_error", "STEP_LIMIT"),
+        (vec!["--preset", "experimental", "--max-iterations", "9999999999", "--timeout", "50"], "timeout", "TIMEOUT"),
+    ] {
+        let ran = codecall(&[vec!["run", script.as_str()], words.clone()].concat()).await;
+        let json = ran.json();
+        assert_eq!((ran.code, &json["status"], &json["error"]["code"]), (Some(1), &json!(status), &json!(code)), "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn meta_tools_from_a_shell() {
+    let listed = codecall(&["tools", "--demo"]).await;
+    assert!(listed.stdout.lines().count() == 23 && listed.stdout.starts_with("billing:charge "), "{listed:?}");
+    let found = codecall(&["search", "refund", "an", "invoice", "--demo", "--top-k", "1"]).await;
+    assert_eq!(found.json()["tools"][0]["name"], "billing:refund");
+    let described = codecall(&["describe", "users:get", "--demo", "--format", "typescript"]).await;
+    assert_eq!(described.json()["tools"][0]["name"], "users:get");
+    let invoked = codecall(&["invoke", "users:get", r#"{"id": "usr_001"}"#, "--demo"]).await;
+    assert_eq!((invoked.code, &invoked.json()["result"]["id"]), (Some(0), &json!("usr_001")));
+    let failed = codecall(&["invoke", "users:get", r#"{"id": "x"}"#, "--demo"]).await;
+    assert_eq!((failed.code, &failed.json()["error"]["code"]), (Some(1), &json!("NOT_FOUND")));
+}
+
+/// The examples give what they promise, again and again.
+#[tokio::test]
+async fn examples() {
+    let folder = root().join("examples").display().to_string();
+    let ran = codecall(&["run", "--demo", "--batch", &folder]).await;
+    let results = ran.json_lines();
+    assert!(ran.code == Some(0) && results.len() == 5, "{ran:?}");
+    let of = |name: &str| -> &Value {
+        let own = |line: &&Value| line["file"].as_str().is_some_and(|file| file.ends_with(name));
+        &results.iter().find(own).expect("an example")["result"]
+    };
+    assert_eq!(of("cancel-stale-orders.js")["stale"], 5);
+    assert_eq!((&of("overdue-invoices.js")["overdue"], &of("overdue-invoices.js")["dueCents"]), (&json!(19), &json!(1_327_551)));
+    assert_eq!(of("parallel.js")["settled"], json!(["Basic Keyboard", "NOT_FOUND"]));
+    assert_eq!(of("restock.js")["scarce"], 11);
+    assert_eq!(of("top-customers.js")["orders"], 237);
+}
+
+/// For a person the result is indented. `script` gives the program a terminal.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn indented_on_a_terminal() {
+    let folder = Folder::new();
+    let file = folder.file("a.js", "return { a: [1] }");
+    let command = format!("'{PROGRAM}' run '{file}'");
+    let words = ["-qec", &command, "/dev/null"];
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: indented_on_a_terminal: there is no `script`");
+        return;
+    }
+    let ran = finish(Command::new("script").args(words), "").await;
+    let text = ran.stdout.replace("\r\n", "\n");
+    let expected = "{\n  \"status\": \"ok\",\n  \"result\": {\n    \"a\": [\n      1\n    ]\n  }\n}\n";
+    assert!(text.ends_with(expected), "{text:?}");
+}

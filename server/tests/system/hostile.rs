@@ -1,0 +1,160 @@
+//! MCP servers that do everything wrong: each is a clear error, the others go on, nothing stays.
+
+use crate::kit::*;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A configuration with servers of these kinds, and the files in which they tell what they do.
+pub fn config(folder: &Folder, kinds: &[&str]) -> (String, Vec<String>) {
+    let script = folder.file("hostile.sh", include_str!("hostile.sh"));
+    let mut servers = Map::new();
+    let mut logs = Vec::new();
+    for kind in kinds {
+        let log = folder.file(&format!("{kind}.log"), "");
+        servers.insert(
+            (*kind).into(),
+            json!({"command": "sh", "args": [script, kind, log], "startTimeoutMs": if *kind == "many" { 30_000 } else { 2_000 }}),
+        );
+        logs.push(log);
+    }
+    servers.insert("absent".into(), json!({"command": "/no/such/program"}));
+    let config = json!({"mcpServers": servers, "vm": {"toolTimeoutMs": 1_000}});
+    (folder.file("config.json", config.to_string()), logs)
+}
+
+/// Nothing of these servers is there any more: what was killed goes within a moment.
+async fn gone(logs: &[String]) {
+    let began = Instant::now();
+    while !left(logs).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(2), "left: {:?}", left(logs));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Processes of servers that are still there.
+fn left(logs: &[String]) -> Vec<String> {
+    let mut left = Vec::new();
+    for log in logs {
+        let text = std::fs::read_to_string(log).expect("a log");
+        for pid in text.lines().filter_map(|line| line.strip_prefix("pid ")) {
+            // What has ended and was not waited for is not there any more.
+            let state = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+            if state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')) {
+                left.push(format!("{log}: {pid}"));
+            }
+        }
+    }
+    left
+}
+
+#[tokio::test]
+async fn servers_that_do_not_work_leave_the_others_alone() {
+    let folder = Folder::new();
+    let (config, logs) = config(&folder, &["babble", "dead", "flood", "good", "silent"]);
+    let began = Instant::now();
+    let server = Server::start(&["--config", &config]).await;
+    let found = server.ask("codecall_search", json!({"query": "pid", "topK": 20})).await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    let names: Vec<&str> = found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["flood:pid", "good:pid"]);
+    let warnings = found["warnings"].to_string();
+    for part in [
+        "The MCP server 'absent' does not work: the program 'program' was not found",
+        "The MCP server 'babble' does not work: it did not answer within 2000 ms",
+        "The MCP server 'dead' does not work: it ended before it had answered",
+        "The MCP server 'silent' does not work: it did not answer within 2000 ms",
+    ] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+    assert!(!warnings.contains("licence"), "what servers say on stderr is for the log: {warnings}");
+    let script = "const ends = [];
+        for (const name of ['good:last', 'flood:last', 'dead:last', 'absent:last']) {
+          const { success, data, error } = await callTool(name, {}, { throwOnError: false });
+          ends.push(success ? data : error.message);
+        }
+        return ends;";
+    let answer = server.execute(script).await;
+    assert_eq!(answer["result"][0], "last");
+    assert_eq!(answer["result"][1], "last", "{answer}");
+    assert!(answer["result"][2].as_str().is_some_and(|text| text.contains("'dead' does not work")), "{answer}");
+    assert!(answer["result"][3].as_str().is_some_and(|text| text.contains("'absent' does not work")), "{answer}");
+    let began = Instant::now();
+    let stderr = server.end().await;
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(stderr.len() < 100_000, "a flood is not passed on: {} bytes", stderr.len());
+    assert!(stderr.contains("no licence found"), "{stderr}");
+    gone(&logs).await;
+}
+
+#[tokio::test]
+async fn calls_that_go_wrong() {
+    let folder = Folder::new();
+    let (config, logs) = config(&folder, &["good"]);
+    let server = Server::start(&["--config", &config]).await;
+    for (tool, code, part) in [
+        ("fail", "TOOL_EXECUTION_ERROR", "out of order"),
+        ("never", "TOOL_TIMEOUT", "Tool 'good:never' timed out after 1000ms"),
+        ("huge", "TOOL_EXECUTION_ERROR", "The answer has 50000"),
+        ("die", "TOOL_EXECUTION_ERROR", "The MCP server 'good' ended while the tool 'die' was running"),
+    ] {
+        let began = Instant::now();
+        let answer = server.execute(&format!("return await callTool('good:{tool}', {{}})")).await;
+        assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("tool_error"), &json!(code)), "{tool}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(part), "{tool}: {message}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{tool}: {:?}", began.elapsed());
+        if tool != "die" {
+            assert_eq!(server.execute("return await good.last({})").await["result"], "last", "after {tool}");
+        }
+    }
+    // It is started again, and knows nothing of what was.
+    let script = "const { success, data } = await callTool('good:babble', {}, { throwOnError: false }); return success && data";
+    let mut again = Value::Null;
+    for _ in 0..100 {
+        again = server.execute(script).await["result"].clone();
+        if again == "after all" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(again, "after all", "lines that are not JSON are passed over");
+    server.end().await;
+    gone(&logs).await;
+}
+
+#[tokio::test]
+async fn ten_thousand_tools() {
+    let folder = Folder::new();
+    let (config, logs) = config(&folder, &["many", "good"]);
+    let server = Server::start(&["--config", &config]).await;
+    let began = Instant::now();
+    let found = server.ask("codecall_search", json!({"query": "does thing number 4711", "topK": 3})).await;
+    assert_eq!(found["totalIndexed"], 10_001 + 7);
+    assert_eq!(found["tools"][0]["name"], "many:tool_4711", "{found}");
+    assert_eq!(server.execute("return await good.last({})").await["result"], "last");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    server.end().await;
+    gone(&logs).await;
+}
+
+/// A server that is stopped from outside takes its upstreams with it.
+#[tokio::test]
+async fn nothing_is_left_after_a_signal() {
+    let folder = Folder::new();
+    let (config, logs) = config(&folder, &["good", "flood"]);
+    let mut child = tokio::process::Command::new(PROGRAM)
+        .args(["serve", "--config", &config])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("starts");
+    until("the servers", || left(&logs).len() == 3).await;
+    let pid = child.id().expect("runs").to_string();
+    let sent = finish(tokio::process::Command::new("kill").args(["-TERM", &pid]), "").await;
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    tokio::time::timeout(PATIENCE, child.wait()).await.expect("ends").expect("ends");
+    gone(&logs).await;
+}

@@ -1,0 +1,49 @@
+# An MCP server that does something wrong.
+#   $1: what. Servers of the kind `good` do wrong only when one of their tools is called.
+#   $2: a file that gets its process ids and the cancellations that it was told.
+
+echo "pid $$" >>"$2"
+case $1 in
+  dead) echo 'no licence found' >&2; exit 1 ;;
+  silent) trap '' TERM; while :; do sleep 1; done ;;
+  babble) while :; do echo 'Listening on port 8080'; done ;;
+  flood)
+    (while :; do echo 'noise noise noise noise noise noise' >&2; done) &
+    echo "pid $!" >>"$2"
+    ;;
+esac
+
+tools() {
+  case $1 in
+    many) seq 10000 | sed 's/.*/{"name":"tool_&","description":"Does thing number &","inputSchema":{"type":"object"}},/' | tr -d '\n' ;;
+    *)
+      for name in pid fail die never babble huge; do
+        printf '{"name":"%s","description":"A tool that is called %s","inputSchema":{"type":"object"}},' $name $name
+      done
+      ;;
+  esac
+  printf '{"name":"last","inputSchema":{"type":"object"}}'
+}
+
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  text() { say "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }
+  case $line in
+    *'"server/discover"'*) say '"error":{"code":-32601,"message":"Method not found"}' ;;
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"hostile","version":"1"}}' ;;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}\n' "$id" "$(tools "$1")" ;;
+    *'"notifications/cancelled"'*) echo cancelled >>"$2" ;;
+    *'"name":"pid"'*) text $$ ;;
+    *'"name":"last"'*) text last ;;
+    *'"name":"fail"'*) say '"error":{"code":-32000,"message":"out of order"}' ;;
+    *'"name":"die"'*) exit 3 ;;
+    *'"name":"never"'*) echo called >>"$2" ;;
+    *'"name":"babble"'*) echo 'Segmentation fault (not really)'; echo '{"jsonrpc":"2.0",'; text 'after all' ;;
+    *'"name":"huge"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"
+      head -c 50000000 /dev/zero | tr '\0' x
+      printf '"}]}}\n'
+      ;;
+  esac
+done

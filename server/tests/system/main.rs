@@ -1,0 +1,13 @@
+//! The program from outside: the command line, MCP clients in front, MCP servers behind.
+//!
+//! One binary, so that there is one to link. Servers and clients of others are in `others`; they are
+//! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
+
+mod cli;
+mod kit;
+mod others;
+mod protocol;
+mod runs;
+mod statuses;
+#[cfg(unix)]
+mod hostile;

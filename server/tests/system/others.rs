@@ -1,0 +1,94 @@
+//! Servers and clients that others have written: `@modelcontextprotocol/server-everything` and the
+//! TypeScript SDK from npm, `mcp-server-time` and the `mcp` package from PyPI.
+
+use crate::kit::*;
+use serde_json::json;
+use std::path::PathBuf;
+use tokio::process::Command;
+
+fn node_package(path: &str) -> Option<PathBuf> {
+    installed(root().join("tests/node/node_modules").join(path))
+}
+
+fn python(name: &str) -> Option<PathBuf> {
+    installed(root().join("tests/python/.venv/bin").join(name))
+}
+
+/// The path, where it is there. With CI=true everything has to be.
+fn installed(path: PathBuf) -> Option<PathBuf> {
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is not there; see .ci/run", path.display());
+    eprintln!("SKIPPED: {} is not there; see .ci/run", path.display());
+    None
+}
+
+fn client(name: &str) -> PathBuf {
+    root().join("server/tests/system/clients").join(name)
+}
+
+#[tokio::test]
+async fn upstreams_of_others() {
+    let (Some(everything), Some(time)) =
+        (node_package("@modelcontextprotocol/server-everything/dist/index.js"), python("mcp-server-time"))
+    else {
+        return;
+    };
+    let folder = Folder::new();
+    let config = json!({"mcpServers": {
+        "everything": {"command": "node", "args": [everything, "stdio"]},
+        "time": {"command": time, "args": ["--local-timezone", "UTC"]},
+    }});
+    let config = folder.file("config.json", config.to_string());
+    for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
+        let server = Server::start_as(&["--config", &config], lifecycle).await;
+        let found = server.ask("codecall_search", json!({"queries": ["convert time between timezones", "add two numbers"]})).await;
+        assert!(found.get("warnings").is_none(), "{found}");
+        let names: Vec<&str> =
+            found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert!(names.contains(&"time:convert_time") && names.contains(&"everything:get-sum"), "{names:?}");
+        let described = server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
+        assert_eq!(described["tools"][0]["inputSchema"]["required"], json!(["source_timezone", "time", "target_timezone"]));
+        assert_eq!(described["tools"][1]["inputSchema"]["required"], json!(["a", "b"]));
+        let script = "
+            const zones = ['Asia/Tokyo', 'America/New_York'];
+            const times = await parallel(zones, (target_timezone) =>
+              time.convert_time({ source_timezone: 'UTC', time: '12:00', target_timezone }));
+            const sum = await callTool('everything:get-sum', { a: 19, b: 23 });
+            const echo = await callTool('everything:echo', { message: 'hello' });
+            const weather = await callTool('everything:get-structured-content', { location: 'Chicago' });
+            const wrong = await callTool('time:get_current_time', { timezone: 'Mars/Olympus' }, { throwOnError: false });
+            return {
+              hours: times.map(({ time_difference }) => time_difference),
+              tokyo: times[0].target.datetime.slice(11, 16),
+              sum, echo, weather: typeof weather.temperature,
+              wrong: [wrong.success, wrong.error.code, wrong.error.message],
+            };";
+        let answer = server.execute(script).await;
+        let result = &answer["result"];
+        assert_eq!((&answer["status"], &result["tokyo"]), (&json!("ok"), &json!("21:00")), "{answer}");
+        assert_eq!(result["hours"][0], "+9.0h", "{answer}");
+        assert!(result["sum"].as_str().is_some_and(|text| text.contains("42")), "{answer}");
+        assert_eq!((&result["echo"], &result["weather"]), (&json!("Echo: hello"), &json!("number")), "{answer}");
+        assert_eq!(result["wrong"][0], false);
+        assert!(result["wrong"][2].as_str().is_some_and(|text| text.contains("Mars/Olympus")), "{answer}");
+        server.end().await;
+    }
+}
+
+#[tokio::test]
+async fn the_typescript_sdk() {
+    if node_package("@modelcontextprotocol/sdk").is_none() {
+        return;
+    }
+    let ran = finish(Command::new("node").arg(client("typescript.mjs")).arg(PROGRAM), "").await;
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn the_python_sdk() {
+    let Some(python) = python("python") else { return };
+    let ran = finish(Command::new(python).arg(client("python.py")).arg(PROGRAM), "").await;
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{ran:?}");
+}

@@ -1,0 +1,203 @@
+//! What an MCP client sees.
+
+use crate::kit::*;
+use rmcp::model::*;
+use rmcp::service::{ClientLifecycleMode, PeerRequestOptions, ServiceError};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::Command;
+
+const META_TOOLS: [&str; 4] = ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"];
+
+#[tokio::test]
+async fn the_list_of_tools() {
+    let server = Server::start(&["--demo"]).await;
+    let info = server.client.peer().peer_info().expect("a greeting");
+    assert_eq!(info.server_info.as_ref().map(|own| own.name.as_str()), Some("codecall"));
+    let tools = server.client.peer().list_tools(None).await.expect("a list");
+    assert!(tools.next_cursor.is_none());
+    let names: Vec<&str> = tools.tools.iter().map(|tool| tool.name.as_ref()).collect();
+    assert_eq!(names, META_TOOLS);
+    let mut size = 0;
+    for tool in &tools.tools {
+        let description = tool.description.as_deref().expect("a description");
+        assert!(description.len() < 2_048, "{}: {} characters", tool.name, description.len());
+        for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()] {
+            let schema = Value::Object((**schema.expect("a schema")).clone());
+            assert_eq!(schema["type"], "object");
+            jsonschema::meta::validate(&schema).expect("a schema of JSON");
+        }
+        assert!(tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint.is_some()), "{}", tool.name);
+        // What a model is shown of a tool.
+        size += tool.name.len() + description.len() + Value::Object((*tool.input_schema).clone()).to_string().len();
+    }
+    assert!(size / 4 < 2_000, "about {} tokens", size / 4);
+    let again = server.client.peer().list_tools(None).await.expect("a list");
+    assert_eq!(again.tools, tools.tools, "the list is stable");
+    server.end().await;
+}
+
+#[tokio::test]
+async fn search_describe_execute_invoke() {
+    for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
+        let server = Server::start_as(&["--demo"], lifecycle).await;
+        let found = server.ask("codecall_search", json!({"query": "list unpaid invoices", "topK": 3})).await;
+        assert_eq!(found["tools"][0]["name"], "billing:listInvoices", "{found}");
+        assert_eq!(found["tools"].as_array().map(Vec::len), Some(3));
+        let described =
+            server.ask("codecall_describe", json!({"toolNames": ["billing:listInvoices", "users:get", "no:tool"]})).await;
+        assert_eq!(described["notFound"], json!(["no:tool"]));
+        assert_eq!(described["tools"][0]["inputSchema"]["properties"]["status"]["enum"][0], "open");
+        assert!(!described["tools"][1]["usageExamples"].as_array().expect("examples").is_empty());
+        let script = "
+            const { invoices } = await callTool('billing:listInvoices', { status: 'overdue', limit: 3 });
+            const names = [];
+            for (const { userId } of invoices) names.push((await users.get({ id: userId })).name);
+            return { overdue: invoices.length, names };";
+        let answer = server.call("codecall_execute", json!({"script": script})).await.expect("a result");
+        let stats = answer.meta.as_ref().map(|meta| meta.0["codecall/stats"].clone()).expect("statistics");
+        assert_eq!(stats["toolCalls"], 4);
+        let answer = answer.structured_content.expect("structured content");
+        assert_eq!((&answer["status"], &answer["result"]["overdue"]), (&json!("ok"), &json!(3)), "{answer}");
+        assert!(answer["result"]["names"][2].is_string(), "{answer}");
+        let one = json!({"tool": "users:get", "input": {"id": "usr_001"}});
+        let direct = server.ask("codecall_invoke", one).await;
+        assert_eq!((&direct["status"], &direct["result"]["id"]), (&json!("ok"), &json!("usr_001")));
+        server.end().await;
+    }
+}
+
+#[tokio::test]
+async fn names_and_requests_that_do_not_fit() {
+    let server = Server::start(&["--demo"]).await;
+    for name in ["codecall_search", "codecall:search", "codecall.search"] {
+        assert_eq!(server.ask(name, json!({"query": "users"})).await["totalIndexed"], 23, "{name}");
+    }
+    for name in ["users:list", "codecall_delete", "codecall", ""] {
+        match server.call(name, json!({})).await {
+            Err(ServiceError::McpError(error)) => assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{name}"),
+            other => panic!("{name} gives {other:?}"),
+        }
+    }
+    for (tool, arguments, parts) in [
+        ("search", json!({}), ["'query' is missing", "query?: string"]),
+        ("search", json!({"query": "x", "topK": 99}), ["'topK' must be from 1 to 50", "topK?: number"]),
+        ("search", json!({"q": "x"}), ["unknown key 'q'", "query?: string"]),
+        ("describe", json!({"toolNames": 7}), ["'toolNames'", "toolNames: string[]"]),
+        ("execute", json!({"code": "return 1"}), ["unknown key 'code'", "script: string"]),
+        ("execute", json!({"script": "  "}), ["'script' is empty", "script: string"]),
+        ("execute", json!({"script": "1", "context": [1]}), ["'context' must be an object", "context?:"]),
+        ("execute", json!({"script": "1", "limits": {"timeout": 1}}), ["did you mean 'timeoutMs'?", "limits?:"]),
+        ("invoke", json!({"tool": "users:get", "input": 3}), ["'input' must be an object", "tool: string"]),
+    ] {
+        let result = server.call(&format!("codecall_{tool}"), arguments.clone()).await.expect("a result");
+        let told = text(&result);
+        assert_eq!(result.is_error, Some(true), "{arguments}");
+        assert!(parts.iter().all(|part| told.contains(part)), "{tool} {arguments} is answered with: {told}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn progress_and_messages() {
+    let server = Server::start(&["--demo"]).await;
+    let script = "
+        mcpLog('warning', 'half way', { of: 2 });
+        mcpNotify('stage', { name: 'first' });
+        await users.get({ id: 'usr_001' });
+        await callTool('users:get', { id: 'nobody' }, { throwOnError: false });";
+    let request = CallToolRequestParams::new("codecall_execute")
+        .with_arguments(json!({"script": script}).as_object().expect("an object").clone());
+    // The client gives every request a token for its progress.
+    let peer = server.client.peer();
+    let request = ClientRequest::CallToolRequest(Request::new(request));
+    let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.expect("sent");
+    let token = sent.progress_token.clone();
+    let _ = sent.await_response().await.expect("an answer");
+    let told = |progress: &[ProgressNotificationParam]| -> Vec<(f64, String)> {
+        let own = progress.iter().filter(|told| told.progress_token == token);
+        own.map(|told| (told.progress, told.message.clone().unwrap_or_default())).collect()
+    };
+    until("progress", || server.witness.progress.lock().expect("not poisoned").len() == 4).await;
+    let told = told(&server.witness.progress.lock().expect("not poisoned"));
+    assert_eq!(told.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0]);
+    assert!(told[0].1.starts_with("users:get") && told[3].1.starts_with("users:get: NOT_FOUND"), "{told:?}");
+    let logs = server.witness.logs.lock().expect("not poisoned").clone();
+    let of = |logger: &str| logs.iter().filter(|log| log["logger"] == logger).collect::<Vec<_>>();
+    assert_eq!(of("codecall.script")[0]["data"], json!({"message": "half way", "metadata": {"of": 2}}));
+    let calls = of("codecall.tools");
+    assert_eq!((calls.len(), &calls[0]["data"]["event"]), (4, &json!("tool_call_start")));
+    assert_eq!(calls[3]["data"]["error"]["code"], "NOT_FOUND");
+    let events = server.witness.events.lock().expect("not poisoned").clone();
+    let event = &events[0]["params"];
+    assert_eq!((&event["event"], &event["payload"]), (&json!("stage"), &json!({"name": "first"})));
+    server.end().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_cancelled_request_cancels_its_tool_call() {
+    let folder = Folder::new();
+    let (config, log) = crate::hostile::config(&folder, &["good"]);
+    let server = Server::start(&["--config", &config]).await;
+    let heard = |what: &str| std::fs::read_to_string(&log[0]).expect("a log").lines().any(|line| line == what);
+    let request = CallToolRequestParams::new("codecall_execute")
+        .with_arguments(json!({"script": "return await callTool('good:never', {})"}).as_object().expect("an object").clone());
+    let request = ClientRequest::CallToolRequest(Request::new(request));
+    let sent = server.client.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
+    let sent = sent.await.expect("sent");
+    until("the call", || heard("called")).await;
+    assert!(!heard("cancelled"));
+    sent.cancel(Some("enough".into())).await.expect("cancelled");
+    until("the cancellation", || heard("cancelled")).await;
+    let after = server.execute("return await callTool('good:last', {})").await;
+    assert_eq!(after, json!({"status": "ok", "result": "last"}), "the server goes on");
+    server.end().await;
+}
+
+/// Everything on stdout is MCP, whatever is logged; the server ends with its input.
+#[tokio::test]
+async fn stdout_carries_only_mcp() {
+    let mut child = Command::new(PROGRAM)
+        .args(["-vv", "serve", "--demo"])
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let client = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}});
+    let script = "console.error('to the logs'); console.log('too'); return 1";
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "codecall_execute", "arguments": {"script": script}}}),
+    ] {
+        stdin.write_all(format!("{message}\n").as_bytes()).await.expect("written");
+    }
+    let answer = loop {
+        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("answers").expect("read");
+        let message: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        assert_eq!(message["jsonrpc"], "2.0", "{message}");
+        if message["id"] == 2 {
+            break message;
+        }
+    };
+    assert_eq!(
+        answer["result"]["structuredContent"],
+        json!({"status": "ok", "result": 1, "logs": ["[error] to the logs", "too"]})
+    );
+    drop(stdin);
+    let rest = tokio::time::timeout(Duration::from_secs(20), lines.next_line()).await.expect("ends").expect("read");
+    assert_eq!(rest, None);
+    let mut stderr = String::new();
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).await.expect("read");
+    assert!(!stderr.contains("to the logs"), "logs of scripts belong to their clients: {stderr}");
+    assert_eq!(child.wait().await.expect("ends").code(), Some(0));
+}

@@ -1,0 +1,128 @@
+//! Many runs in one process: those that never end stop at their limits and disturb nobody.
+
+use agentscript::{Outcome, Policy, Preset};
+use codecall::runs::ExecuteRequest;
+use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::{Config, Hub};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// A tool that gives its input back, one that never answers.
+struct Tools;
+
+impl Upstream for Tools {
+    fn app(&self) -> &str {
+        "t"
+    }
+
+    fn source(&self) -> &'static str {
+        "inline"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        let tool = |name: &str| ToolDefinition {
+            app: "t".into(),
+            name: name.into(),
+            input_schema: json!({"type": "object"}),
+            source: "inline",
+            ..ToolDefinition::default()
+        };
+        vec![Arc::new(tool("echo")), Arc::new(tool("never"))]
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            if call.tool.name == "never" {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            Ok(Value::Object(call.input))
+        })
+    }
+}
+
+async fn execute(hub: &Hub, script: &str, policy: Policy) -> (Outcome, Duration) {
+    let request =
+        ExecuteRequest { script: script.into(), language: None, context: None, allowed_tools: None, policy, seed: Some(1) };
+    let began = Instant::now();
+    let outcome = hub.execute(request, None, CancellationToken::new()).await;
+    (outcome, began.elapsed())
+}
+
+/// The status and the code of an outcome.
+fn ends(outcome: &Outcome) -> String {
+    let code = outcome.result.as_ref().map_or_else(|failure| format!(" {}", failure.code), |_| String::new());
+    format!("{}{code}", outcome.status().as_str())
+}
+
+const TIMEOUT: u64 = 1_500;
+const TOOL_TIMEOUT: u64 = 500;
+const MEMORY: u64 = 8 * 1024 * 1024;
+
+/// Scripts that never end, and how they end.
+const BAD: [(&str, &str); 6] = [
+    ("while (true) {}", "timeout TIMEOUT"),
+    ("const f = async () => { await null; return f(); }; return f();", "runtime_error MEMORY_LIMIT"),
+    ("const f = () => Promise.resolve().then(() => { f(); }); f(); await new Promise(() => {});", "timeout TIMEOUT"),
+    ("return [3, 1, 2].sort(() => { for (;;) {} })", "timeout TIMEOUT"),
+    ("let text = 'x'; while (true) text += text + '!';", "runtime_error MEMORY_LIMIT"),
+    ("return await callTool('t:never', {})", "tool_error TOOL_TIMEOUT"),
+];
+
+const GOOD: &str = "
+    const seen = await parallel([1, 2, 3], async (n) => (await callTool('t:echo', { n })).n);
+    let sum = 0;
+    for (let i = 0; i < 1000; i++) sum += i;
+    return [seen, sum, [3, 1, 2].sort((a, b) => a - b)];";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
+    let hub = Hub::start(Config::default(), vec![Arc::new(Tools)]).expect("starts");
+    let mut endless = Policy::preset(Preset::Balanced);
+    endless.limits.timeout_ms = TIMEOUT;
+    endless.limits.tool_timeout_ms = TOOL_TIMEOUT;
+    // These two would end the loops before their time.
+    endless.limits.max_iterations = u64::MAX;
+    endless.limits.max_steps = u64::MAX;
+    endless.limits.max_memory_bytes = MEMORY;
+    let bad = async {
+        join_all(BAD.map(|(script, _)| execute(&hub, script, endless.clone()))).await
+    };
+    let good = async {
+        // The bad ones are at work.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        join_all((0..30).map(|_| execute(&hub, GOOD, Policy::preset(Preset::Secure)))).await
+    };
+    let (bad, good) = tokio::join!(bad, good);
+    for (outcome, took) in good {
+        assert_eq!(outcome.to_json(), r#"{"status":"ok","result":[[1,2,3],499500,[1,2,3]]}"#);
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+    for ((script, expected), (outcome, took)) in BAD.iter().zip(bad) {
+        assert_eq!(ends(&outcome), *expected, "{script}");
+        let stats = outcome.stats;
+        assert!(stats.script_ms < 1.2 * TIMEOUT as f64, "{script} ran for {} ms", stats.script_ms);
+        if expected.ends_with("TOOL_TIMEOUT") {
+            let (least, most) = (Duration::from_millis(TOOL_TIMEOUT), Duration::from_millis(TOOL_TIMEOUT * 12 / 10));
+            assert!(took >= least && took < most, "{script} took {took:?}");
+        } else if expected.starts_with("timeout") {
+            assert!(stats.script_ms >= TIMEOUT as f64 * 0.99, "{script} ran for {} ms", stats.script_ms);
+        }
+    }
+    hub.close().await;
+}
+
+/// The limits of a preset end them too, each by its own counter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preset_alone_ends_them() {
+    let hub = Hub::start(Config::default(), vec![Arc::new(Tools)]).expect("starts");
+    let policy = || Policy::preset(Preset::Balanced);
+    let (endless, _) = execute(&hub, "while (true) {}", policy()).await;
+    assert_eq!(ends(&endless), "runtime_error ITERATION_LIMIT");
+    let (nested, _) = execute(&hub, "const f = () => f(); return f();", policy()).await;
+    assert_eq!(ends(&nested), "runtime_error EXECUTION_ERROR");
+    hub.close().await;
+}

@@ -1,0 +1,112 @@
+//! The documentation says what the code does. `UPDATE=1` rewrites what is made from the code.
+
+use agentscript::{LIMITS, Loops, Policy, Preset, Unit};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A number as people write it: `64 Mi`, `3500`.
+fn amount(value: u64, unit: Unit) -> String {
+    const KI: u64 = 1024;
+    match unit {
+        Unit::Bytes if value > 0 && value.is_multiple_of(KI * KI) => format!("{} Mi", value / KI / KI),
+        Unit::Bytes if value > 0 && value.is_multiple_of(KI) => format!("{} Ki", value / KI),
+        Unit::Bytes | Unit::Milliseconds | Unit::Count => value.to_string(),
+    }
+}
+
+/// The table of limits and permissions by preset.
+fn presets() -> String {
+    let mut table = "| key | flag |".to_owned();
+    for preset in Preset::ALL {
+        let default = if preset == Preset::default() { " (default)" } else { "" };
+        write!(table, " {}{default} |", preset.as_str()).expect("a string can be written");
+    }
+    writeln!(table, " what |\n|---|---|{}---|", "---:|".repeat(Preset::ALL.len())).expect("a string can be written");
+    for limit in LIMITS {
+        let cells = limit.presets.map(|value| amount(value, limit.unit)).join(" | ");
+        let (name, flag, doc) = (limit.name, limit.flag, limit.doc.trim().trim_end_matches('.'));
+        writeln!(table, "| `{name}` | `--{flag}` | {cells} | {doc} |").expect("a string can be written");
+    }
+    let policies = Preset::ALL.map(Policy::preset);
+    let loops = policies.each_ref().map(|policy| match policy.loops {
+        Loops::None => "none",
+        Loops::Bounded => "bounded",
+        Loops::All => "all",
+    });
+    let console = policies.map(|policy| if policy.allow_console { "yes" } else { "no" });
+    let (loops, console) = (loops.join(" | "), console.join(" | "));
+    writeln!(table, "| `loops` | | {loops} | Which loops a script may contain |").expect("a string can be written");
+    write!(table, "| `allowConsole` | | {console} | Whether a script may use `console` |")
+        .expect("a string can be written");
+    table
+}
+
+#[test]
+fn limits_are_those_of_the_code() {
+    let path = "docs/limits.md";
+    let text = read(path);
+    let begin = text.find("<!-- presets").expect("a place for the table");
+    let begin = begin + text[begin..].find('\n').expect("a line") + 1;
+    let end = text.find("<!-- /presets -->").expect("an end of the table");
+    let fresh = format!("{}{}\n{}", &text[..begin], presets(), &text[end..]);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(root().join(path), &fresh).expect("the documentation can be written");
+    } else {
+        assert!(text == fresh, "{path} is out of date: UPDATE=1 cargo test -p codecall-tests --test docs");
+    }
+}
+
+#[test]
+fn every_limit_says_what_is_over_it() {
+    let text = read("docs/limits.md");
+    let (_, over) = text.split_once("## Over the limit").expect("a section");
+    let told: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let expected: Vec<&str> = LIMITS.iter().map(|limit| limit.name).chain(["loops", "allowConsole"]).collect();
+    assert_eq!(told, expected);
+}
+
+/// The architecture page has one line for every file that stands directly in a `src/`.
+#[test]
+fn the_architecture_page_names_every_file() {
+    let text = read("docs/architecture.md");
+    for member in ["lang", "runtime", "server"] {
+        let (_, section) = text.split_once(&format!("\n### {member}\n")).expect("a section");
+        let section = section.split("\n### ").next().unwrap_or_default();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+        let told: BTreeSet<String> = rows.flat_map(|row| row.split(", ")).map(|name| name.replace('`', "")).collect();
+        let folder = std::fs::read_dir(root().join(member).join("src")).expect("a folder");
+        let entries = folder.map(|entry| entry.expect("an entry").path());
+        let files = entries.filter(|path| path.is_file());
+        let there: BTreeSet<String> =
+            files.map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
+        assert_eq!(told, there, "docs/architecture.md, section {member}");
+    }
+}
+
+/// Paths in code marks, and links, lead to something.
+#[test]
+fn what_the_pages_point_to_exists() {
+    for page in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md"] {
+        let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
+        let folder = Path::new(page).parent().unwrap_or(Path::new(""));
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
+            let outside = link.is_empty() || link.contains("://");
+            assert!(outside || root().join(folder).join(link).exists(), "{page} links to {link}");
+        }
+        for path in text.split('`').skip(1).step_by(2) {
+            let first = path.split('/').next().unwrap_or_default();
+            let ours = ["lang", "runtime", "server", "tests", "benches", "docs", "examples"].contains(&first);
+            let plain = path.contains('/') && !path.contains(['<', '*', '{', ' ', '…']);
+            assert!(!(ours && plain) || root().join(path).exists(), "{page} names {path}");
+        }
+    }
+}
