@@ -23,7 +23,7 @@ fn problem(case: &Case, outcome: &agentscript::Outcome) -> Option<String> {
         Expected::Result(expected) => (outcome.result.as_ref().ok() == Some(expected)).then_some(()),
         Expected::Error(expected) => {
             let text = match (error["name"].as_str(), error["message"].as_str()) {
-                (Some(name), Some("")) => name.to_owned(),
+                (Some(name), Some("")) => format!("{name}:"),
                 (Some(name), Some(message)) => format!("{name}: {message}"),
                 _ => String::new(),
             };

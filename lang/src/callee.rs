@@ -11,16 +11,83 @@ const UNKNOWN: &str = "(intermediate value)";
 /// The callee at `span` as V8 names it in messages.
 #[must_use]
 pub fn callee_text(source: &str, span: Span) -> String {
-    let text = format!("({})", span.text(source));
-    let script = parse::parse(&text, Language::JavaScript).or_else(|_| parse::parse(&text, Language::TypeScript));
-    let Ok(script) = script else { return UNKNOWN.into() };
-    let mut out = String::new();
-    if let [statement] = &*script.body
-        && let StmtKind::Expr(wrapped) = &statement.kind
-        && let ExprKind::Paren(callee) = &wrapped.kind
-    {
-        print(callee, &mut out);
+    with_expression(source, span, printed).unwrap_or_else(|| UNKNOWN.into())
+}
+
+/// The value at `span` as V8 names it in messages: other than a callee, an optional chain has no name.
+#[must_use]
+pub fn value_text(source: &str, span: Span) -> String {
+    with_expression(source, span, named).unwrap_or_else(|| UNKNOWN.into())
+}
+
+/// Who wants the items of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// `for (… of value)`
+    Loop,
+    /// `[...value]`
+    Spread,
+    /// `const […] = value`
+    Pattern,
+}
+
+/// The value at `span` as V8 names it where it is not iterable; nothing where V8 describes the value
+/// instead, because it does not find the expression.
+#[must_use]
+pub fn iterable_text(source: &str, span: Span, walk: Walk) -> Option<String> {
+    with_expression(source, span, |value| {
+        let mut inner = value;
+        while let ExprKind::Paren(next) = &inner.kind {
+            inner = next;
+        }
+        let is_found = match walk {
+            Walk::Loop => !in_optional_chain(inner) && !matches!(inner.kind, ExprKind::Conditional(..)),
+            Walk::Spread => true,
+            Walk::Pattern => is_found_by_pattern(value),
+        };
+        is_found.then(|| match &inner.kind {
+            ExprKind::Call(callee, ..) if !in_optional_chain(inner) => {
+                format!("{} is not a function or its return value", printed(callee))
+            }
+            _ => named(inner),
+        })
+    })
+    .flatten()
+}
+
+fn is_found_by_pattern(value: &Expr<'_>) -> bool {
+    match &value.kind {
+        ExprKind::Call(callee, _, false) => matches!(callee.kind, ExprKind::Name(_)),
+        ExprKind::Name(_)
+        | ExprKind::Null
+        | ExprKind::Bool(_)
+        | ExprKind::Number(_)
+        | ExprKind::BigInt(_)
+        | ExprKind::Object(_)
+        | ExprKind::Function(_)
+        | ExprKind::New(..)
+        | ExprKind::Await(_)
+        | ExprKind::Unary(..) => true,
+        _ => false,
     }
+}
+
+fn with_expression<T>(source: &str, span: Span, then: impl FnOnce(&Expr<'_>) -> T) -> Option<T> {
+    let text = format!("({})", span.text(source));
+    let script = parse::parse(&text, Language::JavaScript).or_else(|_| parse::parse(&text, Language::TypeScript)).ok()?;
+    let [statement] = &*script.body else { return None };
+    let StmtKind::Expr(wrapped) = &statement.kind else { return None };
+    let ExprKind::Paren(value) = &wrapped.kind else { return None };
+    Some(then(value))
+}
+
+fn named(value: &Expr<'_>) -> String {
+    if in_optional_chain(value) { UNKNOWN.into() } else { printed(value) }
+}
+
+fn printed(expr: &Expr<'_>) -> String {
+    let mut out = String::new();
+    print(expr, &mut out);
     if out.is_empty() { UNKNOWN.into() } else { out }
 }
 

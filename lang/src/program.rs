@@ -267,13 +267,6 @@ pub enum ExprKind {
     String(TextId),
     /// `12n`: the digits in base ten
     BigInt(TextId),
-    /// `/pattern/flags`
-    Regex {
-        /// Between the slashes.
-        pattern: TextId,
-        /// After them.
-        flags: TextId,
-    },
     /// `` `text${hole}text` ``; one text more than holes
     Template(Vec<TextId>, Vec<Expr>),
     /// The frozen array of strings that a tagged template passes first: index in
@@ -355,16 +348,29 @@ pub enum ExprKind {
         value: Box<Expr>,
         /// The first property of the pattern, for the message.
         first: Option<TextId>,
+        /// How the message names the value.
+        origin: Origin,
     },
     /// A new object with the own enumerable properties of the object in a slot, without those whose
     /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
     ObjectRest(Slot, Vec<Expr>),
     /// An iterator over the value for an array pattern, else a `TypeError`.
-    Iterator(Box<Expr>),
+    Iterator(Box<Expr>, Origin),
     /// The next item of the iterator in a slot, `undefined` when there is none.
     IteratorNext(Slot),
     /// An array of the items that are left.
     IteratorRest(Slot),
+}
+
+/// Where a value comes from that a pattern takes apart: messages name it accordingly, as V8 does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It is written there: its text is its name.
+    Source(Span),
+    /// An argument, an item of a loop, a caught value: it has no name.
+    Value,
+    /// A part of what a bigger pattern takes apart: the message speaks of the property that is read.
+    Part,
 }
 
 /// A call.

@@ -135,6 +135,7 @@ impl Builder<'_> {
         Function {
             name: function.name.map(|name| self.symbol(name)),
             is_async: function.is_async,
+            is_arrow: function.is_arrow,
             parameters: function.parameters,
             rest: function.rest,
             length: function.length,

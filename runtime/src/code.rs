@@ -58,6 +58,8 @@ pub struct Function {
     pub name: Option<Sym>,
     /// Whether it is async.
     pub is_async: bool,
+    /// Whether it is an arrow function.
+    pub is_arrow: bool,
     /// How many slots arguments go into.
     pub parameters: u32,
     /// Where the remaining arguments go.

@@ -7,7 +7,7 @@ use crate::builtins::registry::registry;
 use crate::builtins::{Body as NativeBody, arg};
 use crate::code::{After, Code, Frame, Function, FunctionRef};
 use crate::error::{Cause, Result, Thrown};
-use crate::heap::{Class, Closure};
+use crate::heap::{Action, Bound, Class, Closure};
 use crate::node::{Body, Call, Flow, Node, OpKind, Slots, Turned, new_slots};
 use crate::outcome::Failure;
 use crate::promise::{Job, Reaction, State};
@@ -158,8 +158,16 @@ impl Vm {
                 }
             }
             Kind::Bound => {
-                let native = self.heap.bound[function.index()].native;
-                native(self, function, arguments).map(Called::Value)
+                let Bound { action, data } = self.heap.bound[function.index()];
+                match action {
+                    Action::Native(native) => native(self, function, arguments).map(Called::Value),
+                    Action::Apply => {
+                        let [target, this, first] = data;
+                        let all = [&self.heap.items(first)[1..], arguments].concat();
+                        self.work(all.len())?;
+                        self.call(target, this, &all, after)
+                    }
+                }
             }
             Kind::Tool => self.call_tool_value(function, arguments).map(Called::Value),
             _ => {
@@ -200,7 +208,7 @@ impl Vm {
             return closure;
         }
         let code = FunctionRef::prelude(index);
-        let closure = self.heap.new_closure(Closure { code, captures: Box::default() });
+        let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
         self.prelude_closures.insert(index, closure);
         closure
     }

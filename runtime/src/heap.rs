@@ -18,7 +18,7 @@ pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push
 
 use crate::limits::Limits;
 use crate::promise::Promise;
-use crate::symbol::ProgramTexts;
+use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
@@ -82,6 +82,8 @@ impl<T> std::ops::IndexMut<usize> for Slab<T> {
 pub struct Closure {
     /// Which function: an index into the script's or the prelude's code.
     pub code: crate::code::FunctionRef,
+    /// Its name where that is not the one in the code: that of a property with a computed key.
+    pub name: Option<Sym>,
     /// What it captured.
     pub captures: Box<[Value]>,
 }
@@ -90,9 +92,19 @@ pub struct Closure {
 #[derive(Clone, Copy)]
 pub struct Bound {
     /// What it does.
-    pub native: crate::builtins::NativeFn,
-    /// What it knows. The function gets itself as its receiver and finds this in it.
+    pub action: Action,
+    /// What it knows.
     pub data: [Value; 3],
+}
+
+/// What a built-in function with values of its own does.
+#[derive(Clone, Copy)]
+pub enum Action {
+    /// It runs this, which gets the function as its receiver and finds the values in it.
+    Native(crate::builtins::NativeFn),
+    /// It is made by `bind`: its values are a function that is not made by `bind`, the receiver, and
+    /// an array of its own name and the first arguments.
+    Apply,
 }
 
 /// What an iterator gives.
@@ -255,9 +267,9 @@ impl Heap {
     }
 
     /// A new built-in function with values of its own.
-    pub fn new_bound(&mut self, native: crate::builtins::NativeFn, data: [Value; 3]) -> Value {
+    pub fn new_bound(&mut self, action: Action, data: [Value; 3]) -> Value {
         self.meter.add_bytes(40);
-        Value::handle(Kind::Bound, self.bound.add(Bound { native, data }))
+        Value::handle(Kind::Bound, self.bound.add(Bound { action, data }))
     }
 
     /// A new iterator.

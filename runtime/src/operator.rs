@@ -175,12 +175,23 @@ impl Vm {
 
     /// `value instanceof constructor`
     fn instance_of(&mut self, value: Value, constructor: Value) -> Result<bool> {
-        if !constructor.is_callable() {
+        if type_of(constructor) != "function" {
             return Err(self.type_error(if constructor.is_object() {
                 "Right-hand side of 'instanceof' is not callable"
             } else {
                 "Right-hand side of 'instanceof' is not an object"
             }));
+        }
+        if !value.is_object() {
+            return Ok(false);
+        }
+        if constructor.is(Kind::Bound)
+            && let Some((target, _)) = self.applied(constructor)
+        {
+            return self.instance_of(value, target);
+        }
+        if !self.has_prototype(constructor) {
+            return Err(self.type_error("Function has non-object prototype 'undefined' in instanceof check"));
         }
         if !constructor.is(Kind::Native) {
             return Ok(false);
@@ -199,6 +210,19 @@ impl Vm {
             }
             _ => false,
         })
+    }
+
+    /// Whether a function would have a `prototype`: whether it could be a constructor in JavaScript.
+    fn has_prototype(&self, function: Value) -> bool {
+        match function.kind() {
+            Kind::Function => {
+                let function = self.function(self.heap.closures[function.index()].code);
+                !function.is_async && !function.is_arrow
+            }
+            // Constructors are those with a capital.
+            Kind::Native => self.callable_name(function).starts_with(|first: char| first.is_ascii_uppercase()),
+            _ => false,
+        }
     }
 
     /// A prefix operator on any value.

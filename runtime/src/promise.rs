@@ -1,6 +1,7 @@
 //! Promises and microtasks in exactly the order of ECMAScript (27.2).
 
 use crate::error::Result;
+use crate::heap::Action;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -127,7 +128,7 @@ impl Vm {
     pub fn resolving_functions(&mut self, promise: Value) -> (Value, Value) {
         let used = self.heap.new_cell(Value::FALSE);
         let data = [promise, used, Value::UNDEFINED];
-        (self.heap.new_bound(resolve, data), self.heap.new_bound(reject, data))
+        (self.heap.new_bound(Action::Native(resolve), data), self.heap.new_bound(Action::Native(reject), data))
     }
 }
 

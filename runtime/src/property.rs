@@ -115,9 +115,8 @@ impl Vm {
 
     fn get_index_slow(&mut self, object: Value, key: Value) -> Result {
         if object.is_nullish() {
-            let key = self.to_property_key(key)?;
-            let key = self.key_text(key);
-            return Err(self.no_properties(object, "read", "reading", &key));
+            let key = self.describe_key(key);
+            return Err(self.no_properties(object, "read", "reading", key.as_deref()));
         }
         let key = self.to_property_key(key)?;
         self.get_key(object, key)
@@ -138,15 +137,38 @@ impl Vm {
     }
 
     #[cold]
-    fn no_properties(&mut self, object: Value, verb: &str, doing: &str, key: &str) -> Thrown {
+    pub(crate) fn no_properties(&mut self, object: Value, verb: &str, doing: &str, key: Option<&str>) -> Thrown {
         let what = if object == Value::NULL { "null" } else { "undefined" };
-        self.type_error(&format!("Cannot {verb} properties of {what} ({doing} '{key}')"))
+        let key = key.map_or_else(String::new, |key| format!(" ({doing} '{key}')"));
+        self.type_error(&format!("Cannot {verb} properties of {what}{key}"))
+    }
+
+    /// A key as V8 shows it where it must not be converted; nothing where it has a conversion of its own.
+    #[cold]
+    fn describe_key(&mut self, key: Value) -> Option<String> {
+        let converts = match key.kind() {
+            Kind::Array => true,
+            Kind::Object if self.heap.class(key).is_error() => false,
+            Kind::Object => {
+                self.heap.flags(key) & NULL_PROTOTYPE != 0 || self.heap.own(key, known::TO_STRING).is_some()
+            }
+            _ => false,
+        };
+        (!converts).then(|| self.describe(key))
+    }
+
+    /// The error of a write to a property that is only read.
+    #[cold]
+    fn read_only(&mut self, object: Value, key: PropertyKey) -> Thrown {
+        let (key, text) = (self.key_text(key), self.describe(object));
+        let what = crate::convert::type_of(object);
+        self.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
     }
 
     fn get_slow(&mut self, object: Value, name: Sym) -> Result {
         if object.is_nullish() {
             let name = self.symbol_text(name);
-            return Err(self.no_properties(object, "read", "reading", &name));
+            return Err(self.no_properties(object, "read", "reading", Some(&name)));
         }
         if let Some(value) = self.own_property(object, PropertyKey::Symbol(name)) {
             return Ok(value);
@@ -314,9 +336,8 @@ impl Vm {
             }
         }
         if object.is_nullish() {
-            let key = self.to_property_key(key)?;
-            let key = self.key_text(key);
-            return Err(self.no_properties(object, "set", "setting", &key));
+            let key = self.describe_key(key);
+            return Err(self.no_properties(object, "set", "setting", key.as_deref()));
         }
         let key = self.to_property_key(key)?;
         self.set_key(object, key, value)
@@ -329,7 +350,10 @@ impl Vm {
         }
         if object.is_nullish() {
             let key = self.key_text(key);
-            return Err(self.no_properties(object, "set", "setting", &key));
+            return Err(self.no_properties(object, "set", "setting", Some(&key)));
+        }
+        if object.is_string() && self.own_property(object, key).is_some() {
+            return Err(self.read_only(object, key));
         }
         if !object.is_object() {
             let (key, text) = (self.key_text(key), self.to_text(object)?);
@@ -340,9 +364,7 @@ impl Vm {
         if flags & (FROZEN | NON_EXTENSIBLE) != 0 {
             let exists = self.own_property(object, key).is_some();
             if exists && flags & FROZEN != 0 {
-                let (key, text) = (self.key_text(key), self.object_tag(object));
-                return Err(self
-                    .type_error(&format!("Cannot assign to read only property '{key}' of object '{text}'")));
+                return Err(self.read_only(object, key));
             }
             if !exists {
                 let key = self.key_text(key);
@@ -356,11 +378,11 @@ impl Vm {
                 let text = self.object_tag(object);
                 Err(self.type_error(&format!("Cannot set property size of {text} which has only a getter")))
             }
-            (Kind::Function, PropertyKey::Symbol(symbol @ (known::NAME | known::LENGTH))) => {
-                let name = self.symbol_text(symbol);
-                Err(self.type_error(&format!("Cannot assign to read only property '{name}' of function")))
-            }
+            (Kind::Function, PropertyKey::Symbol(known::NAME | known::LENGTH)) => Err(self.read_only(object, key)),
             (Kind::Native | Kind::Bound | Kind::App | Kind::Tool, _) => {
+                if self.own_property(object, key).is_some() {
+                    return Err(self.read_only(object, key));
+                }
                 let key = self.key_text(key);
                 Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")))
             }

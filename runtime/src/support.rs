@@ -2,13 +2,14 @@
 
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
-use crate::error::Result;
+use crate::error::{Result, Thrown};
 use crate::execute::function_of;
+use crate::heap::{Action, Bound};
 use crate::property::PropertyKey;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::Span;
+use agentscript_lang::{Span, Walk};
 use agentscript_lang::program::ForEach;
 
 impl Vm {
@@ -33,7 +34,11 @@ impl Vm {
     /// The `name` of a callable.
     pub fn callable_name(&self, function: Value) -> String {
         match function.kind() {
-            Kind::Function => self.function_name(self.heap.closures[function.index()].code),
+            Kind::Function => match self.heap.closures[function.index()].name {
+                Some(name) => self.symbol_text(name),
+                None => self.function_name(self.heap.closures[function.index()].code),
+            },
+            Kind::Bound => self.applied(function).map_or_else(String::new, |(_, own)| self.heap.text(own[0]).into_owned()),
             Kind::Native => registry().natives[function.index()].name.to_owned(),
             Kind::Tool => self.heap.text(Value::handle(Kind::String, function.payload())).into_owned(),
             _ => String::new(),
@@ -48,8 +53,19 @@ impl Vm {
                 function_of(&self.script.code, self.prelude, code).length
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
+            Kind::Bound => self.applied(function).map_or(1, |(target, own)| {
+                self.callable_length(target).saturating_sub(own.len() as u32 - 1)
+            }),
             _ => 1,
         }
+    }
+
+    /// Of a function made by `bind`: what it calls, and its name with its first arguments.
+    pub fn applied(&self, function: Value) -> Option<(Value, &[Value])> {
+        let Bound { action: Action::Apply, data: [target, _, own] } = self.heap.bound[function.index()] else {
+            return None;
+        };
+        Some((target, self.heap.items(own)))
     }
 
     /// Where a waiting frame is in the source.
@@ -76,6 +92,11 @@ impl Vm {
         agentscript_lang::callee_text(self.script.source(), span)
     }
 
+    /// The text of an expression of the script whose value is at fault, as V8 words it in messages.
+    pub fn value_text(&self, span: Span) -> String {
+        if self.current.is_prelude() { "value".into() } else { agentscript_lang::value_text(self.script.source(), span) }
+    }
+
     /// Whether a value that is no plain object has a method of its own of that name.
     #[inline]
     pub fn has_own_method(&self, object: Value, name: Sym) -> bool {
@@ -92,25 +113,42 @@ impl Vm {
     }
 
     /// An iterator over the value of a part of the script.
-    pub fn iterator_of(&mut self, value: Value, span: Span) -> Result {
-        if matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator) {
+    pub fn iterator_of(&mut self, value: Value, span: Span, walk: Walk) -> Result {
+        if self.is_iterable(value) {
             return self.iterate(value);
         }
-        let text = self.callee_text(span);
-        Err(self.type_error(&format!("{text} is not iterable")).at(self, span.start))
+        Err(self.not_iterable_at(value, span, walk).at(self, span.start))
+    }
+
+    /// The error for a value of a part of the script that is not iterable.
+    #[cold]
+    pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
+        let text = match self.current.is_prelude() {
+            true => None,
+            false => agentscript_lang::iterable_text(self.script.source(), span, walk),
+        };
+        match text {
+            Some(text) => self.type_error(&format!("{text} is not iterable")),
+            None => self.not_iterable(value),
+        }
     }
 
     /// The iterator of a loop over items.
     pub(crate) fn begin_iteration(&mut self, kind: ForEach, value: Value, span: Span) -> Result {
         match kind {
             ForEach::In => self.for_in_keys(value),
-            ForEach::Of => self.iterator_of(value, span),
+            ForEach::Of => self.iterator_of(value, span, Walk::Loop),
             ForEach::AwaitOf => {
-                if matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator) {
+                if self.is_iterable(value) {
                     return self.iterate(value);
                 }
-                let text = self.callee_text(span);
-                Err(self.type_error(&format!("{text} is not async iterable")).at(self, span.start))
+                let thrown = if value.is_nullish() {
+                    self.no_properties(value, "read", "reading", Some("Symbol(Symbol.asyncIterator)"))
+                } else {
+                    let text = self.value_text(span);
+                    self.type_error(&format!("{text} is not async iterable"))
+                };
+                Err(thrown.at(self, span.start))
             }
         }
     }

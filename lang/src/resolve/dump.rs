@@ -223,10 +223,6 @@ impl Dumper<'_> {
                 let digits = self.text(*digits);
                 let _ = write!(self.out, "{digits}n");
             }
-            ExprKind::Regex { pattern, flags } => {
-                let (pattern, flags) = (self.text(*pattern), self.text(*flags));
-                let _ = write!(self.out, "/{pattern}/{flags}");
-            }
             ExprKind::Template(texts, holes) => {
                 let texts = texts.iter().map(|&text| self.text(text)).collect::<Vec<_>>().join("${}");
                 let _ = write!(self.out, "`{texts}`[");
@@ -320,7 +316,7 @@ impl Dumper<'_> {
                 self.arguments(arguments);
             }
             ExprKind::Await(value) => self.form("await", &[value]),
-            ExprKind::RequireObject { value, first } => {
+            ExprKind::RequireObject { value, first, .. } => {
                 let first = first.map_or("-".to_owned(), |first| self.text(first));
                 self.form(&format!("object:{first}"), &[value]);
             }
@@ -329,7 +325,7 @@ impl Dumper<'_> {
                 self.list(keys);
                 self.put("])");
             }
-            ExprKind::Iterator(value) => self.form("iterator", &[value]),
+            ExprKind::Iterator(value, _) => self.form("iterator", &[value]),
             ExprKind::IteratorNext(slot) => {
                 let _ = write!(self.out, "next:%{}", slot.0);
             }

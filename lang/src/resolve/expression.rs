@@ -32,7 +32,7 @@ impl Resolver<'_> {
             E::Number(value) => ExprKind::Number(*value),
             E::Object(properties) => self.object(properties),
             E::Paren(inner) => return self.expression(inner),
-            E::Regex(pattern, flags) => self.regex(pattern, flags),
+            E::Regex(..) => self.refuse_regex(span),
             E::Sequence(items) => ExprKind::Sequence(self.expressions(items)),
             // The grammar has it in lists only, which look for it.
             E::Spread(value) => return self.expression(value),
@@ -226,10 +226,6 @@ impl Resolver<'_> {
         }
     }
 
-    fn regex(&mut self, pattern: &str, flags: &str) -> ExprKind {
-        let pattern = self.texts.intern(pattern.as_bytes());
-        ExprKind::Regex { pattern, flags: self.texts.intern(flags.as_bytes()) }
-    }
 
     fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind {
         let mut ids = texts.iter().map(|text| self.texts.intern(text)).collect::<Vec<_>>();
@@ -465,7 +461,6 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::Number(_)
         | ExprKind::String(_)
         | ExprKind::BigInt(_)
-        | ExprKind::Regex { .. }
         | ExprKind::Template(..)
         | ExprKind::TemplateObject(_)
         | ExprKind::Array(_)
@@ -479,7 +474,7 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::Chain(..)
         | ExprKind::New(..)
         | ExprKind::ObjectRest(..)
-        | ExprKind::Iterator(_)
+        | ExprKind::Iterator(..)
         | ExprKind::IteratorRest(_)
         | ExprKind::Uninitialized(_) => false,
         ExprKind::Conditional(_, yes, no) => may_be_function(yes) || may_be_function(no),

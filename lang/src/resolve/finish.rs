@@ -201,7 +201,6 @@ impl Finisher<'_> {
             | ExprKind::Number(_)
             | ExprKind::String(_)
             | ExprKind::BigInt(_)
-            | ExprKind::Regex { .. }
             | ExprKind::TemplateObject(_)
             | ExprKind::Function(_)
             | ExprKind::Global(_)
@@ -241,7 +240,7 @@ impl Finisher<'_> {
             | ExprKind::DeleteMember(value, _)
             | ExprKind::Unary(_, value)
             | ExprKind::RequireObject { value, .. }
-            | ExprKind::Iterator(value) => self.expression(value),
+            | ExprKind::Iterator(value, _) => self.expression(value),
             ExprKind::Index(left, right)
             | ExprKind::SetMember(left, _, right)
             | ExprKind::DeleteIndex(left, right)

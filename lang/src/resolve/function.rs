@@ -190,14 +190,17 @@ impl Resolver<'_> {
                 (PatternKind::Rest(target), _) => {
                     let items = self.temp();
                     rest = Some(items);
-                    self.pattern(target, expr(ExprKind::Temp(items), target.span), Bind::Declare, out);
+                    self.pattern(target, expr(ExprKind::Temp(items), target.span), Bind::Declare.from(Origin::Value), out);
                 }
                 (PatternKind::Default(target, default), Some(binding)) => {
                     let default = self.default(target, default);
                     self.bind_parameter(binding, slot, Some(default), out);
                 }
                 (_, Some(binding)) => self.bind_parameter(binding, slot, None, out),
-                (_, None) => self.pattern(parameter, expr(ExprKind::Temp(slot), parameter.span), Bind::Declare, out),
+                (_, None) => {
+                    let argument = expr(ExprKind::Temp(slot), parameter.span);
+                    self.pattern(parameter, argument, Bind::Declare.from(Origin::Value), out);
+                }
             }
         }
         self.current.in_parameters = false;

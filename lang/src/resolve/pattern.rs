@@ -16,12 +16,33 @@ pub(super) enum Bind {
     Assign,
 }
 
+impl Bind {
+    /// This, with how messages name the value that is taken apart.
+    pub(super) fn from(self, origin: Origin) -> Mode {
+        Mode { bind: self, origin }
+    }
+}
+
+/// How a pattern takes its value apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mode {
+    bind: Bind,
+    origin: Origin,
+}
+
+impl Mode {
+    /// For a pattern inside this one.
+    fn inner(self) -> Self {
+        self.bind.from(Origin::Part)
+    }
+}
+
 impl Resolver<'_> {
     /// The steps that take a value apart.
-    pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr, bind: Bind, out: &mut Vec<Stmt>) {
+    pub(super) fn pattern(&mut self, pattern: &Pattern<'_>, value: Expr, mode: Mode, out: &mut Vec<Stmt>) {
         let span = pattern.span;
         match &pattern.kind {
-            PatternKind::Name(name) if bind == Bind::Declare => {
+            PatternKind::Name(name) if mode.bind == Bind::Declare => {
                 let step = self.initialize(name, value, span);
                 out.push(step);
             }
@@ -35,13 +56,17 @@ impl Resolver<'_> {
             }
             PatternKind::Default(target, default) => {
                 let value = self.with_default(target, value, default);
-                self.pattern(target, value, bind, out);
+                let inner = match (mode.origin, &target.kind) {
+                    (Origin::Part, PatternKind::Object(..)) => mode.bind.from(Origin::Source(default.span)),
+                    _ => mode,
+                };
+                self.pattern(target, value, inner, out);
             }
-            PatternKind::Array(items) => self.array_pattern(items, value, bind, span, out),
+            PatternKind::Array(items) => self.array_pattern(items, value, mode, span, out),
             PatternKind::Object(properties, rest) => {
-                self.object_pattern(properties, rest.as_deref(), value, bind, span, out);
+                self.object_pattern(properties, rest.as_deref(), value, mode, span, out);
             }
-            PatternKind::Rest(target) => self.pattern(target, value, bind, out),
+            PatternKind::Rest(target) => self.pattern(target, value, mode, out),
         }
     }
 
@@ -72,12 +97,14 @@ impl Resolver<'_> {
         &mut self,
         items: &[Option<ast::Pattern<'_>>],
         value: Expr,
-        bind: Bind,
+        mode: Mode,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
         let iterator = self.temp();
-        effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value)), span)), span, out);
+        // V8 has the text of a value for declarations only.
+        let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
+        effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value), origin), span)), span, out);
         for item in items {
             match item {
                 None => effect(ExprKind::IteratorNext(iterator), span, out),
@@ -86,7 +113,7 @@ impl Resolver<'_> {
                         PatternKind::Rest(_) => ExprKind::IteratorRest(iterator),
                         _ => ExprKind::IteratorNext(iterator),
                     };
-                    self.pattern(item, expr(next, item.span), bind, out);
+                    self.pattern(item, expr(next, item.span), mode.inner(), out);
                 }
             }
         }
@@ -97,7 +124,7 @@ impl Resolver<'_> {
         properties: &[(Key<'_>, ast::Pattern<'_>)],
         rest: Option<&Pattern<'_>>,
         value: Expr,
-        bind: Bind,
+        mode: Mode,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
@@ -105,29 +132,29 @@ impl Resolver<'_> {
             Some((Key::Text(name, _), _)) => Some(self.texts.intern(name)),
             Some((Key::Computed(_), _)) | None => None,
         };
-        let object = self.required_object(value, first, span, out);
+        let object = self.required_object(value, first, mode, span, out);
         let mut taken = Vec::new();
         for (key, target) in properties {
-            let value = self.taken_property(key, object, rest.is_some().then_some(&mut taken), bind, out);
-            self.pattern(target, value, bind, out);
+            let value = self.taken_property(key, object, rest.is_some().then_some(&mut taken), mode.bind, out);
+            self.pattern(target, value, mode.inner(), out);
         }
         if let Some(rest) = rest {
-            if bind == Bind::Declare && !matches!(rest.kind, PatternKind::Name(_)) {
+            if mode.bind == Bind::Declare && !matches!(rest.kind, PatternKind::Name(_)) {
                 let message = "`...` must be followed by an identifier in declaration contexts";
                 self.error(Diagnostic::syntax(message, rest.span));
             }
-            self.pattern(rest, expr(ExprKind::ObjectRest(object, taken), rest.span), bind, out);
+            self.pattern(rest, expr(ExprKind::ObjectRest(object, taken), rest.span), mode.inner(), out);
         }
     }
 
     /// A slot with the value, which must be an object to take properties from.
-    fn required_object(&mut self, value: Expr, first: Option<TextId>, span: Span, out: &mut Vec<Stmt>) -> Slot {
+    fn required_object(&mut self, value: Expr, first: Option<TextId>, mode: Mode, span: Span, out: &mut Vec<Stmt>) -> Slot {
         let at = value.span;
         let known = match value.kind {
             ExprKind::Temp(slot) => Some(slot),
             _ => None,
         };
-        let required = ExprKind::RequireObject { value: Box::new(value), first };
+        let required = ExprKind::RequireObject { value: Box::new(value), first, origin: mode.origin };
         let Some(slot) = known else {
             let slot = self.temp();
             effect(ExprKind::SetTemp(slot, boxed(required, at)), span, out);

@@ -5,7 +5,7 @@ use super::pattern::{Bind, effect};
 use super::refuse::Loop;
 use super::scope::{Kind, NONE, ScopeKind, each_name};
 use super::{Resolver, expr, stmt, unplaced};
-use crate::Span;
+use crate::{Diagnostic, Span};
 use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
 use crate::program::*;
 
@@ -174,7 +174,7 @@ impl Resolver<'_> {
                 }
                 (_, Some(init)) => {
                     let value = self.expression(init);
-                    self.pattern(target, value, Bind::Declare, out);
+                    self.pattern(target, value, Bind::Declare.from(Origin::Source(init.span)), out);
                 }
                 // The grammar wants a value here.
                 (_, None) => {}
@@ -346,18 +346,18 @@ impl Resolver<'_> {
                 }
                 let item = self.temp();
                 self.declare_pattern(target, (*declares).into());
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare, out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
                 (item, None)
             }
             ForHead::Declare(Declares::Var, target) => {
                 let item = self.temp();
                 self.check_var(target);
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare, out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
                 (item, None)
             }
             ForHead::Assign(target) => {
                 let item = self.temp();
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Assign, out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Assign.from(Origin::Value), out);
                 (item, None)
             }
         }
@@ -383,6 +383,10 @@ impl Resolver<'_> {
     // ---- switch and try ------------------------------------------------------------------------
 
     fn switch(&mut self, subject: &Value<'_>, cases: &[ast::Case<'_>], span: Span, out: &mut Vec<Stmt>) {
+        if let Some(second) = cases.iter().filter(|case| case.test.is_none()).nth(1) {
+            let place = second.body.first().map_or(span, |first| first.span);
+            self.error(Diagnostic::syntax("More than one default clause in switch statement", place));
+        }
         let (label, mark) = self.begin_label(LabelKind::Switch);
         let subject = self.expression(subject);
         let slot = self.temp();
@@ -454,7 +458,7 @@ impl Resolver<'_> {
         }
         let slot = self.temp();
         self.declare_pattern(target, Kind::Let);
-        self.pattern(target, expr(ExprKind::Temp(slot), target.span), Bind::Declare, out);
+        self.pattern(target, expr(ExprKind::Temp(slot), target.span), Bind::Declare.from(Origin::Value), out);
         (slot, None)
     }
 }

@@ -89,6 +89,7 @@ impl Resolver<'_> {
 
     /// `[a, b] = value`
     fn assign_pattern(&mut self, target: &Pattern<'_>, value: &Ast<'_>, span: Span, used: bool) -> ExprKind {
+        let origin = Origin::Source(value.span);
         let mut value = self.expression(value);
         let mut items = Vec::new();
         let mut result = None;
@@ -101,7 +102,7 @@ impl Resolver<'_> {
             value = again;
         }
         let mut steps = Vec::new();
-        self.pattern(target, value, Bind::Assign, &mut steps);
+        self.pattern(target, value, Bind::Assign.from(origin), &mut steps);
         items.extend(steps.into_iter().filter_map(|step| match step.kind {
             StmtKind::Expr(step) => Some(step),
             _ => None,

@@ -4,8 +4,8 @@ use super::Lowering;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::node::{
-    self, Argument, Built, Call, Callee, Constant, Expression, MethodCall, NativeCall, OpKind, SpreadCall, SpreadNew,
-    constant_global,
+    self, Argument, Built, Call, Callee, Constant, Expression, MethodCall, NativeCall, OpKind, Spread, SpreadCall,
+    SpreadNew, constant_global,
 };
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Slot, TextId};
@@ -92,7 +92,7 @@ impl Lowering<'_, '_> {
         let Some(object) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
         if spread {
             let callee = Callee::Member(object, name);
-            let spreads = call.arguments.iter().map(|argument| argument.spread);
+            let spreads = spreads(&call.arguments);
             let arguments = nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect();
             return Built::of(SpreadCall { callee, arguments, callee_span });
         }
@@ -105,9 +105,8 @@ impl Lowering<'_, '_> {
     }
 
     fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {
-        let spreads = arguments.iter().map(|argument| argument.spread);
         let nodes = self.plain_arguments(arguments);
-        nodes.into_iter().zip(spreads).map(|(value, spread)| Argument { value, spread }).collect()
+        nodes.into_iter().zip(spreads(arguments)).map(|(value, spread)| Argument { value, spread }).collect()
     }
 
     /// Emit a call whose value goes into a slot.
@@ -152,12 +151,11 @@ impl Lowering<'_, '_> {
             },
         };
         let arguments: Box<[Argument]> = if apply {
-            Box::new([Argument { value: next(), spread: true }])
+            Box::new([Argument { value: next(), spread: Some(Spread::Among) }])
         } else {
-            let spreads = call.arguments.iter().map(|argument| argument.spread);
-            nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect()
+            nodes.zip(spreads(&call.arguments)).map(|(value, spread)| Argument { value, spread }).collect()
         };
-        let spread = arguments.iter().any(|argument| argument.spread);
+        let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
         self.emit(OpKind::Call(Box::new(Call { callee, arguments, spread, callee_span: call.callee_span }), slot));
     }
@@ -210,7 +208,7 @@ impl Lowering<'_, '_> {
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
             Some(NativeBody::Native(function)) => {
-                if arguments.iter().any(|argument| argument.spread) {
+                if arguments.iter().any(|argument| argument.spread.is_some()) {
                     return Built::of(SpreadNew { function, arguments, at });
                 }
                 let arguments = arguments.into_iter().map(|argument| argument.value).collect();
@@ -225,4 +223,13 @@ impl Lowering<'_, '_> {
             Some(NativeBody::Namespace) | None => Built::of(node::NotAConstructor { name: name.to_owned(), at }),
         }
     }
+}
+
+/// Where each argument that is spread stands.
+fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
+    let first = arguments.iter().position(|argument| argument.spread);
+    arguments.iter().enumerate().map(move |(index, argument)| {
+        let is_only = first == Some(index) && index + 1 == arguments.len();
+        argument.spread.then(|| if is_only { Spread::Last(argument.value.span) } else { Spread::Among })
+    })
 }

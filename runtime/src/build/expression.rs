@@ -4,7 +4,7 @@ use super::Lowering;
 use crate::node::{
     self, Argument, BigIntLiteral, Built, Chain, Conditional, Constant, Delete, Elements, Expression, Items,
     LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject, Sequence,
-    Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal, specialise,
+    Spread, Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal, specialise,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
@@ -32,7 +32,6 @@ impl Lowering<'_, '_> {
             ExprKind::BigInt(text) => {
                 Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
             }
-            ExprKind::Regex { .. } => Built::Constant(Constant(Value::UNDEFINED)),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);
                 let holes = self.nodes(holes);
@@ -136,18 +135,16 @@ impl Lowering<'_, '_> {
                 self.await_into(value, slot, at);
                 Built::Local(node::Local(slot.0 as usize))
             }
-            ExprKind::RequireObject { value, first } => {
-                let span = value.span;
+            ExprKind::RequireObject { value, first, origin } => {
                 let first = first.map(|first| self.builder.symbol(first));
-                Built::of(RequireObject { value: self.value(value).node(), first, span })
+                Built::of(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
             }
             ExprKind::ObjectRest(slot, taken) => {
                 let taken = self.nodes(taken).into();
                 Built::of(ObjectRest { object: slot.0 as usize, taken })
             }
-            ExprKind::Iterator(value) => {
-                let span = value.span;
-                Built::of(MakeIterator { value: self.value(value).node(), span })
+            ExprKind::Iterator(value, origin) => {
+                Built::of(MakeIterator { value: self.value(value).node(), origin: *origin, at })
             }
             ExprKind::IteratorNext(slot) => Built::of(node::IteratorNext(slot.0 as usize)),
             ExprKind::IteratorRest(slot) => Built::of(node::IteratorRest(slot.0 as usize)),
@@ -237,8 +234,10 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|element| match element {
                 Element::Hole => None,
-                Element::Item(_) => nodes.next().map(|value| Argument { value, spread: false }),
-                Element::Spread(_) => nodes.next().map(|value| Argument { value, spread: true }),
+                Element::Item(_) => nodes.next().map(|value| Argument { value, spread: None }),
+                Element::Spread(part) => {
+                    nodes.next().map(|value| Argument { value, spread: Some(Spread::Element(part.span)) })
+                }
             })
             .collect();
         Built::of(Elements { elements, at })
@@ -272,14 +271,20 @@ impl Lowering<'_, '_> {
                 Property::Named(name, _) => {
                     Part::Named(self.builder.symbol(*name), nodes.next().unwrap_or_else(undefined))
                 }
-                Property::Computed(..) => {
+                Property::Computed(_, value) => {
                     let key = nodes.next().unwrap_or_else(undefined);
-                    Part::Computed(key, nodes.next().unwrap_or_else(undefined))
+                    let is_name = self.is_anonymous_function(value);
+                    Part::Computed(key, nodes.next().unwrap_or_else(undefined), is_name)
                 }
                 Property::Spread(_) => Part::Spread(nodes.next().unwrap_or_else(undefined)),
             })
             .collect();
         Built::of(ObjectLiteral { parts, at })
+    }
+
+    /// Whether it is a function that takes the name of what it is put into.
+    fn is_anonymous_function(&self, value: &Expr) -> bool {
+        matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
     }
 
     fn logical(&mut self, operator: Logical, left: &Expr, right: &Expr) -> Built {

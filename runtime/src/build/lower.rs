@@ -17,7 +17,6 @@ pub(super) fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         | ExprKind::Number(_)
         | ExprKind::String(_)
         | ExprKind::BigInt(_)
-        | ExprKind::Regex { .. }
         | ExprKind::TemplateObject(_)
         | ExprKind::Function(_)
         | ExprKind::Read(_)
@@ -51,7 +50,7 @@ pub(super) fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         | ExprKind::Unary(_, value)
         | ExprKind::Await(value)
         | ExprKind::RequireObject { value, .. }
-        | ExprKind::Iterator(value) => visit(value),
+        | ExprKind::Iterator(value, _) => visit(value),
         ExprKind::Index(a, b)
         | ExprKind::SetMember(a, _, b)
         | ExprKind::DeleteIndex(a, b)

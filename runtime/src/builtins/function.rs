@@ -4,6 +4,7 @@ use super::registry::registry;
 use super::{Global, Row, arg, native, prelude};
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
+use crate::heap::{Action, Bound};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -13,10 +14,37 @@ pub const GLOBALS: &[Global] = &[];
 /// Methods of functions.
 pub const METHODS: &[Row] = &[
     prelude("apply", 2, "Function_apply"),
-    prelude("bind", 1, "Function_bind"),
+    native("bind", 1, bind),
     prelude("call", 1, "Function_call"),
     native("toString", 0, to_string),
 ];
+
+/// `function.bind(receiver, ...first)`
+fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if crate::convert::type_of(this) != "function" {
+        return Err(vm.type_error("Bind must be called on a function"));
+    }
+    let name = vm.callable_name(this);
+    vm.work(name.len() / 16)?;
+    let name = vm.string(&format!("bound {name}"));
+    let first = arguments.get(1..).unwrap_or(&[]);
+    // What is bound again calls the same function, not a chain of bound ones.
+    let (target, receiver, own) = match this.is(Kind::Bound).then(|| vm.heap.bound[this.index()]) {
+        Some(Bound { action: Action::Apply, data: [target, receiver, own] }) => {
+            let own = [&[name], &vm.heap.items(own)[1..], first].concat();
+            (target, receiver, own)
+        }
+        _ => (this, arg(arguments, 0), [&[name], first].concat()),
+    };
+    vm.work(own.len())?;
+    let own = vm.heap.new_array(own);
+    Ok(vm.heap.new_bound(Action::Apply, [target, receiver, own]))
+}
+
+/// `$bind(function, receiver)`
+pub fn bind_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    bind(vm, arg(arguments, 0), &[arg(arguments, 1)])
+}
 
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if crate::convert::type_of(this) != "function" {

@@ -1,4 +1,4 @@
-//! Global functions that belong to no type: `structuredClone`.
+//! Global functions that belong to no type: `structuredClone`, `atob`, `btoa`.
 
 use super::{Global, native, object};
 use crate::error::{Result, Thrown};
@@ -7,10 +7,68 @@ use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::DecodePaddingMode;
 use hashbrown::HashMap;
 
 /// Globals of this file.
-pub const GLOBALS: &[Global] = &[Global::function(native("structuredClone", 0, structured_clone))];
+pub const GLOBALS: &[Global] = &[
+    Global::function(native("structuredClone", 0, structured_clone)),
+    Global::function(native("atob", 1, atob)),
+    Global::function(native("btoa", 1, btoa)),
+];
+
+/// Base64 without padding, whose last character may have bits that belong to no byte.
+const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// `atob(text)`: the bytes behind Base64, each as a character.
+fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = base64_input(vm, arguments)?;
+    let text = text.replace(is_blank, "");
+    let digits = text.trim_end_matches('=');
+    let padding = text.len() - digits.len();
+    let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
+    if !digits.chars().all(is_digit) || padding > 2 || padding > 0 && !text.len().is_multiple_of(4) {
+        return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
+    }
+    match FORGIVING.decode(digits) {
+        Ok(bytes) => Ok(vm.string(&bytes.into_iter().map(char::from).collect::<String>())),
+        Err(_) => {
+            let message = "The string to be decoded is not correctly encoded.";
+            Err(vm.throw(Class::InvalidCharacterError, message))
+        }
+    }
+}
+
+/// `btoa(text)`: characters below 256 as bytes in Base64.
+fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let text = base64_input(vm, arguments)?;
+    let bytes: std::result::Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+    match bytes {
+        Ok(bytes) => Ok(vm.string(&STANDARD.encode(bytes))),
+        Err(_) => Err(vm.throw(Class::InvalidCharacterError, "Invalid character")),
+    }
+}
+
+fn base64_input(vm: &mut Vm, arguments: &[Value]) -> Result<String> {
+    let Some(&input) = arguments.first() else {
+        return Err(vm.type_error("The \"input\" argument must be specified"));
+    };
+    let text = vm.to_text(input)?;
+    vm.reserve(text.len().saturating_mul(3))?;
+    vm.work(text.len() / 8)?;
+    Ok(text)
+}
+
+/// White space that Base64 may contain.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
+}
 
 fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else {

@@ -4,9 +4,10 @@
 //! here. What one of them knows is an array of the run: the promise that it gives, what it has
 //! collected, and how many parts are missing.
 
+use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
 use crate::error::Result;
-use crate::heap::Class;
+use crate::heap::{Action, Class};
 use crate::promise::Reaction;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
@@ -41,7 +42,8 @@ pub const INTRINSICS: &[Row] = &[
     native("$promise_of", 1, promise_of),
     native("$then", 3, intrinsic_then),
     native("$finally_receiver", 1, finally_receiver),
-    native("$promise_reject", 1, reject),
+    native("$promise_class", 2, class),
+    native("$promise_reject", 1, rejected),
     native("$promise_all", 1, all),
     native("$promise_all_settled", 1, all_settled),
     native("$promise_any", 1, any),
@@ -53,15 +55,41 @@ fn call(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     Err(vm.type_error("Promise constructor cannot be invoked without 'new'"))
 }
 
+/// A static function of `Promise` is called on `Promise`: there is no other class of promises.
+fn check_constructor(vm: &mut Vm, this: Value, function: &str) -> Result<()> {
+    if this.is(Kind::Native) && registry().natives[this.index()].name == "Promise" {
+        return Ok(());
+    }
+    let message = match this.is_object() {
+        true => format!("{} is not a constructor", vm.describe(this)),
+        false => format!("{function} called on non-object"),
+    };
+    Err(vm.type_error(&message))
+}
+
+/// `$promise_class(receiver, name)`: throws unless the receiver is `Promise`.
+fn class(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let function = vm.to_text(arg(arguments, 1))?;
+    check_constructor(vm, arg(arguments, 0), &function)?;
+    Ok(Value::UNDEFINED)
+}
+
 /// `Promise.reject(reason)`
-fn reject(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+fn reject(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    check_constructor(vm, this, "PromiseReject")?;
+    rejected(vm, this, arguments)
+}
+
+/// `$promise_reject(reason)`
+fn rejected(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let promise = vm.heap.new_promise();
     vm.reject_promise(promise, arg(arguments, 0));
     Ok(promise)
 }
 
 /// `Promise.resolve(value)`
-fn resolve(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+fn resolve(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    check_constructor(vm, this, "PromiseResolve")?;
     Ok(vm.promise_of(arg(arguments, 0)))
 }
 
@@ -216,7 +244,7 @@ impl Vm {
 
     /// A function that is told of one item of a combinator.
     fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
-        self.heap.new_bound(native, [state, Value::number(index as f64), Value::UNDEFINED])
+        self.heap.new_bound(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
     }
 
     /// Keep what an item has come to, the first time it is told; whether it was the last one missing.

@@ -50,7 +50,12 @@ fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return vm.as_rejection(Err(error));
     }
     let name = vm.heap.text(name).into_owned();
-    let call = vm.start_call(name, arg(arguments, 1), arg(arguments, 2));
+    let input = arg(arguments, 1);
+    if input.is_undefined() {
+        let error = vm.wrong_input(&name, input);
+        return vm.as_rejection(Err(error));
+    }
+    let call = vm.start_call(name, input, arg(arguments, 2));
     vm.as_rejection(call)
 }
 
@@ -213,7 +218,12 @@ impl Vm {
         self.add_call(name, input, timeout_ms, wrapped)
     }
 
-    /// The input of a call as JSON text of an object.
+    fn wrong_input(&mut self, name: &str, input: Value) -> Thrown {
+        let what = self.what(input);
+        self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
+    }
+
+    /// The input of a call as JSON text of an object; a tool that is called as a function needs none.
     fn tool_input(&mut self, name: &str, input: Value) -> Result<String> {
         if input.is_undefined() {
             return Ok("{}".into());
@@ -224,8 +234,7 @@ impl Vm {
         {
             return Ok(text);
         }
-        let what = self.what(input);
-        Err(self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}")))
+        Err(self.wrong_input(name, input))
     }
 
     /// Whether a failure is a value, and the timeout.

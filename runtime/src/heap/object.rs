@@ -55,6 +55,8 @@ pub enum Class {
     TypeError,
     /// `URIError`
     UriError,
+    /// The `DOMException` of `atob` and `btoa`, which has no constructor here.
+    InvalidCharacterError,
 }
 
 impl Class {
@@ -87,6 +89,7 @@ impl Class {
             Self::SyntaxError => "SyntaxError",
             Self::TypeError => "TypeError",
             Self::UriError => "URIError",
+            Self::InvalidCharacterError => "InvalidCharacterError",
         }
     }
 }

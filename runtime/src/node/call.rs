@@ -7,28 +7,58 @@ use crate::error::{Result, Thrown};
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::Span;
+use agentscript_lang::{Span, Walk};
 
-/// An argument.
+/// An argument, or an element of an array.
 pub struct Argument {
     /// Its value.
     pub value: Expression,
-    /// Whether its items are the arguments.
-    pub spread: bool,
+    /// Whether it stands for its items.
+    pub spread: Option<Spread>,
+}
+
+/// Where `...value` stands: V8 words the error of a value that is not iterable by it.
+#[derive(Clone, Copy)]
+pub enum Spread {
+    /// In an array literal.
+    Element(Span),
+    /// At the end of a call, where nothing else is spread.
+    Last(Span),
+    /// Elsewhere in a call.
+    Among,
 }
 
 impl Argument {
     /// Evaluate it and append what it gives.
     pub fn push(&self, vm: &mut Vm, fp: &Slots, items: &mut Vec<Value>) -> Result<()> {
         let value = self.value.eval(vm, fp)?;
-        if self.spread {
-            let more = vm.iterate_to_vec(value)?;
-            vm.reserve(more.len() * 8)?;
-            items.extend(more);
-        } else {
+        let Some(spread) = self.spread else {
             items.push(value);
+            return Ok(());
+        };
+        if !vm.is_iterable(value) {
+            return Err(spread.not_iterable(vm, value));
         }
+        let more = vm.iterate_to_vec(value)?;
+        vm.reserve(more.len() * 8)?;
+        items.extend(more);
         Ok(())
+    }
+}
+
+impl Spread {
+    #[cold]
+    fn not_iterable(self, vm: &mut Vm, value: Value) -> Thrown {
+        match self {
+            Self::Element(span) => vm.not_iterable_at(value, span, Walk::Spread),
+            Self::Last(span) if value.is_nullish() => {
+                let text = vm.value_text(span);
+                let what = vm.to_text_lossy(value);
+                vm.type_error(&format!("{text} is not iterable (cannot read property {what})"))
+            }
+            Self::Last(_) => vm.type_error("Spread syntax requires ...iterable[Symbol.iterator] to be a function"),
+            Self::Among => vm.not_iterable(value),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::heap::Closure;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::program;
+use agentscript_lang::{Walk, program};
 use std::cell::Cell;
 
 /// `'text'`
@@ -144,8 +144,8 @@ impl Node for Record {
 pub enum Part {
     /// `name: value`
     Named(Sym, Expression),
-    /// `[key]: value`
-    Computed(Expression, Expression),
+    /// `[key]: value`; the key may be the name of the value, which is a function without one
+    Computed(Expression, Expression, bool),
     /// `...value`
     Spread(Expression),
 }
@@ -167,10 +167,13 @@ impl Node for ObjectLiteral {
                     let value = value.eval(vm, fp)?;
                     vm.heap.set_own(object, *name, value);
                 }
-                Part::Computed(key, value) => {
+                Part::Computed(key, value, is_name) => {
                     let key = key.eval(vm, fp)?;
                     let key = vm.to_property_key(key).map_err(|thrown| thrown.at(vm, self.at))?;
                     let value = value.eval(vm, fp)?;
+                    if *is_name {
+                        vm.heap.closures[value.index()].name = Some(vm.key_symbol(key));
+                    }
                     vm.define(object, key, value);
                 }
                 Part::Spread(value) => {
@@ -194,7 +197,7 @@ pub struct Function {
 impl Node for Function {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let captures = self.captures.iter().map(|slot| fp[slot.0 as usize].get()).collect();
-        Ok(vm.heap.new_closure(Closure { code: self.code, captures }))
+        Ok(vm.heap.new_closure(Closure { code: self.code, name: None, captures }))
     }
 }
 
@@ -211,14 +214,19 @@ impl Node for PreludeFunction {
 pub struct MakeIterator {
     /// What is walked over.
     pub value: Expression,
-    /// Where it stands in the source.
-    pub span: agentscript_lang::Span,
+    /// How messages name it.
+    pub origin: program::Origin,
+    /// Offset in the source.
+    pub at: u32,
 }
 
 impl Node for MakeIterator {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.value.eval(vm, fp)?;
-        vm.iterator_of(value, self.span)
+        match self.origin {
+            program::Origin::Source(span) => vm.iterator_of(value, span, Walk::Pattern),
+            program::Origin::Value | program::Origin::Part => vm.iterate(value).map_err(|thrown| thrown.at(vm, self.at)),
+        }
     }
 }
 

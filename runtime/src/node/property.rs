@@ -1,10 +1,11 @@
 //! Properties: read, written, deleted.
 
 use super::{Built, Expression, Node, Slots, specialise};
-use crate::error::Result;
+use crate::error::{Result, Thrown};
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::program::Origin;
 
 struct Member<E> {
     object: E,
@@ -133,8 +134,10 @@ pub struct RequireObject {
     pub value: Expression,
     /// The first property of the pattern.
     pub first: Option<Sym>,
-    /// Where the value stands in the source.
-    pub span: agentscript_lang::Span,
+    /// How messages name the value.
+    pub origin: Origin,
+    /// Offset in the source.
+    pub at: u32,
 }
 
 impl Node for RequireObject {
@@ -143,16 +146,29 @@ impl Node for RequireObject {
         if !value.is_nullish() {
             return Ok(value);
         }
-        let what = if value == Value::NULL { "null" } else { "undefined" };
-        let text = vm.callee_text(self.span);
-        let message = match self.first {
-            Some(first) => {
-                let first = vm.symbol_text(first);
-                format!("Cannot destructure property '{first}' of '{text}' as it is {what}.")
-            }
-            None => format!("Cannot destructure '{text}' as it is {what}."),
+        Err(self.refuse(vm, value))
+    }
+}
+
+impl RequireObject {
+    #[cold]
+    fn refuse(&self, vm: &mut Vm, value: Value) -> Thrown {
+        let what = vm.to_text_lossy(value);
+        let first = self.first.map(|first| vm.symbol_text(first));
+        let text = match self.origin {
+            Origin::Source(span) => vm.value_text(span),
+            Origin::Value | Origin::Part => vm.describe_typed(value),
         };
-        Err(vm.type_error(&message).at(vm, self.span.start))
+        let message = match (self.origin, first) {
+            (Origin::Part, Some(first)) => format!("Cannot read properties of {what} (reading '{first}')"),
+            (_, Some(first)) => format!("Cannot destructure property '{first}' of '{text}' as it is {what}."),
+            (_, None) => format!("Cannot destructure '{text}' as it is {what}."),
+        };
+        let at = match self.origin {
+            Origin::Source(span) => span.start,
+            Origin::Value | Origin::Part => self.at,
+        };
+        vm.type_error(&message).at(vm, at)
     }
 }
 

@@ -16,7 +16,7 @@ pub enum Task {
     /// Compile and start.
     Begin(Box<Begin>),
     /// Go on.
-    Resume(Run, Vec<Event>),
+    Resume(Box<Run>, Vec<Event>),
 }
 
 /// A run that has not begun.
@@ -30,7 +30,7 @@ pub struct Begin {
 /// How far a task has come: as far as it can go alone.
 pub enum Step {
     /// The run waits for tools, or is done.
-    Went(Run, Progress),
+    Went(Box<Run>, Progress),
     /// There is no run (any more).
     Ended(Box<Outcome>),
 }
@@ -123,7 +123,7 @@ fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
             let options = CompileOptions { language, ..CompileOptions::of(&policy) };
             match agentscript::compile(&script, &options) {
                 Ok(script) => (
-                    script.start(inputs, &policy),
+                    Box::new(script.start(inputs, &policy)),
                     if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() },
                 ),
                 Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),

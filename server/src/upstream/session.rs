@@ -156,15 +156,15 @@ impl Shared {
         loop {
             let began = Instant::now();
             let (reason, child) = self.live(lifecycle).await;
-            let last_words = child.as_ref().map_or_else(String::new, Child::last_words);
             let seconds = pause.as_secs();
             self.link.send_replace(Link::Down(format!(
                 "The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s",
                 self.app
             )));
-            if let Some(child) = child {
-                child.end().await;
-            }
+            let last_words = match child {
+                Some(child) => child.end().await,
+                None => String::new(),
+            };
             if self.closing.is_cancelled() {
                 self.link.send_replace(Link::Down(format!("The MCP server '{}' is closed", self.app)));
                 return;

@@ -57,7 +57,10 @@ async fn bad_input() {
         (&["serve", "--config", &typo], &["vm: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"]),
         (&["tools", "--config", &cut], &["cut.json", "line 2, column 4"]),
         (&["tools", "--config", &server], &["mcpServers.a: unknown key 'comand'; did you mean 'command'?"]),
-        (&["run", &ok, "--mock-tools", &mocks], &["mocks.json:2:", "unknown key 'response'; did you mean 'responses'?"]),
+        (
+            &["run", &ok, "--mock-tools", &mocks],
+            &["mocks.json:2:", "unknown key 'response'; did you mean 'responses'?"],
+        ),
         (&["run", &latin], &["latin.js: not UTF-8 at byte 8", "save the script as UTF-8"]),
         (&["check", &latin], &["latin.js: not UTF-8 at byte 8"]),
         (&["run", &ok, "--context", "[1]"], &["--context: must be a JSON object", "@FILE"]),
@@ -117,7 +120,10 @@ async fn mocked_tools() {
     }
     let uncaught = folder.file("b.js", "return await users.get({ id: 3 })");
     let ran = codecall(&["run", &uncaught, "--mock-tools", &mocks]).await;
-    assert_eq!((ran.code, &ran.json()["status"], &ran.json()["error"]["code"]), (Some(1), &json!("tool_error"), &json!("GONE")));
+    assert_eq!(
+        (ran.code, &ran.json()["status"], &ran.json()["error"]["code"]),
+        (Some(1), &json!("tool_error"), &json!("GONE"))
+    );
 }
 
 #[tokio::test]
@@ -156,7 +162,11 @@ async fn limits_as_flags() {
     ] {
         let ran = codecall(&[vec!["run", script.as_str()], words.clone()].concat()).await;
         let json = ran.json();
-        assert_eq!((ran.code, &json["status"], &json["error"]["code"]), (Some(1), &json!(status), &json!(code)), "{words:?}");
+        assert_eq!(
+            (ran.code, &json["status"], &json["error"]["code"]),
+            (Some(1), &json!(status), &json!(code)),
+            "{words:?}"
+        );
     }
 }
 
@@ -186,7 +196,10 @@ async fn examples() {
         &results.iter().find(own).expect("an example")["result"]
     };
     assert_eq!(of("cancel-stale-orders.js")["stale"], 5);
-    assert_eq!((&of("overdue-invoices.js")["overdue"], &of("overdue-invoices.js")["dueCents"]), (&json!(19), &json!(1_327_551)));
+    assert_eq!(
+        (&of("overdue-invoices.js")["overdue"], &of("overdue-invoices.js")["dueCents"]),
+        (&json!(19), &json!(1_327_551))
+    );
     assert_eq!(of("parallel.js")["settled"], json!(["Basic Keyboard", "NOT_FOUND"]));
     assert_eq!(of("restock.js")["scarce"], 11);
     assert_eq!(of("top-customers.js")["orders"], 237);
@@ -201,7 +214,7 @@ async fn indented_on_a_terminal() {
     let command = format!("'{PROGRAM}' run '{file}'");
     let words = ["-qec", &command, "/dev/null"];
     if std::process::Command::new("script").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: indented_on_a_terminal: there is no `script`");
+        skipped("indented_on_a_terminal: there is no `script`");
         return;
     }
     let ran = finish(Command::new("script").args(words), "").await;

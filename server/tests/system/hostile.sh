@@ -17,13 +17,17 @@ tools() {
   case $1 in
     many) seq 10000 | sed 's/.*/{"name":"tool_&","description":"Does thing number &","inputSchema":{"type":"object"}},/' | tr -d '\n' ;;
     *)
-      for name in pid fail die never babble huge; do
+      for name in pid grow fail die never babble huge; do
         printf '{"name":"%s","description":"A tool that is called %s","inputSchema":{"type":"object"}},' $name $name
       done
       ;;
   esac
+  $grown
   printf '{"name":"last","inputSchema":{"type":"object"}}'
 }
+
+grown=:
+grow() { printf '{"name":"parcel","description":"Tracks parcels","inputSchema":{"type":"object"}},'; }
 
 while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -31,11 +35,12 @@ while IFS= read -r line; do
   text() { say "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$1\"}]}"; }
   case $line in
     *'"server/discover"'*) say '"error":{"code":-32601,"message":"Method not found"}' ;;
-    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"hostile","version":"1"}}' ;;
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"hostile","version":"1"}}' ;;
     *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}\n' "$id" "$(tools "$1")" ;;
     *'"notifications/cancelled"'*) echo cancelled >>"$2" ;;
     *'"name":"pid"'*) text $$ ;;
     *'"name":"last"'*) text last ;;
+    *'"name":"grow"'*) grown=grow; echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'; text grown ;;
     *'"name":"fail"'*) say '"error":{"code":-32000,"message":"out of order"}' ;;
     *'"name":"die"'*) exit 3 ;;
     *'"name":"never"'*) echo called >>"$2" ;;

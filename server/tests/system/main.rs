@@ -4,10 +4,10 @@
 //! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
 
 mod cli;
+#[cfg(unix)]
+mod hostile;
 mod kit;
 mod others;
 mod protocol;
 mod runs;
 mod statuses;
-#[cfg(unix)]
-mod hostile;

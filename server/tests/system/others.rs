@@ -4,6 +4,8 @@
 use crate::kit::*;
 use serde_json::json;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 use tokio::process::Command;
 
 fn node_package(path: &str) -> Option<PathBuf> {
@@ -20,7 +22,7 @@ fn installed(path: PathBuf) -> Option<PathBuf> {
         return Some(path);
     }
     assert!(std::env::var_os("CI").is_none(), "{} is not there; see .ci/run", path.display());
-    eprintln!("SKIPPED: {} is not there; see .ci/run", path.display());
+    skipped(&format!("{} is not there; see .ci/run", path.display()));
     None
 }
 
@@ -43,13 +45,19 @@ async fn upstreams_of_others() {
     let config = folder.file("config.json", config.to_string());
     for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
         let server = Server::start_as(&["--config", &config], lifecycle).await;
-        let found = server.ask("codecall_search", json!({"queries": ["convert time between timezones", "add two numbers"]})).await;
+        let found = server
+            .ask("codecall_search", json!({"queries": ["convert time between timezones", "add two numbers"]}))
+            .await;
         assert!(found.get("warnings").is_none(), "{found}");
         let names: Vec<&str> =
             found["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
         assert!(names.contains(&"time:convert_time") && names.contains(&"everything:get-sum"), "{names:?}");
-        let described = server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
-        assert_eq!(described["tools"][0]["inputSchema"]["required"], json!(["source_timezone", "time", "target_timezone"]));
+        let described =
+            server.ask("codecall_describe", json!({"toolNames": ["time:convert_time", "everything:get-sum"]})).await;
+        assert_eq!(
+            described["tools"][0]["inputSchema"]["required"],
+            json!(["source_timezone", "time", "target_timezone"])
+        );
         assert_eq!(described["tools"][1]["inputSchema"]["required"], json!(["a", "b"]));
         let script = "
             const zones = ['Asia/Tokyo', 'America/New_York'];
@@ -91,4 +99,41 @@ async fn the_python_sdk() {
     let Some(python) = python("python") else { return };
     let ran = finish(Command::new(python).arg(client("python.py")).arg(PROGRAM), "").await;
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{ran:?}");
+}
+
+/// Over HTTP; the server goes away and comes back.
+#[tokio::test]
+async fn an_upstream_over_http() {
+    let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let start = || {
+        let mut command = Command::new("node");
+        command.arg(&everything).arg("streamableHttp").env("PORT", port.to_string()).kill_on_drop(true);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts")
+    };
+    let folder = Folder::new();
+    let config = json!({"mcpServers": {"http": {"url": format!("http://127.0.0.1:{port}/mcp")}}});
+    let server = Server::start(&["--config", &folder.file("config.json", config.to_string())]).await;
+    let sum = || server.execute("return await callTool('http:get-sum', { a: 19, b: 23 })");
+    let absent = sum().await;
+    assert_eq!((&absent["status"], &absent["error"]["code"]), (&json!("tool_error"), &json!("TOOL_NOT_FOUND")));
+    assert!(absent["error"]["message"].as_str().is_some_and(|text| text.contains("'http' does not work")), "{absent}");
+    for _ in 0..2 {
+        let mut everything = start();
+        let began = tokio::time::Instant::now();
+        let answer = loop {
+            let answer = sum().await;
+            if answer["status"] == "ok" {
+                break answer;
+            }
+            assert!(began.elapsed() < PATIENCE, "{answer}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        assert!(answer["result"].as_str().is_some_and(|text| text.contains("42")), "{answer}");
+        everything.kill().await.expect("ends");
+        let gone = sum().await;
+        assert_eq!(gone["status"], "tool_error", "{gone}");
+        assert!(!gone.to_string().contains(&port.to_string()), "addresses stay here: {gone}");
+    }
+    server.end().await;
 }

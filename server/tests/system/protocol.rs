@@ -5,6 +5,7 @@ use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::Command;
@@ -46,8 +47,9 @@ async fn search_describe_execute_invoke() {
         let found = server.ask("codecall_search", json!({"query": "list unpaid invoices", "topK": 3})).await;
         assert_eq!(found["tools"][0]["name"], "billing:listInvoices", "{found}");
         assert_eq!(found["tools"].as_array().map(Vec::len), Some(3));
-        let described =
-            server.ask("codecall_describe", json!({"toolNames": ["billing:listInvoices", "users:get", "no:tool"]})).await;
+        let described = server
+            .ask("codecall_describe", json!({"toolNames": ["billing:listInvoices", "users:get", "no:tool"]}))
+            .await;
         assert_eq!(described["notFound"], json!(["no:tool"]));
         assert_eq!(described["tools"][0]["inputSchema"]["properties"]["status"]["enum"][0], "open");
         assert!(!described["tools"][1]["usageExamples"].as_array().expect("examples").is_empty());
@@ -143,8 +145,9 @@ async fn a_cancelled_request_cancels_its_tool_call() {
     let (config, log) = crate::hostile::config(&folder, &["good"]);
     let server = Server::start(&["--config", &config]).await;
     let heard = |what: &str| std::fs::read_to_string(&log[0]).expect("a log").lines().any(|line| line == what);
-    let request = CallToolRequestParams::new("codecall_execute")
-        .with_arguments(json!({"script": "return await callTool('good:never', {})"}).as_object().expect("an object").clone());
+    let request = CallToolRequestParams::new("codecall_execute").with_arguments(
+        json!({"script": "return await callTool('good:never', {})"}).as_object().expect("an object").clone(),
+    );
     let request = ClientRequest::CallToolRequest(Request::new(request));
     let sent = server.client.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
     let sent = sent.await.expect("sent");
@@ -154,6 +157,23 @@ async fn a_cancelled_request_cancels_its_tool_call() {
     until("the cancellation", || heard("cancelled")).await;
     let after = server.execute("return await callTool('good:last', {})").await;
     assert_eq!(after, json!({"status": "ok", "result": "last"}), "the server goes on");
+    server.end().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_changed_list_is_told_and_found() {
+    let folder = Folder::new();
+    let (config, _) = crate::hostile::config(&folder, &["good"]);
+    let server = Server::start(&["--config", &config]).await;
+    let search = || server.ask("codecall_search", json!({"query": "track a parcel"}));
+    assert_eq!(search().await["tools"], json!([]));
+    // The list has changed when the server was reached first: that is told by now, or never.
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let before = server.witness.changes.load(Ordering::Relaxed);
+    assert_eq!(server.execute("return await good.grow({})").await["result"], "grown");
+    until("the notification", || server.witness.changes.load(Ordering::Relaxed) > before).await;
+    assert_eq!(search().await["tools"][0]["name"], "good:parcel");
     server.end().await;
 }
 
@@ -171,7 +191,8 @@ async fn stdout_carries_only_mcp() {
         .expect("starts");
     let mut stdin = child.stdin.take().expect("piped");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let client = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}});
+    let client =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}});
     let script = "console.error('to the logs'); console.log('too'); return 1";
     for message in [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),

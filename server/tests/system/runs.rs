@@ -45,8 +45,14 @@ impl Upstream for Tools {
 }
 
 async fn execute(hub: &Hub, script: &str, policy: Policy) -> (Outcome, Duration) {
-    let request =
-        ExecuteRequest { script: script.into(), language: None, context: None, allowed_tools: None, policy, seed: Some(1) };
+    let request = ExecuteRequest {
+        script: script.into(),
+        language: None,
+        context: None,
+        allowed_tools: None,
+        policy,
+        seed: Some(1),
+    };
     let began = Instant::now();
     let outcome = hub.execute(request, None, CancellationToken::new()).await;
     (outcome, began.elapsed())
@@ -59,7 +65,7 @@ fn ends(outcome: &Outcome) -> String {
 }
 
 const TIMEOUT: u64 = 1_500;
-const TOOL_TIMEOUT: u64 = 500;
+const TOOL_TIMEOUT: u64 = 2_000;
 const MEMORY: u64 = 8 * 1024 * 1024;
 
 /// Scripts that never end, and how they end.
@@ -88,9 +94,7 @@ async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
     endless.limits.max_iterations = u64::MAX;
     endless.limits.max_steps = u64::MAX;
     endless.limits.max_memory_bytes = MEMORY;
-    let bad = async {
-        join_all(BAD.map(|(script, _)| execute(&hub, script, endless.clone()))).await
-    };
+    let bad = async { join_all(BAD.map(|(script, _)| execute(&hub, script, endless.clone()))).await };
     let good = async {
         // The bad ones are at work.
         tokio::time::sleep(Duration::from_millis(100)).await;

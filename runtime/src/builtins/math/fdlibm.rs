@@ -99,6 +99,27 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     if plain && exponent(y) - exponent(x) > 60 { FRAC_PI_2.copysign(y) } else { libm::atan2(y, x) }
 }
 
+/// `Math.cosh(x)`
+pub fn cosh(x: f64) -> f64 {
+    let x = x.abs();
+    if high(x) < 0x3FD6_2E43 {
+        let t = libm::expm1(x);
+        let w = 1.0 + t;
+        if high(x) < 0x3C80_0000 { w } else { 1.0 + (t * t) / (w + w) }
+    } else if high(x) < 0x4036_0000 {
+        let t = exp(x);
+        0.5 * t + 0.5 / t
+    } else if high(x) < 0x4086_2E42 {
+        0.5 * exp(x)
+    } else if x <= HALF_EXP_OVERFLOW {
+        let w = exp(0.5 * x);
+        0.5 * w * w
+    } else {
+        // Infinity and NaN stay what they are; everything else overflows.
+        x * x
+    }
+}
+
 /// `Math.cos(x)`
 pub fn cos(x: f64) -> f64 {
     if let Some((n, y, rest)) = reduced(x) {

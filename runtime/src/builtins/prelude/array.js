@@ -3,7 +3,7 @@
 
 function Array_forEach(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.forEach");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if (item !== undefined || i in self) fn(item, i, self);
@@ -12,7 +12,7 @@ function Array_forEach(self, fn, thisArg) {
 
 function Array_map(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.map");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   const out = $holes(length);
   for (let i = 0; i < length; i++) {
     const item = self[i];
@@ -23,7 +23,7 @@ function Array_map(self, fn, thisArg) {
 
 function Array_filter(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.filter");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   const out = [];
   for (let i = 0; i < length; i++) {
     const item = self[i];
@@ -34,7 +34,7 @@ function Array_filter(self, fn, thisArg) {
 
 function Array_every(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.every");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if ((item !== undefined || i in self) && !fn(item, i, self)) return false;
@@ -44,7 +44,7 @@ function Array_every(self, fn, thisArg) {
 
 function Array_some(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.some");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if ((item !== undefined || i in self) && fn(item, i, self)) return true;
@@ -54,7 +54,7 @@ function Array_some(self, fn, thisArg) {
 
 function Array_find(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.find");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if (fn(item, i, self)) return item;
@@ -63,14 +63,14 @@ function Array_find(self, fn, thisArg) {
 
 function Array_findIndex(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.findIndex");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = 0; i < length; i++) if (fn(self[i], i, self)) return i;
   return -1;
 }
 
 function Array_findLast(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.findLast");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = length - 1; i >= 0; i--) {
     const item = self[i];
     if (fn(item, i, self)) return item;
@@ -79,7 +79,7 @@ function Array_findLast(self, fn, thisArg) {
 
 function Array_findLastIndex(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.findLastIndex");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   for (let i = length - 1; i >= 0; i--) if (fn(self[i], i, self)) return i;
   return -1;
 }
@@ -87,7 +87,7 @@ function Array_findLastIndex(self, fn, thisArg) {
 function Array_flatMap(self, fn, thisArg) {
   const length = $length(self);
   if (typeof fn !== "function") throw new TypeError("flatMap mapper function is not callable");
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   const out = [];
   for (let i = 0; i < length; i++) {
     const item = self[i];
@@ -145,7 +145,7 @@ function Array_toLocaleString(self, locales, options) {
 function Array_from(self, items, fn, thisArg) {
   if (fn === undefined) return $list(items);
   $callable(fn);
-  if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+  if (thisArg !== undefined) fn = $bind(fn, thisArg);
   if ($iterable(items)) {
     const out = [];
     let i = 0;
@@ -164,7 +164,7 @@ function Array_from(self, items, fn, thisArg) {
 async function Array_fromAsync(self, items, fn, thisArg) {
   if (fn !== undefined) {
     $callable(fn);
-    if (thisArg !== undefined) fn = Function_bind(fn, thisArg);
+    if (thisArg !== undefined) fn = $bind(fn, thisArg);
   }
   const out = [];
   let i = 0;

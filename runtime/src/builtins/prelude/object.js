@@ -23,9 +23,3 @@ function Function_call(self, thisArg, ...args) {
 function Function_apply(self, thisArg, args) {
   return $call(self, thisArg, $arguments(args));
 }
-
-function Function_bind(self, thisArg, ...first) {
-  if (typeof self !== "function") throw new TypeError("Bind must be called on a function");
-  if (first.length === 0) return (...args) => $call(self, thisArg, args);
-  return (...args) => $call(self, thisArg, [...first, ...args]);
-}

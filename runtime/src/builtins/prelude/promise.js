@@ -13,6 +13,7 @@ function Promise_new(receiver, executor) {
 }
 
 function Promise_all(receiver, iterable) {
+  $promise_class(receiver, 'Promise.all');
   try {
     return $promise_all([...$combinable(iterable)]);
   } catch (error) {
@@ -21,6 +22,7 @@ function Promise_all(receiver, iterable) {
 }
 
 function Promise_allSettled(receiver, iterable) {
+  $promise_class(receiver, 'Promise.allSettled');
   try {
     return $promise_all_settled([...$combinable(iterable)]);
   } catch (error) {
@@ -29,6 +31,7 @@ function Promise_allSettled(receiver, iterable) {
 }
 
 function Promise_any(receiver, iterable) {
+  $promise_class(receiver, 'Promise.any');
   try {
     return $promise_any([...$combinable(iterable)]);
   } catch (error) {
@@ -37,6 +40,7 @@ function Promise_any(receiver, iterable) {
 }
 
 function Promise_race(receiver, iterable) {
+  $promise_class(receiver, 'Promise.race');
   try {
     return $promise_race([...$combinable(iterable)]);
   } catch (error) {

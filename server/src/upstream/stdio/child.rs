@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
 
 /// What a child inherits without being told: enough to find programs, folders and certificates, and
 /// nothing that usually holds a secret.
@@ -66,6 +67,7 @@ pub struct Child {
     process: tokio::process::Child,
     group: Option<u32>,
     last_words: Arc<Mutex<VecDeque<String>>>,
+    drained: JoinHandle<()>,
 }
 
 impl Child {
@@ -99,13 +101,12 @@ impl Child {
         };
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
         let secrets = config.env.values().filter(|value| value.len() >= 8).cloned().collect();
-        tokio::spawn(drain(app.to_owned(), stderr, secrets, Arc::clone(&last_words)));
+        let drained = tokio::spawn(drain(app.to_owned(), stderr, secrets, Arc::clone(&last_words)));
         let group = process.id();
-        Ok((Self { process, group, last_words }, stdin, stdout))
+        Ok((Self { process, group, last_words, drained }, stdin, stdout))
     }
 
-    /// The end of its error output, as an addition to a message.
-    pub fn last_words(&self) -> String {
+    fn last_words(&self) -> String {
         let lines = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.is_empty() {
             return String::new();
@@ -113,14 +114,18 @@ impl Child {
         format!("; its last output: {}", lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | "))
     }
 
-    /// End it and all that it has started. Its input must have been closed before.
-    pub async fn end(mut self) {
+    /// End it and all that it has started. Its input must have been closed before. Gives the end of
+    /// its error output, as an addition to a message.
+    pub async fn end(mut self) -> String {
         if tokio::time::timeout(PATIENCE, self.process.wait()).await.is_err() {
             self.signal(false);
             let _ = tokio::time::timeout(PATIENCE, self.process.wait()).await;
         }
         self.signal(true);
         let _ = self.process.kill().await;
+        // Whoever has left the group may hold the stream for ever.
+        let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.drained).await;
+        self.last_words()
     }
 
     #[cfg(unix)]
