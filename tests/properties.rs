@@ -3,7 +3,7 @@
 #[path = "properties/script.rs"]
 mod script;
 
-use agentscript::Outcome;
+use agentscript::{Outcome, Status};
 use agentscript_lang::{Language, parse, print};
 use codecall_tests::corpus::{Case, load};
 use codecall_tests::host;
@@ -50,12 +50,13 @@ fn case(script: String, limits: serde_json::Value) -> Case {
     Case { script, tools: Some(tools), limits: Some(limits), ..Case::default() }
 }
 
-/// What clients see of an outcome.
+/// What must not depend on interruptions.
 fn seen(outcome: &Outcome) -> String {
-    outcome.to_json()
+    let stats = &outcome.stats;
+    format!("{}, {} steps, {} iterations, {} calls", outcome.to_json(), stats.steps, stats.iterations, stats.tool_calls)
 }
 
-/// Whether an outcome depends on how fast the machine is and when garbage is collected.
+/// Whether an outcome may depend on how fast the machine is and when garbage is collected.
 fn is_accident(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| matches!(failure.code.as_str(), "TIMEOUT" | "MEMORY_LIMIT"))
 }
@@ -110,12 +111,10 @@ proptest! {
         let source = script::script(&choices);
         let outcome = host::run(&case(source.clone(), limits), |_| {});
         let json: Result<serde_json::Value, _> = serde_json::from_str(&outcome.to_json());
-        prop_assert!(json.is_ok(), "{}\n{}", outcome.to_json(), source);
-        let json = json.unwrap_or_default();
-        prop_assert!(
-            matches!(json["status"].as_str(), Some("ok" | "runtime_error" | "tool_error" | "illegal_access")),
-            "{}\n{}", json, source
-        );
+        // Half a pair of surrogates, such as `'\u{1F600}'[0]`, is JSON that serde_json refuses.
+        let is_json = json.as_ref().map_or_else(|error| error.to_string().contains("hex escape"), serde_json::Value::is_object);
+        prop_assert!(is_json, "{}\n{}", outcome.to_json(), source);
+        prop_assert!(outcome.status() != Status::SyntaxError, "{}\n{}", outcome.to_json(), source);
         // What a built-in function does at once is charged when it has begun.
         prop_assert!(outcome.stats.steps <= steps + 1000, "{} steps of {}\n{}", outcome.stats.steps, steps, source);
         prop_assert!(outcome.stats.iterations <= 51);

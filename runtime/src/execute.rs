@@ -368,8 +368,8 @@ impl Vm {
                 Ok(targets.get(number).map_or(Next::Op, |&target| Next::Jump(target)))
             }
             OpKind::Turn => self.iteration().map(|()| Next::Op),
-            OpKind::Loop(each) => turned(each.run(self, fp)?),
-            OpKind::Each(each) => turned(each.run(self, fp)?),
+            OpKind::Loop(each) => each.run(self, fp).map(|turned| self.turned(turned)),
+            OpKind::Each(each) => each.run(self, fp).map(|turned| self.turned(turned)),
             OpKind::Iterate(kind, value, slot, span) => {
                 let value = value.eval(self, fp)?;
                 let iterator = self.begin_iteration(*kind, value, *span)?;
@@ -414,6 +414,18 @@ impl Vm {
                 Err(Thrown::value(value).at(self, at))
             }
             OpKind::Rethrow(slot) => Err(Thrown::value(fp[slot.0 as usize].get())),
+        }
+    }
+
+    fn turned(&mut self, turned: Turned) -> Next {
+        match turned {
+            Turned::Done => Next::Op,
+            Turned::Pause => {
+                // The operation is charged again when it goes on.
+                self.heap.meter.fuel += 1;
+                Next::Pause
+            }
+            Turned::Return(value) => Next::Return(value),
         }
     }
 
@@ -748,14 +760,6 @@ fn after_value(after: After) -> Option<Value> {
         After::Async(value, _) | After::Job(value) => Some(value),
         After::Call | After::Nested => None,
     }
-}
-
-fn turned(turned: Turned) -> Result<Next> {
-    Ok(match turned {
-        Turned::Done => Next::Op,
-        Turned::Pause => Next::Pause,
-        Turned::Return(value) => Next::Return(value),
-    })
 }
 
 /// The end of the run, of what was thrown outside any function.
