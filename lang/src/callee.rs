@@ -1,6 +1,6 @@
 //! What is called, in the words of V8: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Expr, ExprKind, Key, Pattern, PatternKind, Property, StmtKind};
+use crate::ast::{Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
 use crate::cook::number_text;
 use crate::print::{binary, logical, unary};
 use crate::targets::in_optional_chain;
@@ -204,21 +204,11 @@ fn array(items: &[Option<Expr<'_>>], out: &mut String) {
     out.push(']');
 }
 
+/// V8 does not look into the values.
 fn object(properties: &[Property<'_>], out: &mut String) {
     out.push('{');
-    for property in properties {
-        match property {
-            Property::Value(Key::Text(..), value) if !is_literal(value) => print(value, out),
-            Property::Value(..) | Property::Method(..) => out.push_str(UNKNOWN),
-            Property::Shorthand(name, _) => out.push_str(&name.kind),
-            Property::Spread(value) => print(value, out),
-        }
-    }
+    properties.iter().for_each(|_| out.push_str(UNKNOWN));
     out.push('}');
-}
-
-fn is_literal(value: &Expr<'_>) -> bool {
-    matches!(value.kind, ExprKind::Null | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::String(_))
 }
 
 fn pattern(target: &Pattern<'_>, out: &mut String) {
