@@ -124,9 +124,9 @@ fn nested_source() {
     ];
     for (open, middle, close) in NESTED {
         // The declaration stands before the nesting.
-        let (head, open) = open.strip_prefix("let ").map_or(("", *open), |rest| {
-            rest.strip_prefix("x:").map_or(("let ", rest), |inner| ("let x:", inner))
-        });
+        let (head, open) = open
+            .strip_prefix("let ")
+            .map_or(("", *open), |rest| rest.strip_prefix("x:").map_or(("let ", rest), |inner| ("let x:", inner)));
         for closed in [DEEP, 0] {
             let source = format!("{head}{}{middle}{}", open.repeat(DEEP), close.repeat(closed));
             ends(source, None, String::new());
@@ -235,7 +235,8 @@ fn deep_recursion() {
             assert!(outcome.stats.steps > 0, "{function} did not run: {:?}", outcome.result);
         }
     }
-    let caught = ends("const f = () => f() + 1; try { f(); } catch (error) { return error.name; }".into(), None, String::new());
+    let caught =
+        ends("const f = () => f() + 1; try { f(); } catch (error) { return error.name; }".into(), None, String::new());
     assert_eq!(caught.result.ok().as_deref(), Some("\"RangeError\""));
 }
 
@@ -243,9 +244,15 @@ fn deep_recursion() {
 fn depth_that_is_no_problem() {
     let n = DEEP;
     for script in [
-        format!("let p = Promise.resolve(0); for (let i = 0; i < {n}; i++) p = p.then((x) => x + 1); return await p === {n};"),
-        format!("let s = ''; for (let i = 0; i < {n}; i++) s = 'a' + s + 'b'; return s.length === 2 * {n} && s.indexOf('b') === {n};"),
-        format!("let f = async (i) => i; let sum = 0; for (let i = 0; i < {n}; i++) sum += await f(1); return sum === {n};"),
+        format!(
+            "let p = Promise.resolve(0); for (let i = 0; i < {n}; i++) p = p.then((x) => x + 1); return await p === {n};"
+        ),
+        format!(
+            "let s = ''; for (let i = 0; i < {n}; i++) s = 'a' + s + 'b'; return s.length === 2 * {n} && s.indexOf('b') === {n};"
+        ),
+        format!(
+            "let f = async (i) => i; let sum = 0; for (let i = 0; i < {n}; i++) sum += await f(1); return sum === {n};"
+        ),
         format!("return {} === {n};", "1 + ".repeat(n - 1) + "1"),
         format!("return '{}'.length === {n};", "a".repeat(n)),
         format!("return [{}].length === {n};", "[1],".repeat(n)),

@@ -74,9 +74,8 @@ fn difference(case: &Case, most_steps: u64) -> Option<String> {
     INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {
         let interrupted = host::run(case, |run| run.stress(steps, collect));
         let found = seen(&interrupted);
-        (found != expected).then(|| {
-            format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script)
-        })
+        (found != expected)
+            .then(|| format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script))
     })
 }
 
@@ -137,11 +136,8 @@ proptest! {
 #[test]
 fn scripts_of_the_corpus_are_printed_as_they_are_parsed() {
     let languages = [Language::JavaScript, Language::TypeScript];
-    let problems: Vec<String> = corpus()
-        .iter()
-        .flat_map(|case| languages.map(|language| misprint(&case.script, language)))
-        .flatten()
-        .collect();
+    let problems: Vec<String> =
+        corpus().iter().flat_map(|case| languages.map(|language| misprint(&case.script, language))).flatten().collect();
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
@@ -150,7 +146,8 @@ fn interrupted_cases_of_the_corpus_end_the_same() {
     let problems: Vec<String> = corpus()
         .iter()
         .filter_map(|case| {
-            let problem = std::panic::catch_unwind(|| difference(case, 3000)).unwrap_or_else(|_| Some("panicked".into()))?;
+            let problem =
+                std::panic::catch_unwind(|| difference(case, 3000)).unwrap_or_else(|_| Some("panicked".into()))?;
             Some(format!("{}: {}\n{problem}", case.file.display(), case.name))
         })
         .collect();

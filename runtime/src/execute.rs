@@ -152,9 +152,7 @@ impl Vm {
                 match native.call {
                     NativeBody::Native(function) => function(self, this, arguments).map(Called::Value),
                     NativeBody::Prelude(_) => self.call_prelude(function.payload(), false, this, arguments, after),
-                    NativeBody::Namespace => {
-                        Err(self.type_error(&format!("{} is not a function", native.name)))
-                    }
+                    NativeBody::Namespace => Err(self.type_error(&format!("{} is not a function", native.name))),
                 }
             }
             Kind::Bound => {
@@ -522,11 +520,7 @@ impl Vm {
     /// A frame waits for a promise. `None`: its caller goes on.
     fn suspend(&mut self, frame: &mut Frame, promise: Value, base: usize) -> Option<Exit> {
         let After::Async(result, waited) = frame.after else { return Some(Exit::Idle) };
-        let waiting = Frame {
-            after: After::Async(result, false),
-            slots: std::mem::take(&mut frame.slots),
-            ..*frame
-        };
+        let waiting = Frame { after: After::Async(result, false), slots: std::mem::take(&mut frame.slots), ..*frame };
         let number = self.waiting.add(Some(waiting));
         self.heap.meter.add_bytes(64);
         self.react(promise, Reaction::Await(number));
@@ -739,12 +733,7 @@ fn called_next(called: Called, dst: Slot, fp: &Slots) -> Next {
     }
 }
 
-fn mark_waiting(
-    waiting: &crate::heap::Slab<Option<Frame>>,
-    seen: &mut [bool],
-    number: u32,
-    work: &mut Vec<Value>,
-) {
+fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
     let index = number as usize;
     if std::mem::replace(&mut seen[index], true) {
         return;

@@ -6,7 +6,9 @@
 
 use crate::builtins::registry::{Family, Static, registry};
 use crate::error::{Result, Thrown};
-use crate::heap::object::{FROZEN, HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
+use crate::heap::object::{
+    FROZEN, HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED,
+};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -510,9 +512,11 @@ impl Vm {
             Kind::Array => {
                 let items = self.heap.items(object);
                 keys.extend(
-                    items.iter().enumerate().filter(|&(_, &item)| item != Value::HOLE).map(|(index, _)| {
-                        PropertyKey::Index(index as u32)
-                    }),
+                    items
+                        .iter()
+                        .enumerate()
+                        .filter(|&(_, &item)| item != Value::HOLE)
+                        .map(|(index, _)| PropertyKey::Index(index as u32)),
                 );
                 if all {
                     keys.push(PropertyKey::Symbol(known::LENGTH));
@@ -553,7 +557,9 @@ impl Vm {
         };
         let first = keys.len();
         let entries = self.heap.own_entries(named);
-        keys.extend(entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)));
+        keys.extend(
+            entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)),
+        );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
             keys[first..].sort_by_key(|key| match key {

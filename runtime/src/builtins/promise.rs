@@ -165,8 +165,7 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Promise.prototype.finally called on non-object"));
     }
     let receiver = vm.receiver_text(this)?;
-    Err(vm
-        .type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
+    Err(vm.type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
 }
 
 /// `$promise_all(items)` (27.2.4.1)
