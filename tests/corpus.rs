@@ -30,7 +30,8 @@ fn problem(case: &Case, outcome: &agentscript::Outcome) -> Option<String> {
             let uncaught = format!("Uncaught {}", error["message"].as_str().unwrap_or_default());
             let fits = text == *expected
                 || uncaught.replace("Uncaught Uncaught", "Uncaught") == *expected
-                || expected.starts_with("Uncaught '") && *expected == format!("Uncaught '{}'", error["message"].as_str().unwrap_or_default());
+                || expected.starts_with("Uncaught '")
+                    && *expected == format!("Uncaught '{}'", error["message"].as_str().unwrap_or_default());
             (fits && error["code"] == "EXECUTION_ERROR").then_some(())
         }
         Expected::Status(first, fields) => {

@@ -3,7 +3,7 @@
 #[path = "properties/script.rs"]
 mod script;
 
-use agentscript::Outcome;
+use agentscript::{Outcome, Status};
 use agentscript_lang::{Language, parse, print};
 use codecall_tests::corpus::{Case, load};
 use codecall_tests::host;
@@ -50,12 +50,13 @@ fn case(script: String, limits: serde_json::Value) -> Case {
     Case { script, tools: Some(tools), limits: Some(limits), ..Case::default() }
 }
 
-/// What clients see of an outcome.
+/// What must not depend on interruptions.
 fn seen(outcome: &Outcome) -> String {
-    outcome.to_json()
+    let stats = &outcome.stats;
+    format!("{}, {} steps, {} iterations, {} calls", outcome.to_json(), stats.steps, stats.iterations, stats.tool_calls)
 }
 
-/// Whether an outcome depends on how fast the machine is and when garbage is collected.
+/// Whether an outcome may depend on how fast the machine is and when garbage is collected.
 fn is_accident(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| matches!(failure.code.as_str(), "TIMEOUT" | "MEMORY_LIMIT"))
 }
@@ -73,9 +74,8 @@ fn difference(case: &Case, most_steps: u64) -> Option<String> {
     INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {
         let interrupted = host::run(case, |run| run.stress(steps, collect));
         let found = seen(&interrupted);
-        (found != expected).then(|| {
-            format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script)
-        })
+        (found != expected)
+            .then(|| format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script))
     })
 }
 
@@ -110,12 +110,10 @@ proptest! {
         let source = script::script(&choices);
         let outcome = host::run(&case(source.clone(), limits), |_| {});
         let json: Result<serde_json::Value, _> = serde_json::from_str(&outcome.to_json());
-        prop_assert!(json.is_ok(), "{}\n{}", outcome.to_json(), source);
-        let json = json.unwrap_or_default();
-        prop_assert!(
-            matches!(json["status"].as_str(), Some("ok" | "runtime_error" | "tool_error" | "illegal_access")),
-            "{}\n{}", json, source
-        );
+        // Half a pair of surrogates, such as `'\u{1F600}'[0]`, is JSON that serde_json refuses.
+        let is_json = json.as_ref().map_or_else(|error| error.to_string().contains("hex escape"), serde_json::Value::is_object);
+        prop_assert!(is_json, "{}\n{}", outcome.to_json(), source);
+        prop_assert!(outcome.status() != Status::SyntaxError, "{}\n{}", outcome.to_json(), source);
         // What a built-in function does at once is charged when it has begun.
         prop_assert!(outcome.stats.steps <= steps + 1000, "{} steps of {}\n{}", outcome.stats.steps, steps, source);
         prop_assert!(outcome.stats.iterations <= 51);
@@ -138,11 +136,8 @@ proptest! {
 #[test]
 fn scripts_of_the_corpus_are_printed_as_they_are_parsed() {
     let languages = [Language::JavaScript, Language::TypeScript];
-    let problems: Vec<String> = corpus()
-        .iter()
-        .flat_map(|case| languages.map(|language| misprint(&case.script, language)))
-        .flatten()
-        .collect();
+    let problems: Vec<String> =
+        corpus().iter().flat_map(|case| languages.map(|language| misprint(&case.script, language))).flatten().collect();
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
@@ -151,7 +146,8 @@ fn interrupted_cases_of_the_corpus_end_the_same() {
     let problems: Vec<String> = corpus()
         .iter()
         .filter_map(|case| {
-            let problem = std::panic::catch_unwind(|| difference(case, 3000)).unwrap_or_else(|_| Some("panicked".into()))?;
+            let problem =
+                std::panic::catch_unwind(|| difference(case, 3000)).unwrap_or_else(|_| Some("panicked".into()))?;
             Some(format!("{}: {}\n{problem}", case.file.display(), case.name))
         })
         .collect();

@@ -19,7 +19,14 @@ pub struct Case {
 #[must_use]
 pub fn cases() -> Vec<Case> {
     let rows: Vec<String> = (0..100)
-        .map(|i| format!(r#"{{"id":{i},"name":"user {i}","active":{},"team":"t{}","score":{}}}"#, i % 3 == 0, i % 7, i * 13 % 97))
+        .map(|i| {
+            format!(
+                r#"{{"id":{i},"name":"user {i}","active":{},"team":"t{}","score":{}}}"#,
+                i % 3 == 0,
+                i % 7,
+                i * 13 % 97
+            )
+        })
         .collect();
     vec![
         Case { name: "return 1 + 1", script: "return 1 + 1", answer: "null".into() },
@@ -44,8 +51,13 @@ return { total: users.length + teams.length, names: active.map((u) => `${u.name}
 pub fn ours(case: &Case) -> String {
     let policy = Policy::preset(Preset::Balanced);
     let script = agentscript::compile(case.script, &CompileOptions::of(&policy)).expect("the case compiles");
-    let inputs =
-        Inputs { context: None, tools: Arc::new(NoTools), clock: Arc::new(FixedClock::default()), seed: 1, slice: None };
+    let inputs = Inputs {
+        context: None,
+        tools: Arc::new(NoTools),
+        clock: Arc::new(FixedClock::default()),
+        seed: 1,
+        slice: None,
+    };
     let mut run = script.start(inputs, &policy);
     let mut events = Vec::new();
     loop {
@@ -81,8 +93,9 @@ pub fn quickjs(case: &Case) -> String {
     let context = Context::full(&runtime).expect("a context");
     context.with(|ctx| {
         let script = case.script;
-        let source =
-            format!("{BRIDGE}(async () => {{ {script} }})().then((r) => {{ __result = JSON.stringify(r); }});undefined");
+        let source = format!(
+            "{BRIDGE}(async () => {{ {script} }})().then((r) => {{ __result = JSON.stringify(r); }});undefined"
+        );
         ctx.eval::<(), _>(source).expect("the case runs");
     });
     loop {

@@ -74,7 +74,8 @@ fn is_found_by_pattern(value: &Expr<'_>) -> bool {
 
 fn with_expression<T>(source: &str, span: Span, then: impl FnOnce(&Expr<'_>) -> T) -> Option<T> {
     let text = format!("({})", span.text(source));
-    let script = parse::parse(&text, Language::JavaScript).or_else(|_| parse::parse(&text, Language::TypeScript)).ok()?;
+    let script =
+        parse::parse(&text, Language::JavaScript).or_else(|_| parse::parse(&text, Language::TypeScript)).ok()?;
     let [statement] = &*script.body else { return None };
     let StmtKind::Expr(wrapped) = &statement.kind else { return None };
     let ExprKind::Paren(value) = &wrapped.kind else { return None };

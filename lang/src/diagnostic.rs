@@ -137,8 +137,7 @@ impl fmt::Display for Rendered<'_> {
         let gutter = line.to_string();
         writeln!(f, "{:1$} |", "", gutter.len())?;
         writeln!(f, "{gutter} | {text}")?;
-        let indent: String =
-            text.chars().take(lead - skipped).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String = text.chars().take(lead - skipped).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         writeln!(f, "{:1$} | {indent}{2}", "", gutter.len(), "^".repeat(width))?;
         if let Some(hint) = hint {
             writeln!(f, "{:1$} = help: {hint}", "", gutter.len())?;

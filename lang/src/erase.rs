@@ -67,7 +67,9 @@ fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     }
     use Token as T;
     match raw.next().and_then(Result::ok) {
-        Some(T::Ident("asserts" | "keyof" | "readonly" | "infer" | "unique") | T::Typeof) if starts_operand(raw) => operand(raw, depth + 1),
+        Some(T::Ident("asserts" | "keyof" | "readonly" | "infer" | "unique") | T::Typeof) if starts_operand(raw) => {
+            operand(raw, depth + 1)
+        }
         Some(T::Ident(_) | T::Contextual(_) | T::Null | T::Void | T::Reserved("this")) => {
             while eat(raw, T::Dot) {
                 raw.next();
@@ -160,9 +162,26 @@ fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
             Some(Ok(T::ShiftRightUnsigned)) => depth -= 3,
             Some(Ok(T::LParen | T::LBracket | T::LBrace)) => balanced(raw, 1, budget)?,
             Some(Ok(
-                T::Ident(_) | T::Contextual(_) | T::Reserved(_) | T::String(_) | T::Number(_) | T::Null | T::Void
-                | T::True | T::False | T::Typeof | T::Comma | T::Dot | T::Pipe | T::Ampersand | T::Question
-                | T::Colon | T::Arrow | T::Assign | T::Const | T::In,
+                T::Ident(_)
+                | T::Contextual(_)
+                | T::Reserved(_)
+                | T::String(_)
+                | T::Number(_)
+                | T::Null
+                | T::Void
+                | T::True
+                | T::False
+                | T::Typeof
+                | T::Comma
+                | T::Dot
+                | T::Pipe
+                | T::Ampersand
+                | T::Question
+                | T::Colon
+                | T::Arrow
+                | T::Assign
+                | T::Const
+                | T::In,
             )) => {}
             _ => return Err(error(raw)),
         }

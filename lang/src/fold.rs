@@ -132,7 +132,9 @@ fn power<'s>(first: Expr<'s>, run: Vec<(Infix, Expr<'s>)>) -> Result<Expr<'s>> {
     let mut operands = Vec::with_capacity(run.len() + 1);
     operands.push(first);
     operands.extend(run.into_iter().map(|(_, operand)| operand));
-    let Some(mut right) = operands.pop() else { return Err(Diagnostic::syntax("expected an operand", Span::default())) };
+    let Some(mut right) = operands.pop() else {
+        return Err(Diagnostic::syntax("expected an operand", Span::default()));
+    };
     while let Some(left) = operands.pop() {
         if matches!(left.kind, ExprKind::Unary(..) | ExprKind::Await(_)) {
             return Err(Diagnostic::syntax("a prefix operator cannot stand before the base of `**`", left.span)

@@ -221,10 +221,11 @@ impl<'s> Layout<'s> {
             T::Contextual(word) => self.operand(T::Ident(word), span),
             T::Reserved(word @ ("this" | "super")) => self.operand(T::Ident(word), span),
             T::Reserved(word) => return Err(words::refuse(word, span)),
-            T::In if self.frame.kind == Kind::ForHead
-                && self.position == After
-                && !self.frame.headed
-                && self.frame.ternaries == 0 =>
+            T::In
+                if self.frame.kind == Kind::ForHead
+                    && self.position == After
+                    && !self.frame.headed
+                    && self.frame.ternaries == 0 =>
             {
                 self.frame.headed = true;
                 self.emit(T::ForIn, span);
@@ -393,7 +394,11 @@ impl<'s> Layout<'s> {
         }
         let token = if self.position == Start { Token::Function } else { Token::FunctionExpr };
         // An `async` before it is the first token of the statement already.
-        if self.last() == Some(Token::Async) { self.emit_inside(token, span) } else { self.emit(token, span) }
+        if self.last() == Some(Token::Async) {
+            self.emit_inside(token, span)
+        } else {
+            self.emit(token, span)
+        }
         self.head = Some(token);
         self.position = Operand;
     }
@@ -445,8 +450,7 @@ impl<'s> Layout<'s> {
 
     /// Whether a type may stand here: in a declaration, among parameters, or behind them.
     fn may_annotate(&mut self, colon: Span) -> bool {
-        let declares =
-            || matches!(self.out.get(self.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
+        let declares = || matches!(self.out.get(self.statement), Some((_, Token::Const | Token::Let | Token::Var, _)));
         match self.frame.kind {
             _ if self.last() == Some(Token::RParen) => true,
             Kind::Paren(_) => {

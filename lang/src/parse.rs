@@ -9,7 +9,15 @@ use lalrpop_util::{ParseError, lalrpop_mod};
 mod tests;
 
 lalrpop_mod!(
-    #[expect(clippy::all, clippy::pedantic, clippy::allow_attributes, clippy::unwrap_used, unused_qualifications, unreachable_pub, reason = "generated")]
+    #[expect(
+        clippy::all,
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::unwrap_used,
+        unused_qualifications,
+        unreachable_pub,
+        reason = "generated"
+    )]
     grammar
 );
 

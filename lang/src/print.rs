@@ -7,7 +7,9 @@ mod expression;
 mod pattern;
 mod text;
 
-use crate::ast::{Body, Case, Catch, Declarator, Declares, ForHead, Function, Name, PatternKind, Script, Stmt, StmtKind};
+use crate::ast::{
+    Body, Case, Catch, Declarator, Declares, ForHead, Function, Name, PatternKind, Script, Stmt, StmtKind,
+};
 
 pub(crate) use expression::{binary, logical, unary};
 
@@ -166,14 +168,7 @@ impl Printer {
         });
     }
 
-    fn each(
-        &mut self,
-        keyword_: &str,
-        head: &ForHead<'_>,
-        word: &str,
-        items: &crate::ast::Expr<'_>,
-        body: &Stmt<'_>,
-    ) {
+    fn each(&mut self, keyword_: &str, head: &ForHead<'_>, word: &str, items: &crate::ast::Expr<'_>, body: &Stmt<'_>) {
         self.put(keyword_);
         match head {
             ForHead::Declare(declares, target) => {

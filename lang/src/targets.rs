@@ -1,6 +1,8 @@
 //! Expressions that turn out to be something else: assignment targets, keys, constructors.
 
-use crate::ast::{AssignOp, Declarator, Declares, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, StmtKind, Text};
+use crate::ast::{
+    AssignOp, Declarator, Declares, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, StmtKind, Text,
+};
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,11 +28,8 @@ impl Covers {
     /// The first one that belongs to no pattern.
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.first_key_value() {
-            Some((&start, &end)) => {
-                Err(Diagnostic::syntax("expected `:`, found `=`", Span::new(start, end)).with_hint(
-                    "`{name = value}` is only a pattern; an object is written `{name: value}`",
-                ))
-            }
+            Some((&start, &end)) => Err(Diagnostic::syntax("expected `:`, found `=`", Span::new(start, end))
+                .with_hint("`{name = value}` is only a pattern; an object is written `{name: value}`")),
             None => Ok(()),
         }
     }

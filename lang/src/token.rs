@@ -65,81 +65,152 @@ pub(crate) enum Token<'s> {
     #[token("@")]
     Reserved(&'s str),
 
-    #[token("await")] Await,
-    #[token("break")] Break,
-    #[token("case")] Case,
-    #[token("catch")] Catch,
-    #[token("const")] Const,
-    #[token("continue")] Continue,
-    #[token("default")] Default,
-    #[token("delete")] Delete,
-    #[token("do")] Do,
-    #[token("else")] Else,
-    #[token("false")] False,
-    #[token("finally")] Finally,
-    #[token("for")] For,
-    #[token("function")] Function,
-    #[token("if")] If,
-    #[token("in")] In,
-    #[token("instanceof")] Instanceof,
-    #[token("let")] Let,
-    #[token("new")] New,
-    #[token("null")] Null,
-    #[token("return")] Return,
-    #[token("switch")] Switch,
-    #[token("throw")] Throw,
-    #[token("true")] True,
-    #[token("try")] Try,
-    #[token("typeof")] Typeof,
-    #[token("var")] Var,
-    #[token("void")] Void,
-    #[token("while")] While,
+    #[token("await")]
+    Await,
+    #[token("break")]
+    Break,
+    #[token("case")]
+    Case,
+    #[token("catch")]
+    Catch,
+    #[token("const")]
+    Const,
+    #[token("continue")]
+    Continue,
+    #[token("default")]
+    Default,
+    #[token("delete")]
+    Delete,
+    #[token("do")]
+    Do,
+    #[token("else")]
+    Else,
+    #[token("false")]
+    False,
+    #[token("finally")]
+    Finally,
+    #[token("for")]
+    For,
+    #[token("function")]
+    Function,
+    #[token("if")]
+    If,
+    #[token("in")]
+    In,
+    #[token("instanceof")]
+    Instanceof,
+    #[token("let")]
+    Let,
+    #[token("new")]
+    New,
+    #[token("null")]
+    Null,
+    #[token("return")]
+    Return,
+    #[token("switch")]
+    Switch,
+    #[token("throw")]
+    Throw,
+    #[token("true")]
+    True,
+    #[token("try")]
+    Try,
+    #[token("typeof")]
+    Typeof,
+    #[token("var")]
+    Var,
+    #[token("void")]
+    Void,
+    #[token("while")]
+    While,
 
-    #[token("(")] LParen,
-    #[token(")")] RParen,
-    #[token("[")] LBracket,
-    #[token("]")] RBracket,
-    #[token("{")] LBrace,
-    #[token("}")] RBrace,
-    #[token(".")] Dot,
-    #[token("?.")] QuestionDot,
-    #[token("...")] Ellipsis,
-    #[token(",")] Comma,
-    #[token(";")] Semicolon,
-    #[token(":")] Colon,
-    #[token("?")] Question,
-    #[token("=>")] Arrow,
+    #[token("(")]
+    LParen,
+    #[token(")")]
+    RParen,
+    #[token("[")]
+    LBracket,
+    #[token("]")]
+    RBracket,
+    #[token("{")]
+    LBrace,
+    #[token("}")]
+    RBrace,
+    #[token(".")]
+    Dot,
+    #[token("?.")]
+    QuestionDot,
+    #[token("...")]
+    Ellipsis,
+    #[token(",")]
+    Comma,
+    #[token(";")]
+    Semicolon,
+    #[token(":")]
+    Colon,
+    #[token("?")]
+    Question,
+    #[token("=>")]
+    Arrow,
 
-    #[token("=")] Assign,
+    #[token("=")]
+    Assign,
     #[regex(r"(\+|-|\*\*|\*|/|%|<<|>>>|>>|&&|\|\||\?\?|&|\||\^)=", |l| l.slice())]
     CompoundAssign(&'s str),
-    #[token("++")] Increment,
-    #[token("--")] Decrement,
-    #[token("+")] Plus,
-    #[token("-")] Minus,
-    #[token("*")] Star,
-    #[token("**")] StarStar,
-    #[token("/")] Slash,
-    #[token("%")] Percent,
-    #[token("<")] Less,
-    #[token("<=")] LessEqual,
-    #[token(">")] Greater,
-    #[token(">=")] GreaterEqual,
-    #[token("==")] Equal,
-    #[token("!=")] NotEqual,
-    #[token("===")] StrictEqual,
-    #[token("!==")] StrictNotEqual,
-    #[token("<<")] ShiftLeft,
-    #[token(">>")] ShiftRight,
-    #[token(">>>")] ShiftRightUnsigned,
-    #[token("&")] Ampersand,
-    #[token("|")] Pipe,
-    #[token("^")] Caret,
-    #[token("~")] Tilde,
-    #[token("!")] Bang,
-    #[token("&&")] And,
-    #[token("||")] Or,
-    #[token("??")] Coalesce,
+    #[token("++")]
+    Increment,
+    #[token("--")]
+    Decrement,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Star,
+    #[token("**")]
+    StarStar,
+    #[token("/")]
+    Slash,
+    #[token("%")]
+    Percent,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessEqual,
+    #[token(">")]
+    Greater,
+    #[token(">=")]
+    GreaterEqual,
+    #[token("==")]
+    Equal,
+    #[token("!=")]
+    NotEqual,
+    #[token("===")]
+    StrictEqual,
+    #[token("!==")]
+    StrictNotEqual,
+    #[token("<<")]
+    ShiftLeft,
+    #[token(">>")]
+    ShiftRight,
+    #[token(">>>")]
+    ShiftRightUnsigned,
+    #[token("&")]
+    Ampersand,
+    #[token("|")]
+    Pipe,
+    #[token("^")]
+    Caret,
+    #[token("~")]
+    Tilde,
+    #[token("!")]
+    Bang,
+    #[token("&&")]
+    And,
+    #[token("||")]
+    Or,
+    #[token("??")]
+    Coalesce,
 
     // Derived from context by `layout`, never by logos.
     /// `(` that opens the parameters of an arrow function.
@@ -193,11 +264,45 @@ impl<'s> Token<'s> {
         use Token::*;
         matches!(
             self,
-            LParen | LBracket | Dot | QuestionDot | Comma | Colon | Question | Arrow | Assign | CompoundAssign(_)
-                | Plus | Minus | Star | StarStar | Slash | Percent | Less | LessEqual | Greater | GreaterEqual
-                | Equal | NotEqual | StrictEqual | StrictNotEqual | ShiftLeft | ShiftRight | ShiftRightUnsigned
-                | Ampersand | Pipe | Caret | And | Or | Coalesce | In | Instanceof | Backtick | Semicolon
-                | RParen | RBracket
+            LParen
+                | LBracket
+                | Dot
+                | QuestionDot
+                | Comma
+                | Colon
+                | Question
+                | Arrow
+                | Assign
+                | CompoundAssign(_)
+                | Plus
+                | Minus
+                | Star
+                | StarStar
+                | Slash
+                | Percent
+                | Less
+                | LessEqual
+                | Greater
+                | GreaterEqual
+                | Equal
+                | NotEqual
+                | StrictEqual
+                | StrictNotEqual
+                | ShiftLeft
+                | ShiftRight
+                | ShiftRightUnsigned
+                | Ampersand
+                | Pipe
+                | Caret
+                | And
+                | Or
+                | Coalesce
+                | In
+                | Instanceof
+                | Backtick
+                | Semicolon
+                | RParen
+                | RBracket
         )
     }
 

@@ -71,11 +71,7 @@ struct Lowering<'b, 'p> {
 /// A statement that is being lowered and that `break`, `continue` or `return` can leave.
 enum Scope {
     /// A loop, a `switch` or a labeled statement.
-    Target {
-        label: u32,
-        break_to: Target,
-        continue_to: Option<Target>,
-    },
+    Target { label: u32, break_to: Target, continue_to: Option<Target> },
     /// A `try` with a `finally`: whoever leaves it goes there first.
     Finally {
         /// Gets the number of the way out.

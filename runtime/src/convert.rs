@@ -302,7 +302,8 @@ impl Vm {
         let exact = self.heap.bigints[bigint.index()].to_f64().unwrap_or(f64::NAN);
         Ok(number.fract() == 0.0
             && number == exact
-            && num_traits::FromPrimitive::from_f64(number).is_some_and(|n: BigInt| n == self.heap.bigints[bigint.index()]))
+            && num_traits::FromPrimitive::from_f64(number)
+                .is_some_and(|n: BigInt| n == self.heap.bigints[bigint.index()]))
     }
 
     /// The order of two strings by UTF-16 code units.

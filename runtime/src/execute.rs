@@ -152,9 +152,7 @@ impl Vm {
                 match native.call {
                     NativeBody::Native(function) => function(self, this, arguments).map(Called::Value),
                     NativeBody::Prelude(_) => self.call_prelude(function.payload(), false, this, arguments, after),
-                    NativeBody::Namespace => {
-                        Err(self.type_error(&format!("{} is not a function", native.name)))
-                    }
+                    NativeBody::Namespace => Err(self.type_error(&format!("{} is not a function", native.name))),
                 }
             }
             Kind::Bound => {
@@ -368,8 +366,8 @@ impl Vm {
                 Ok(targets.get(number).map_or(Next::Op, |&target| Next::Jump(target)))
             }
             OpKind::Turn => self.iteration().map(|()| Next::Op),
-            OpKind::Loop(each) => turned(each.run(self, fp)?),
-            OpKind::Each(each) => turned(each.run(self, fp)?),
+            OpKind::Loop(each) => each.run(self, fp).map(|turned| self.turned(turned)),
+            OpKind::Each(each) => each.run(self, fp).map(|turned| self.turned(turned)),
             OpKind::Iterate(kind, value, slot, span) => {
                 let value = value.eval(self, fp)?;
                 let iterator = self.begin_iteration(*kind, value, *span)?;
@@ -414,6 +412,18 @@ impl Vm {
                 Err(Thrown::value(value).at(self, at))
             }
             OpKind::Rethrow(slot) => Err(Thrown::value(fp[slot.0 as usize].get())),
+        }
+    }
+
+    fn turned(&mut self, turned: Turned) -> Next {
+        match turned {
+            Turned::Done => Next::Op,
+            Turned::Pause => {
+                // The operation is charged again when it goes on.
+                self.heap.meter.fuel += 1;
+                Next::Pause
+            }
+            Turned::Return(value) => Next::Return(value),
         }
     }
 
@@ -510,11 +520,7 @@ impl Vm {
     /// A frame waits for a promise. `None`: its caller goes on.
     fn suspend(&mut self, frame: &mut Frame, promise: Value, base: usize) -> Option<Exit> {
         let After::Async(result, waited) = frame.after else { return Some(Exit::Idle) };
-        let waiting = Frame {
-            after: After::Async(result, false),
-            slots: std::mem::take(&mut frame.slots),
-            ..*frame
-        };
+        let waiting = Frame { after: After::Async(result, false), slots: std::mem::take(&mut frame.slots), ..*frame };
         let number = self.waiting.add(Some(waiting));
         self.heap.meter.add_bytes(64);
         self.react(promise, Reaction::Await(number));
@@ -727,12 +733,7 @@ fn called_next(called: Called, dst: Slot, fp: &Slots) -> Next {
     }
 }
 
-fn mark_waiting(
-    waiting: &crate::heap::Slab<Option<Frame>>,
-    seen: &mut [bool],
-    number: u32,
-    work: &mut Vec<Value>,
-) {
+fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
     let index = number as usize;
     if std::mem::replace(&mut seen[index], true) {
         return;
@@ -748,14 +749,6 @@ fn after_value(after: After) -> Option<Value> {
         After::Async(value, _) | After::Job(value) => Some(value),
         After::Call | After::Nested => None,
     }
-}
-
-fn turned(turned: Turned) -> Result<Next> {
-    Ok(match turned {
-        Turned::Done => Next::Op,
-        Turned::Pause => Next::Pause,
-        Turned::Return(value) => Next::Return(value),
-    })
 }
 
 /// The end of the run, of what was thrown outside any function.

@@ -22,7 +22,9 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
         max_bytes: usize::MAX,
         disabled: &[],
         globals: &|name| registry.global(name).is_some(),
-        plain_call: &|call| plain_call(registry, call) || matches!(call, PlainCall::Global(name) if is_plain_intrinsic(registry, name)),
+        plain_call: &|call| {
+            plain_call(registry, call) || matches!(call, PlainCall::Global(name) if is_plain_intrinsic(registry, name))
+        },
     };
     // The text is part of the crate, and a test compiles it.
     let program = match agentscript_lang::compile(PRELUDE, &options) {
@@ -91,9 +93,7 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
 }
 
 fn is_plain_intrinsic(registry: &Registry, name: &str) -> bool {
-    registry
-        .intrinsic(name)
-        .is_some_and(|native| matches!(registry.natives[native as usize].call, Body::Native(_)))
+    registry.intrinsic(name).is_some_and(|native| matches!(registry.natives[native as usize].call, Body::Native(_)))
 }
 
 #[cfg(test)]
@@ -105,7 +105,11 @@ mod tests {
         for (number, native) in registry().natives.iter().enumerate() {
             for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
                 if let Some(Body::Prelude(name)) = body {
-                    assert!(function(number as u32, construct).is_some(), "{} needs {name} in the prelude", native.name);
+                    assert!(
+                        function(number as u32, construct).is_some(),
+                        "{} needs {name} in the prelude",
+                        native.name
+                    );
                 }
             }
         }

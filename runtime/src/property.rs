@@ -320,9 +320,11 @@ impl Vm {
             Kind::Array => {
                 let items = self.heap.items(object);
                 keys.extend(
-                    items.iter().enumerate().filter(|&(_, &item)| item != Value::HOLE).map(|(index, _)| {
-                        PropertyKey::Index(index as u32)
-                    }),
+                    items
+                        .iter()
+                        .enumerate()
+                        .filter(|&(_, &item)| item != Value::HOLE)
+                        .map(|(index, _)| PropertyKey::Index(index as u32)),
                 );
                 if all {
                     keys.push(PropertyKey::Symbol(known::LENGTH));
@@ -363,7 +365,9 @@ impl Vm {
         };
         let first = keys.len();
         let entries = self.heap.own_entries(named);
-        keys.extend(entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)));
+        keys.extend(
+            entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)),
+        );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
             keys[first..].sort_by_key(|key| match key {

@@ -78,7 +78,9 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         loops: options.loops,
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
-        globals: &|name| registry.global(name).is_some() || matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext"),
+        globals: &|name| {
+            registry.global(name).is_some() || matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext")
+        },
         plain_call: &|call| plain_call(registry, call),
     };
     match agentscript_lang::compile(source, &lang) {

@@ -9,8 +9,8 @@ use crate::property::PropertyKey;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::{Span, Walk};
 use agentscript_lang::program::ForEach;
+use agentscript_lang::{Span, Walk};
 
 impl Vm {
     /// The name of a function of the script; nothing for the prelude.
@@ -38,7 +38,9 @@ impl Vm {
                 Some(name) => self.symbol_text(name),
                 None => self.function_name(self.heap.closures[function.index()].code),
             },
-            Kind::Bound => self.applied(function).map_or_else(String::new, |(_, own)| self.heap.text(own[0]).into_owned()),
+            Kind::Bound => {
+                self.applied(function).map_or_else(String::new, |(_, own)| self.heap.text(own[0]).into_owned())
+            }
             Kind::Native => registry().natives[function.index()].name.to_owned(),
             Kind::Tool => self.heap.text(Value::handle(Kind::String, function.payload())).into_owned(),
             _ => String::new(),
@@ -53,9 +55,9 @@ impl Vm {
                 function_of(&self.script.code, self.prelude, code).length
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
-            Kind::Bound => self.applied(function).map_or(1, |(target, own)| {
-                self.callable_length(target).saturating_sub(own.len() as u32 - 1)
-            }),
+            Kind::Bound => self
+                .applied(function)
+                .map_or(1, |(target, own)| self.callable_length(target).saturating_sub(own.len() as u32 - 1)),
             _ => 1,
         }
     }
@@ -94,7 +96,11 @@ impl Vm {
 
     /// The text of an expression of the script whose value is at fault, as V8 words it in messages.
     pub fn value_text(&self, span: Span) -> String {
-        if self.current.is_prelude() { "value".into() } else { agentscript_lang::value_text(self.script.source(), span) }
+        if self.current.is_prelude() {
+            "value".into()
+        } else {
+            agentscript_lang::value_text(self.script.source(), span)
+        }
     }
 
     /// Whether a value that is no plain object has a method of its own of that name.

@@ -5,8 +5,8 @@
 //! are.
 
 use crate::builtins::registry::registry;
-use hashbrown::HashTable;
 use hashbrown::DefaultHashBuilder;
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 

@@ -297,9 +297,5 @@ impl Vm {
 /// The end of the run at a limit of time.
 #[cold]
 fn timeout(limit_ms: u64) -> Thrown {
-    Thrown::stop(Failure::new(
-        Status::Timeout,
-        "TIMEOUT",
-        format!("Script execution timed out after {limit_ms}ms"),
-    ))
+    Thrown::stop(Failure::new(Status::Timeout, "TIMEOUT", format!("Script execution timed out after {limit_ms}ms")))
 }

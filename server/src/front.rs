@@ -3,6 +3,7 @@
 //!
 //! It translates; what the tools do is in `meta`.
 
+mod input;
 mod watch;
 
 use crate::error::Error;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch as state;
+use tokio_util::sync::CancellationToken;
 
 /// How long a client has to take what is on its way when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -40,7 +42,9 @@ where
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
-    match Front::new(hub).serve((input, output)).await {
+    let front = Front::new(hub);
+    let input = input::Input::new(input, front.ended.clone());
+    match front.serve((input, output)).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
         // A client that goes away before it has said anything is no failure.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -57,6 +61,8 @@ pub struct Front {
     peers: Arc<Mutex<Vec<Peer<RoleServer>>>>,
     /// The level that a client with a session has asked for.
     level: Arc<Mutex<Option<watch::Level>>>,
+    /// Fires when the client has said all that it will say.
+    ended: CancellationToken,
 }
 
 impl Front {
@@ -64,7 +70,7 @@ impl Front {
     #[must_use]
     pub fn new(hub: Arc<Hub>) -> Self {
         let tools = meta::ALL.into_iter().filter(|tool| hub.has(tool.id())).map(|tool| listed(&hub, tool)).collect();
-        let front = Self { tools, peers: Arc::default(), level: Arc::default(), hub };
+        let front = Self { tools, peers: Arc::default(), level: Arc::default(), ended: CancellationToken::new(), hub };
         tokio::spawn(tell_changes(front.hub.catalogue().changed(), Arc::downgrade(&front.peers)));
         front
     }
@@ -192,7 +198,8 @@ impl ServerHandler for Front {
             drop(watcher);
             answer
         };
-        let (answer, ()) = tokio::join!(answer, telling);
+        // After the end of the input, rmcp sends answers and lets notifications wait for ever.
+        let (answer, _) = tokio::join!(answer, self.ended.run_until_cancelled(telling));
         match answer {
             Some(answer) => Ok(self.result(answer).into()),
             None => {
@@ -201,6 +208,21 @@ impl ServerHandler for Front {
                     format!("Unknown tool '{}'. The tools of this server are {}", request.name, known.join(", "));
                 Err(ErrorData::invalid_params(message, Some(json!({"tools": known}))))
             }
+        }
+    }
+
+    /// What rmcp cannot read as a request that it knows ends here: by its method or by its parameters.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match request.method.as_str() {
+            "tools/call" => Err(ErrorData::invalid_params(
+                "The parameters of tools/call must be {name: string, arguments?: object}",
+                None,
+            )),
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         }
     }
 

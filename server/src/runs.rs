@@ -239,6 +239,39 @@ impl Runs {
     }
 }
 
+/// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:
+/// the texts of a script are UTF-16, those of the protocol are not.
+///
+/// # Errors
+/// It nests too deeply to be read by anybody.
+pub fn json(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&well_formed(text)))
+}
+
+fn well_formed(text: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = match unit(escape) {
+            Some(0xd800..0xdc00) if matches!(unit(&escape[6..]), Some(0xdc00..0xe000)) => 12,
+            Some(0xd800..0xe000) => {
+                out.push('\u{fffd}');
+                rest = &escape[6..];
+                continue;
+            }
+            Some(_) => 6,
+            // What is escaped is ASCII.
+            None => 2.min(escape.len()),
+        };
+        out.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    out + rest
+}
+
 /// A limit as a number of places; 0 is one.
 fn places(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
@@ -294,7 +327,7 @@ impl Calls {
     }
 
     async fn answer(&self, call: &Call) -> Result<String, ToolError> {
-        let input = match serde_json::from_str(&call.input) {
+        let input = match json(&call.input) {
             Ok(Value::Object(input)) => input,
             Ok(_) => {
                 return Err(ToolError::new(

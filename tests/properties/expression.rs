@@ -117,7 +117,12 @@ impl Writer<'_> {
                 let operator = writer.pick(&["<", ">", "<=", ">=", "==", "!=", "===", "!=="]);
                 format!("{} {operator} {}", writer.number_operand(), writer.number_operand())
             }
-            3 => format!("{} && {} || {}", writer.condition_operand(), writer.condition_operand(), writer.condition_operand()),
+            3 => format!(
+                "{} && {} || {}",
+                writer.condition_operand(),
+                writer.condition_operand(),
+                writer.condition_operand()
+            ),
             4 => format!("{} in {}", writer.text(), writer.object_operand()),
             5 => format!("{} instanceof {}", writer.list(), writer.pick(&["Array", "Object", "Map"])),
             6 => format!("typeof {} === {}", writer.number_operand(), writer.text()),
@@ -137,7 +142,9 @@ impl Writer<'_> {
     pub(super) fn text(&mut self) -> String {
         self.nested(|writer| match writer.form(3, 14) {
             0 => writer.pick(&["'a'", "'b'", "\"c\"", "'length'", "''", "'it\\'s'", "`x`"]).into(),
-            1 => writer.pick(&["'\\u{1F600}é'", "'\\x41\\n'", "'a b c'", "'\\ud83d'", "`line\n${1}\\``", "String.raw`\\n`"]).into(),
+            1 => writer
+                .pick(&["'\\u{1F600}é'", "'\\x41\\n'", "'a b c'", "'\\ud83d'", "`line\n${1}\\``", "String.raw`\\n`"])
+                .into(),
             2 => writer.named(Kind::Text).unwrap_or_else(|| "'t'".into()),
             3 => format!("`<${{{}}}|${{{}}}>`", writer.number(), writer.text()),
             4 => format!("({} + {})", writer.text(), writer.number_operand()),
@@ -145,7 +152,11 @@ impl Writer<'_> {
             6 => format!("(typeof {})", writer.number_operand()),
             7 => format!("{}.join({})", writer.list(), writer.text()),
             8 => format!("(JSON.stringify({}) ?? '')", writer.any()),
-            9 => format!("{}.{}", writer.text(), writer.pick(&["trim()", "toUpperCase()", "slice(-3)", "padStart(5, '.')", "at(0)", "repeat(2)"])),
+            9 => format!(
+                "{}.{}",
+                writer.text(),
+                writer.pick(&["trim()", "toUpperCase()", "slice(-3)", "padStart(5, '.')", "at(0)", "repeat(2)"])
+            ),
             10 => {
                 let body = writer.callback(Around::default(), &["match"]);
                 format!("{}.replace(/[a-c]/g, (match) => {body})", writer.text())
@@ -212,8 +223,15 @@ impl Writer<'_> {
         self.nested(|writer| match writer.form(3, 15) {
             0 => format!("Promise.resolve({})", writer.number()),
             1 => "callTool('items:get', {id: 1})".into(),
-            2 => writer.pick(&["callTool('slow', {})", "callTool('slower', {}, {timeoutMs: 500})", "items.list({})"]).into(),
-            3 => writer.pick(&["callTool('fail', {}).catch((error) => error.code)", "callTool('missing', {a: 1}, {throwOnError: false})"]).into(),
+            2 => writer
+                .pick(&["callTool('slow', {})", "callTool('slower', {}, {timeoutMs: 500})", "items.list({})"])
+                .into(),
+            3 => writer
+                .pick(&[
+                    "callTool('fail', {}).catch((error) => error.code)",
+                    "callTool('missing', {a: 1}, {throwOnError: false})",
+                ])
+                .into(),
             4 => format!("Promise.reject(new Error({}))", writer.text()),
             5 => match writer.named(Kind::Async) {
                 Some(name) => format!("{name}({})", writer.number()),
@@ -240,7 +258,8 @@ impl Writer<'_> {
             }
             _ => {
                 let around = Around { is_async: true, ..Around::default() };
-                let (first, second) = (writer.inside(Around::default(), &[], Self::promise), writer.callback(around, &[]));
+                let (first, second) =
+                    (writer.inside(Around::default(), &[], Self::promise), writer.callback(around, &[]));
                 format!("parallel([() => {first}, async () => {second}])")
             }
         })

@@ -374,13 +374,15 @@ impl Writer<'_> {
         let (name, parameter) = (self.fresh("f"), self.fresh("n"));
         let is_async = self.byte() % 3 == 2;
         let recursive = self.byte() % 3 == 2;
-        let around = Around {
-            is_async,
-            recursion: recursive.then(|| (name.clone(), parameter.clone())),
-            ..Around::default()
+        let around =
+            Around { is_async, recursion: recursive.then(|| (name.clone(), parameter.clone())), ..Around::default() };
+        let (keyword, default) =
+            (if is_async { "async function" } else { "function" }, self.pick(&["", " = 2", " = 0"]));
+        let guard = if recursive {
+            format!("if (!({parameter} > 0 && {parameter} < 6)) return {parameter};\n")
+        } else {
+            String::new()
         };
-        let (keyword, default) = (if is_async { "async function" } else { "function" }, self.pick(&["", " = 2", " = 0"]));
-        let guard = if recursive { format!("if (!({parameter} > 0 && {parameter} < 6)) return {parameter};\n") } else { String::new() };
         let body = self.function_body(around, &[&parameter]);
         self.declare(&name, if is_async { Kind::Async } else { Kind::Function }, true);
         format!("{keyword} {name}({parameter}{default}, ...others) {{\n{guard}{body}}}")
@@ -425,7 +427,12 @@ impl Writer<'_> {
         let name = self.fresh("p");
         let text = match self.byte() % 3 {
             0 => format!("const {name} = await {};", self.promise()),
-            1 => return format!("{}.then((value) => console.log('then', value), (error) => console.log(error));", self.promise()),
+            1 => {
+                return format!(
+                    "{}.then((value) => console.log('then', value), (error) => console.log(error));",
+                    self.promise()
+                );
+            }
             _ => return format!("console.log(await Promise.allSettled([{}, {}]));", self.promise(), self.promise()),
         };
         self.declare(&name, Kind::Number, true);
@@ -436,7 +443,11 @@ impl Writer<'_> {
         let Some(name) = self.named(Kind::Object) else { return self.declaration() };
         match self.byte() % 4 {
             0 => format!("delete {name}{};", self.member()),
-            1 => format!("console.log({name}?.{}?.[{}], {name}.a?.(), 'a' in {name});", self.pick(&["a", "b", "c"]), self.number()),
+            1 => format!(
+                "console.log({name}?.{}?.[{}], {name}.a?.(), 'a' in {name});",
+                self.pick(&["a", "b", "c"]),
+                self.number()
+            ),
             2 => format!("{name}{} ??= {};", self.member(), self.any()),
             _ => format!(";({{a: {name}.b, ...{name}.c}} = {});", self.object()),
         }

@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress, Run, ToolError,
-    Tools,
+    Call, Clock, CompileOptions, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress, Run,
+    ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -61,15 +61,18 @@ impl Fixture {
                 continue;
             }
             *count += 1;
-            return (delay, match response.get("error") {
-                Some(error) => Err(ToolError {
-                    message: error["message"].as_str().unwrap_or_default().into(),
-                    code: error["code"].as_str().unwrap_or("TOOL_EXECUTION_ERROR").into(),
-                    details: error.get("details").map(Value::to_string),
-                    fatal: false,
-                }),
-                None => Ok(response["output"].to_string()),
-            });
+            return (
+                delay,
+                match response.get("error") {
+                    Some(error) => Err(ToolError {
+                        message: error["message"].as_str().unwrap_or_default().into(),
+                        code: error["code"].as_str().unwrap_or("TOOL_EXECUTION_ERROR").into(),
+                        details: error.get("details").map(Value::to_string),
+                        fatal: false,
+                    }),
+                    None => Ok(response["output"].to_string()),
+                },
+            );
         }
         (delay, Err(ToolError::new("NO_MOCK_RESPONSE", format!("No mock response of '{}' fits the input", call.tool))))
     }
@@ -94,7 +97,9 @@ impl Tools for Fixture {
     }
 
     fn is_app(&self, app: &str) -> bool {
-        self.tools.iter().any(|tool| tool["name"].as_str().and_then(|name| name.split_once(':')).is_some_and(|(a, _)| a == app))
+        self.tools
+            .iter()
+            .any(|tool| tool["name"].as_str().and_then(|name| name.split_once(':')).is_some_and(|(a, _)| a == app))
     }
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Numbers: from source text to values, and to property keys.
 
-use crate::ast::Text;
 use crate::Diagnostic;
+use crate::ast::Text;
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.

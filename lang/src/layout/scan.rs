@@ -76,8 +76,10 @@ impl Layout<'_> {
     pub(super) fn unknown(&self, span: Span) -> Diagnostic {
         let text = self.source.get(span.start as usize..).unwrap_or("");
         match text.chars().next() {
-            Some('"' | '\'') => Diagnostic::syntax("this string is never closed", Span::new(span.start, span.start + 1))
-                .with_hint("a string ends on its line; text of several lines is written in backticks"),
+            Some('"' | '\'') => {
+                Diagnostic::syntax("this string is never closed", Span::new(span.start, span.start + 1))
+                    .with_hint("a string ends on its line; text of several lines is written in backticks")
+            }
             Some('#') => Diagnostic::syntax("unexpected character `#`", span).with_hint("a comment is written `// …`"),
             Some(character) => Diagnostic::syntax(format!("unexpected character `{character}`"), span),
             None => Diagnostic::syntax("unexpected end of the script", span),

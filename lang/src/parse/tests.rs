@@ -106,12 +106,37 @@ fn types_are_erased() {
 fn depth_is_bounded() {
     const TIMES: usize = 20_000;
     let openings = [
-        "(", "[", "{", "!", "- ", "await ", "new ", "()=>", "a?b:a?", "x=", "`${", "({a:", "f(", "a[", "for(;;)", "a:",
-        "do ", "function f(){", "({a(){", "({[", "a**", "(a=", "[[a]=", "if(a){}else ", "try{", "switch(a){case ",
+        "(",
+        "[",
+        "{",
+        "!",
+        "- ",
+        "await ",
+        "new ",
+        "()=>",
+        "a?b:a?",
+        "x=",
+        "`${",
+        "({a:",
+        "f(",
+        "a[",
+        "for(;;)",
+        "a:",
+        "do ",
+        "function f(){",
+        "({a(){",
+        "({[",
+        "a**",
+        "(a=",
+        "[[a]=",
+        "if(a){}else ",
+        "try{",
+        "switch(a){case ",
     ];
     let repeated = openings.iter().flat_map(|opening| ["", "a"].map(|tail| format!("{}{tail}", opening.repeat(TIMES))));
-    let closed = [("(", "a", ")"), ("{", "", "}"), ("({a:", "b", "})"), ("`${", "a", "}`"), ("", "a", ".b"), ("", "a", "()")]
-        .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(TIMES), close.repeat(TIMES)));
+    let closed =
+        [("(", "a", ")"), ("{", "", "}"), ("({a:", "b", "})"), ("`${", "a", "}`"), ("", "a", ".b"), ("", "a", "()")]
+            .map(|(open, middle, close)| format!("{}{middle}{}", open.repeat(TIMES), close.repeat(TIMES)));
     for source in repeated.chain(closed) {
         for language in [Language::JavaScript, Language::TypeScript] {
             assert!(error(&source, language).is_some(), "{}", &source[..20]);

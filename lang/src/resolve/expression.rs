@@ -226,7 +226,6 @@ impl Resolver<'_> {
         }
     }
 
-
     fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind {
         let mut ids = texts.iter().map(|text| self.texts.intern(text)).collect::<Vec<_>>();
         match (ids.pop(), holes) {

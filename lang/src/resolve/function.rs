@@ -190,7 +190,12 @@ impl Resolver<'_> {
                 (PatternKind::Rest(target), _) => {
                     let items = self.temp();
                     rest = Some(items);
-                    self.pattern(target, expr(ExprKind::Temp(items), target.span), Bind::Declare.from(Origin::Value), out);
+                    self.pattern(
+                        target,
+                        expr(ExprKind::Temp(items), target.span),
+                        Bind::Declare.from(Origin::Value),
+                        out,
+                    );
                 }
                 (PatternKind::Default(target, default), Some(binding)) => {
                     let default = self.default(target, default);

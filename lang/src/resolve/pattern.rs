@@ -148,7 +148,14 @@ impl Resolver<'_> {
     }
 
     /// A slot with the value, which must be an object to take properties from.
-    fn required_object(&mut self, value: Expr, first: Option<TextId>, mode: Mode, span: Span, out: &mut Vec<Stmt>) -> Slot {
+    fn required_object(
+        &mut self,
+        value: Expr,
+        first: Option<TextId>,
+        mode: Mode,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) -> Slot {
         let at = value.span;
         let known = match value.kind {
             ExprKind::Temp(slot) => Some(slot),

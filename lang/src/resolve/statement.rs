@@ -5,9 +5,9 @@ use super::pattern::{Bind, effect};
 use super::refuse::Loop;
 use super::scope::{Kind, NONE, ScopeKind, each_name};
 use super::{Resolver, expr, stmt, unplaced};
-use crate::{Diagnostic, Span};
 use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
 use crate::program::*;
+use crate::{Diagnostic, Span};
 
 type Ast<'s> = ast::Node<S<'s>>;
 type Value<'s> = ast::Node<ast::ExprKind<'s>>;

@@ -19,9 +19,8 @@ impl Lowering<'_, '_> {
         {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
-        constant_global(text).unwrap_or_else(|| {
-            Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only })
-        })
+        constant_global(text)
+            .unwrap_or_else(|| Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only }))
     }
 
     /// The built-in function that a callee is known to be, with its receiver.
@@ -72,10 +71,8 @@ impl Lowering<'_, '_> {
                 return Built::Constant(Constant(Value::UNDEFINED));
             };
             if spread {
-                let callee = Callee::With(
-                    Box::new(Constant(Value::handle(Kind::Native, native))),
-                    Box::new(Constant(this)),
-                );
+                let callee =
+                    Callee::With(Box::new(Constant(Value::handle(Kind::Native, native))), Box::new(Constant(this)));
                 return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
             }
             let makes_error = registry().natives[native as usize].construct.is_some();

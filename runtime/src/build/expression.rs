@@ -4,7 +4,8 @@ use super::Lowering;
 use crate::node::{
     self, Argument, BigIntLiteral, Built, Chain, Conditional, Constant, Delete, Elements, Expression, Items,
     LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject, Sequence,
-    Spread, Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal, specialise,
+    Spread, Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal,
+    specialise,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
@@ -29,9 +30,7 @@ impl Lowering<'_, '_> {
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
             ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
-            ExprKind::BigInt(text) => {
-                Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
-            }
+            ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);
                 let holes = self.nodes(holes);
@@ -117,7 +116,8 @@ impl Lowering<'_, '_> {
                 node::binary(*operator, left, right, at)
             }
             ExprKind::Chain(first, rest) => {
-                let all: Vec<&Expr> = std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect();
+                let all: Vec<&Expr> =
+                    std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect();
                 let mut nodes = self.operand_list(&all).into_iter().map(Built::node);
                 let Some(first) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
                 let operators = rest.iter().map(|&(operator, _)| operator);
@@ -260,7 +260,11 @@ impl Lowering<'_, '_> {
             }
         }
         if keys.len() == properties.len() {
-            return Built::of(Record { site: (self.builder.first_site + site) as usize, keys: keys.into(), values: nodes.collect() });
+            return Built::of(Record {
+                site: (self.builder.first_site + site) as usize,
+                keys: keys.into(),
+                values: nodes.collect(),
+            });
         }
         let undefined = || -> Expression { Box::new(Constant(Value::UNDEFINED)) };
         let parts = properties

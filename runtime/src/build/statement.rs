@@ -14,9 +14,7 @@ impl Lowering<'_, '_> {
     pub(super) fn block(&mut self, statements: &[Stmt]) -> AnyStatement {
         match statements {
             [statement] => self.statement_tree(statement),
-            statements => {
-                Box::new(Block(statements.iter().map(|statement| self.statement_tree(statement)).collect()))
-            }
+            statements => Box::new(Block(statements.iter().map(|statement| self.statement_tree(statement)).collect())),
         }
     }
 
@@ -39,9 +37,7 @@ impl Lowering<'_, '_> {
                 catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: finally.as_ref().map(|body| self.block(body)),
             }),
-            StmtKind::Labeled(label, body) => {
-                Box::new(crate::node::Labeled(label.0, self.statement_tree(body)))
-            }
+            StmtKind::Labeled(label, body) => Box::new(crate::node::Labeled(label.0, self.statement_tree(body))),
             StmtKind::Break(label) => Box::new(Break(label.0)),
             StmtKind::Continue(_) => Box::new(Continue),
             StmtKind::Return(value) => Box::new(Return(match value {
@@ -300,7 +296,9 @@ impl Lowering<'_, '_> {
                     let target = *break_to;
                     return self.jump(target);
                 }
-                (Scope::Target { label, continue_to: Some(target), .. }, Leave::Continue(wanted)) if *label == wanted => {
+                (Scope::Target { label, continue_to: Some(target), .. }, Leave::Continue(wanted))
+                    if *label == wanted =>
+                {
                     let target = *target;
                     return self.jump(target);
                 }
@@ -400,4 +398,3 @@ impl Statement for Refresh {
         crate::node::Flow::Normal
     }
 }
-

@@ -26,11 +26,8 @@ pub const GLOBALS: &[Global] = &[Global {
 }];
 
 /// Methods of BigInts.
-pub const METHODS: &[Row] = &[
-    native("toLocaleString", 0, to_locale_string),
-    native("toString", 0, to_string),
-    native("valueOf", 0, value_of),
-];
+pub const METHODS: &[Row] =
+    &[native("toLocaleString", 0, to_locale_string), native("toString", 0, to_string), native("valueOf", 0, value_of)];
 
 /// Most bits of a BigInt, as in V8.
 const MAX_BITS: u64 = 1 << 30;
@@ -48,9 +45,7 @@ fn bigint(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(vm.heap.new_bigint(integer));
     }
     let text = number_text(number);
-    Err(vm.range_error(&format!(
-        "The number {text} cannot be converted to a BigInt because it is not an integer"
-    )))
+    Err(vm.range_error(&format!("The number {text} cannot be converted to a BigInt because it is not an integer")))
 }
 
 /// `BigInt.asIntN(bits, bigint)`

@@ -57,8 +57,7 @@ impl Vm {
     /// Keep a line of the log.
     fn log_line(&mut self, prefix: &str, text: &str) -> Result {
         let indent = " ".repeat(self.host.console.indent);
-        let text =
-            if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
+        let text = if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
         let line = format!("{prefix}{indent}{text}");
         let limits = &self.host.policy.limits;
         let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
@@ -111,8 +110,8 @@ fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut options = vm.console_options();
     let given = arg(arguments, 1);
     if given.is(Kind::Object) {
-        let [depth, hidden, columns] = ["depth", "showHidden", "breakLength"]
-            .map(|name| vm.option(given, name).unwrap_or(Value::UNDEFINED));
+        let [depth, hidden, columns] =
+            ["depth", "showHidden", "breakLength"].map(|name| vm.option(given, name).unwrap_or(Value::UNDEFINED));
         match depth.kind() {
             Kind::Null => options.depth = usize::MAX,
             Kind::Number => options.depth = depth.as_number() as usize,

@@ -9,8 +9,8 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use base64::Engine as _;
 use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use hashbrown::HashMap;
 
 /// Globals of this file.
@@ -23,7 +23,9 @@ pub const GLOBALS: &[Global] = &[
 /// Base64 without padding, whose last character may have bits that belong to no byte.
 const FORGIVING: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 /// `atob(text)`: the bytes behind Base64, each as a character.

@@ -267,11 +267,9 @@ impl Inspector<'_> {
                 label,
             });
         };
-        let is_async =
-            callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
+        let is_async = callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
         let class = if is_async { "AsyncFunction" } else { "Function" };
-        let base =
-            if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
+        let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
         Ok(Outline {
             empty: base.clone(),
             base,
@@ -295,8 +293,7 @@ impl Inspector<'_> {
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
         if self.options.hidden && counts {
-            let names =
-                if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
+            let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let hidden: Vec<Property> = names
                 .iter()
                 .filter_map(|&name| {
@@ -338,8 +335,7 @@ impl Inspector<'_> {
         match parts {
             Parts::None | Parts::Items => {}
             Parts::Set | Parts::Map => {
-                let entries: Vec<_> =
-                    self.vm.heap.maps[object.index()].entries().take(self.options.items).collect();
+                let entries: Vec<_> = self.vm.heap.maps[object.index()].entries().take(self.options.items).collect();
                 for (key, value) in entries {
                     let mut text = self.value(key, depth)?;
                     if matches!(parts, Parts::Map) {
@@ -430,8 +426,5 @@ fn more(count: usize) -> String {
 /// The end of the run that printed too much.
 #[cold]
 pub fn too_much(limit: usize) -> Thrown {
-    Thrown::limit(
-        "CONSOLE_LIMIT",
-        format!("The script exceeded its console limit of {limit} bytes; log less"),
-    )
+    Thrown::limit("CONSOLE_LIMIT", format!("The script exceeded its console limit of {limit} bytes; log less"))
 }

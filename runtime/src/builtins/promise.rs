@@ -165,8 +165,7 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Promise.prototype.finally called on non-object"));
     }
     let receiver = vm.receiver_text(this)?;
-    Err(vm
-        .type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
+    Err(vm.type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
 }
 
 /// `$promise_all(items)` (27.2.4.1)
@@ -214,12 +213,7 @@ type Handlers = fn(&mut Vm, (Value, usize), Value) -> (Value, Value);
 
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
 /// where there are none.
-fn combine(
-    vm: &mut Vm,
-    items: Value,
-    finish: fn(&mut Vm, Value, Value),
-    handlers: Handlers,
-) -> Result {
+fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
     let items = vm.heap.items(items).to_vec();
     vm.work(items.len())?;
     let result = vm.heap.new_promise();

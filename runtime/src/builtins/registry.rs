@@ -198,7 +198,8 @@ impl Registry {
     fn add(&mut self, name: &'static str, length: u8, call: Body, construct: Option<Body>) -> u32 {
         if let (Body::Native(function), None) = (call, construct) {
             let is_same = |native: &Native| {
-                native.name == name && matches!(native.call, Body::Native(other) if std::ptr::fn_addr_eq(other, function))
+                native.name == name
+                    && matches!(native.call, Body::Native(other) if std::ptr::fn_addr_eq(other, function))
             };
             if let Some(number) = self.natives.iter().position(is_same) {
                 return number as u32;

@@ -111,8 +111,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (items, worker) = (arg(arguments, 0), arg(arguments, 1));
     if !items.is(Kind::Array) {
         let what = vm.what(items);
-        let message =
-            format!("parallel expects an array of functions, or an array and a function, not {what}");
+        let message = format!("parallel expects an array of functions, or an array and a function, not {what}");
         return Err(vm.type_error(&message));
     }
     let items = vm.heap.items(items).to_vec();
@@ -124,8 +123,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
         let what = vm.what(item);
-        let message =
-            format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
+        let message = format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
         return Err(vm.type_error(&message));
     }
     Ok(vm.heap.new_array(items))
@@ -149,8 +147,7 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         failures.push((index.as_number() as usize, vm.to_text(message)?));
     }
     failures.sort_by_key(|&(index, _)| index);
-    let mut text =
-        format!("{} of {} parallel operations failed:", failures.len(), arg(arguments, 1).as_number());
+    let mut text = format!("{} of {} parallel operations failed:", failures.len(), arg(arguments, 1).as_number());
     for (index, message) in failures {
         text.push_str(&format!("\n  [{index}]: {message}"));
     }
@@ -279,15 +276,8 @@ impl Vm {
 
     /// `. Did you mean 'users:list'?`, or nothing.
     fn suggestion(&self, name: &str) -> String {
-        let near: Vec<String> = self
-            .host
-            .inputs
-            .tools
-            .similar(name)
-            .into_iter()
-            .take(3)
-            .map(|name| format!("'{name}'"))
-            .collect();
+        let near: Vec<String> =
+            self.host.inputs.tools.similar(name).into_iter().take(3).map(|name| format!("'{name}'")).collect();
         match near.as_slice() {
             [] => String::new(),
             [one] => format!(". Did you mean {one}?"),

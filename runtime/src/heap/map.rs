@@ -2,8 +2,8 @@
 
 use super::Heap;
 use crate::value::{Kind, Value};
-use hashbrown::HashTable;
 use hashbrown::DefaultHashBuilder;
+use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
 /// A key as `Map` compares it: strings and BigInts by content, -0 as 0.

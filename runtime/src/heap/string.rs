@@ -383,7 +383,5 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(
-        code_points(bytes).map(|point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
-    )
+    Cow::Owned(code_points(bytes).map(|point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
 }

@@ -110,10 +110,7 @@ impl Parser<'_> {
                 Some(b'{') => {
                     self.enter(true);
                     if self.peek() != Some(b'}') {
-                        self.key(
-                            "Expected property name or '}'",
-                            Fault::Expected("Expected ':' after property name"),
-                        )?;
+                        self.key("Expected property name or '}'", Fault::Expected("Expected ':' after property name"))?;
                         continue;
                     }
                     self.leave()?
@@ -296,8 +293,7 @@ impl Parser<'_> {
         let mut high: Option<u16> = None;
         loop {
             let rest = &self.text[self.at..];
-            let plain =
-                rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len());
+            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len());
             if plain > 0 {
                 flush(&mut high, &mut out);
                 out.extend_from_slice(&rest[..plain]);
@@ -436,17 +432,9 @@ impl Parser<'_> {
         };
         let mut message = b"Unexpected token '".to_vec();
         push_utf16(&text[position..=position], &mut message);
-        message.extend_from_slice(if text.len() > 2 * CONTEXT && position >= CONTEXT {
-            b"', ...\""
-        } else {
-            b"', \""
-        });
+        message.extend_from_slice(if text.len() > 2 * CONTEXT && position >= CONTEXT { b"', ...\"" } else { b"', \"" });
         push_utf16(&text[from..to], &mut message);
-        message.extend_from_slice(if to < text.len() {
-            b"\"... is not valid JSON"
-        } else {
-            b"\" is not valid JSON"
-        });
+        message.extend_from_slice(if to < text.len() { b"\"... is not valid JSON" } else { b"\" is not valid JSON" });
         message
     }
 

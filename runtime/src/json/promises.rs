@@ -33,9 +33,7 @@ impl Vm {
                 _ if self.heap.own(value, known::TO_JSON).is_some_and(Value::is_callable) => {}
                 _ => {
                     let entries = self.enumerable_entries(value);
-                    work.extend(
-                        entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()),
-                    );
+                    work.extend(entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()));
                 }
             }
         }

@@ -66,9 +66,8 @@ impl Vm {
         }
         let mut writer = Writer::new(self, Layout::default());
         (writer.promises, writer.limit) = (true, limit);
-        let refused = |why: &str| {
-            Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"))
-        };
+        let refused =
+            |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"));
         match writer.write(value) {
             Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
             Ok(None) => Err(refused("it is a function; return plain data")),
@@ -121,12 +120,8 @@ impl Vm {
                 .map(|key| (key, self.own_property(object, key).unwrap_or(Value::UNDEFINED)))
                 .collect();
         }
-        let mut entries: Vec<(PropertyKey, Value)> = self
-            .heap
-            .own_entries(object)
-            .into_iter()
-            .map(|(name, value)| (self.symbol_key(name), value))
-            .collect();
+        let mut entries: Vec<(PropertyKey, Value)> =
+            self.heap.own_entries(object).into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
         if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
             entries.sort_by_key(|(key, _)| match key {
                 PropertyKey::Index(index) => u64::from(*index),

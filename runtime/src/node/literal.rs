@@ -220,7 +220,9 @@ impl Node for MakeIterator {
         let value = self.value.eval(vm, fp)?;
         match self.origin {
             program::Origin::Source(span) => vm.iterator_of(value, span, Walk::Pattern),
-            program::Origin::Value | program::Origin::Part => vm.iterate(value).map_err(|thrown| thrown.at(vm, self.at)),
+            program::Origin::Value | program::Origin::Part => {
+                vm.iterate(value).map_err(|thrown| thrown.at(vm, self.at))
+            }
         }
     }
 }
@@ -273,8 +275,7 @@ impl Vm {
         }
         let script = std::sync::Arc::clone(&self.script);
         let (cooked, raw) = &script.code.templates[index];
-        let cooked =
-            cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
+        let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
         let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();
         let (cooked, raw) = (self.heap.new_array(cooked), self.heap.new_array(raw));
         self.define(cooked, crate::property::PropertyKey::Symbol(known::RAW), raw);

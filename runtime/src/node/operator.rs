@@ -73,8 +73,27 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
         };
     }
     operators!(
-        Add, Subtract, Multiply, Divide, Remainder, Power, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight,
-        ShiftRightUnsigned, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual, In,
+        Add,
+        Subtract,
+        Multiply,
+        Divide,
+        Remainder,
+        Power,
+        BitAnd,
+        BitOr,
+        BitXor,
+        ShiftLeft,
+        ShiftRight,
+        ShiftRightUnsigned,
+        Equal,
+        NotEqual,
+        StrictEqual,
+        StrictNotEqual,
+        Less,
+        LessEqual,
+        Greater,
+        GreaterEqual,
+        In,
         Instanceof
     )
 }

@@ -48,7 +48,11 @@ impl Variable {
     #[inline(always)]
     fn check(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = load(vm, fp, self.place);
-        if self.checked && value == Value::UNINITIALIZED { Err(uninitialized(vm, self.name, self.at)) } else { Ok(value) }
+        if self.checked && value == Value::UNINITIALIZED {
+            Err(uninitialized(vm, self.name, self.at))
+        } else {
+            Ok(value)
+        }
     }
 
     /// The node that reads it.

@@ -135,5 +135,5 @@ impl Client {
 }
 
 fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_default()
+    crate::runs::json(text).unwrap_or_default()
 }

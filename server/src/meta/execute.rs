@@ -1,8 +1,8 @@
 //! `codecall_execute`: run a script.
 
 use super::*;
-use crate::runs::ExecuteRequest;
-use agentscript::{LIMITS, Language, Loops, Policy, Status};
+use crate::runs::{self, ExecuteRequest};
+use agentscript::{Failure, LIMITS, Language, Loops, Outcome, Policy, Status};
 
 pub struct Execute;
 
@@ -94,21 +94,33 @@ impl MetaTool for Execute {
                 Err(refused) => return *refused,
             };
             let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
-            let stats = serde_json::from_str(&outcome.stats.to_json()).unwrap_or(Value::Null);
-            Answer {
-                value: serde_json::from_str(&outcome.to_json()).unwrap_or_else(|_| too_deep()),
-                is_error: outcome.status() != Status::Ok,
-                meta: Some(json!({"codecall/stats": stats})),
-            }
+            let stats = runs::json(&outcome.stats.to_json()).unwrap_or_default();
+            let (outcome, value) = match runs::json(&outcome.to_json()) {
+                Ok(value) => (outcome, value),
+                Err(_) => {
+                    let outcome = without_depth(outcome);
+                    let value = runs::json(&outcome.to_json()).unwrap_or_default();
+                    (outcome, value)
+                }
+            };
+            Answer { value, is_error: outcome.status() != Status::Ok, meta: Some(json!({"codecall/stats": stats})) }
         })
     }
 }
 
-/// The result nests deeper than the JSON reader follows.
-fn too_deep() -> Value {
-    json!({"status": "runtime_error", "error": {
-        "code": "SERIALIZATION_ERROR", "source": "script", "message": "The result is nested too deeply", "name": "Error",
-    }})
+/// The same without what nests deeper than JSON readers follow: theirs as well as ours.
+fn without_depth(mut outcome: Outcome) -> Outcome {
+    match &mut outcome.result {
+        Ok(_) => {
+            let message = "The result is nested too deeply; return less of it, or a flat form";
+            let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
+            failure.name = Some("Error".into());
+            failure.tool_calls = outcome.stats.tool_calls;
+            outcome.result = Err(Box::new(failure));
+        }
+        Err(failure) => (failure.tool_input, failure.details) = (None, None),
+    }
+    outcome
 }
 
 impl Execute {

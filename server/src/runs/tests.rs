@@ -63,3 +63,16 @@ async fn calls_wait_their_turn_and_fail_alone() {
     assert_eq!(ended[1].1.as_deref(), Ok(r#"{"a":1}"#));
     assert_eq!(ended[2].1.as_ref().expect_err("no object").code, "INVALID_INPUT");
 }
+
+#[test]
+fn half_a_pair_becomes_a_replacement_character() {
+    for (text, expected) in [
+        (r#""\ud83d\ude00 a""#, "\u{1f600} a"),
+        (r#""\ud83d""#, "\u{fffd}"),
+        (r#""\ude00\ud83d\n\\ud83d\u00e9é""#, "\u{fffd}\u{fffd}\n\\ud83déé"),
+        (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+    ] {
+        assert_eq!(json(text).expect("JSON"), serde_json::json!(expected), "{text}");
+    }
+    assert!(json(&"[".repeat(1_000)).is_err());
+}

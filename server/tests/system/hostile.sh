@@ -5,7 +5,7 @@
 echo "pid $$" >>"$2"
 case $1 in
   dead) echo 'no licence found' >&2; exit 1 ;;
-  silent) trap '' TERM; while :; do sleep 1; done ;;
+  silent) trap '' TERM; for second in $(seq 120); do sleep 1; done ;;
   babble) while :; do echo 'Listening on port 8080'; done ;;
   flood)
     (while :; do echo 'noise noise noise noise noise noise' >&2; done) &

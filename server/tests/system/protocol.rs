@@ -177,6 +177,56 @@ async fn a_changed_list_is_told_and_found() {
     server.end().await;
 }
 
+fn greeting() -> [Value; 2] {
+    let client =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}});
+    [
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ]
+}
+
+fn call(id: u32, arguments: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "codecall_execute", "arguments": arguments}})
+}
+
+/// `codecall serve` in a pipe of a shell: all that was asked is answered.
+#[tokio::test]
+async fn answers_come_after_the_end_of_input() {
+    let messages = greeting().into_iter().chain([
+        call(1, json!({"script": "return (await users.get({ id: 'usr_001' })).id"})),
+        call(2, json!({"script": "return (await billing.report({ from: '2026-06' })).months.length"})),
+        call(3, json!([])),
+    ]);
+    let input: String = messages.map(|message| format!("{message}\n")).collect();
+    let began = std::time::Instant::now();
+    let ran = finish(Command::new(PROGRAM).args(["serve", "--demo"]), &input).await;
+    assert!(ran.code == Some(0) && began.elapsed() < Duration::from_secs(5), "{ran:?}");
+    let answers = ran.json_lines();
+    let of = |id: u32| answers.iter().find(|message| message["id"] == id).expect("an answer");
+    assert_eq!(of(1)["result"]["structuredContent"]["result"], "usr_001");
+    assert_eq!(of(2)["result"]["structuredContent"]["result"], 1);
+    assert_eq!(of(3)["error"]["code"], -32602);
+}
+
+/// Results that the protocol cannot carry as they are.
+#[tokio::test]
+async fn odd_results() {
+    let server = Server::start(&["--demo"]).await;
+    let cut = server
+        .execute(
+            "const text = 'a😀'; return [text.slice(0, 2), (await users.search({ query: 'zz😀'.slice(0, 3) })).users.length]",
+        )
+        .await;
+    assert_eq!(cut, json!({"status": "ok", "result": ["a\u{fffd}", 0]}));
+    let nested = "let deep = {}; for (let i = 0; i < 500; i++) deep = { deep };";
+    let deep = server.execute(&format!("{nested} console.log(1); return deep")).await;
+    assert_eq!((&deep["error"]["code"], &deep["logs"]), (&json!("SERIALIZATION_ERROR"), &json!(["1"])), "{deep}");
+    let sent = server.execute(&format!("{nested} return await callTool('users:get', deep)")).await;
+    assert_eq!((&sent["status"], &sent["error"]["toolName"]), (&json!("tool_error"), &json!("users:get")), "{sent}");
+    server.end().await;
+}
+
 /// Everything on stdout is MCP, whatever is logged; the server ends with its input.
 #[tokio::test]
 async fn stdout_carries_only_mcp() {
@@ -191,15 +241,8 @@ async fn stdout_carries_only_mcp() {
         .expect("starts");
     let mut stdin = child.stdin.take().expect("piped");
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let client =
-        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}});
     let script = "console.error('to the logs'); console.log('too'); return 1";
-    for message in [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
-            "params": {"name": "codecall_execute", "arguments": {"script": script}}}),
-    ] {
+    for message in greeting().into_iter().chain([call(2, json!({"script": script}))]) {
         stdin.write_all(format!("{message}\n").as_bytes()).await.expect("written");
     }
     let answer = loop {

@@ -111,7 +111,6 @@ pub fn sorted(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-
 /// `$reverse(items, from, to)`
 pub fn reverse_part(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let [from, to] = [1, 2].map(|index| arg(arguments, index).as_number() as usize);

@@ -70,9 +70,7 @@ impl Vm {
     fn placed(&mut self, kind: char, value: Value) -> Result<String> {
         match kind {
             's' => self.placed_string(value),
-            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => {
-                Ok(format!("{}n", self.to_text(value)?))
-            }
+            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => Ok(format!("{}n", self.to_text(value)?)),
             'd' if value.is_object() => self.call_global("Number", value),
             'd' => Ok(signed(self.to_number(value)?)),
             'i' => self.call_global("parseInt", value),
@@ -101,9 +99,7 @@ impl Vm {
 
     fn placed_json(&mut self, value: Value) -> Result<String> {
         match self.stringify(value, Layout::default()) {
-            Ok(text) => {
-                Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned()))
-            }
+            Ok(text) => Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned())),
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {
                     let message = self.error_text(*error)?;

@@ -110,9 +110,7 @@ const ITERATION: &str = "(iteration index)";
 fn render(columns: &[(String, Vec<(usize, String)>)]) -> String {
     let widths: Vec<usize> = columns
         .iter()
-        .map(|(name, cells)| {
-            cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2
-        })
+        .map(|(name, cells)| cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2)
         .collect();
     let line = |[left, middle, right]: [&str; 3]| {
         let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();

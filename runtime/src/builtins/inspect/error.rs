@@ -33,8 +33,7 @@ impl Inspector<'_> {
             }
         }
         let stack = improved(stack, self.vm.heap.class(error).name(), &name);
-        let behind =
-            if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
+        let behind = if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
         let text = match stack[behind..].find(FRAMES) {
             None => format!("[{stack}]"),
             Some(at) => {
@@ -59,11 +58,7 @@ impl Inspector<'_> {
 
     fn stack(&mut self, error: Value) -> Result<String> {
         let stack = self.vm.get(error, known::STACK)?;
-        if self.vm.truthy(stack) && !stack.is_object() {
-            self.vm.to_text(stack)
-        } else {
-            self.vm.error_text(error)
-        }
+        if self.vm.truthy(stack) && !stack.is_object() { self.vm.to_text(stack) } else { self.vm.error_text(error) }
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.
@@ -98,8 +93,8 @@ fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
 /// The stack with the class of the error where its name tells another.
 fn improved(stack: String, class: &str, name: &str) -> String {
     let rest = stack.strip_prefix(name);
-    let regular = name.ends_with("Error")
-        && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
+    let regular =
+        name.ends_with("Error") && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
     match rest {
         Some(rest) if regular && name != class => {
             if class.contains(name) {

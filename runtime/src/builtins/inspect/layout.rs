@@ -76,8 +76,7 @@ impl Inspector<'_> {
         if columns <= 1 {
             return output;
         }
-        let column_width =
-            |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
+        let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
         let column_widths: Vec<usize> = (0..columns).map(column_width).collect();
         let items = self.vm.heap.items(array);
         let numbers = (0..output.len())

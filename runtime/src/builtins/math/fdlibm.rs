@@ -8,7 +8,11 @@
 //! > Developed at SunSoft, a Sun Microsystems, Inc. business. Permission to use, copy, modify, and
 //! > distribute this software is freely granted, provided that this notice is preserved.
 
-#![expect(clippy::excessive_precision, clippy::approx_constant, reason = "the constants are those of fdlibm, as published")]
+#![expect(
+    clippy::excessive_precision,
+    clippy::approx_constant,
+    reason = "the constants are those of fdlibm, as published"
+)]
 
 use std::f64::consts::{E, FRAC_PI_2};
 

@@ -81,7 +81,9 @@ fn options(vm: &mut Vm, options: Value) -> Result<Options> {
     if !case_first.is_undefined() {
         let text = vm.to_text(case_first)?;
         if !matches!(text.as_str(), "upper" | "lower" | "false") {
-            return Err(vm.range_error(&format!("Value {text} out of range for Intl.Collator options property caseFirst")));
+            return Err(
+                vm.range_error(&format!("Value {text} out of range for Intl.Collator options property caseFirst"))
+            );
         }
         read.upper_first = text == "upper";
     }
@@ -250,12 +252,7 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let digits = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    let groups = [
-        (1, order::SYMBOLS),
-        (CURRENCIES, order::CURRENCIES),
-        (DIGITS, &digits),
-        (LETTERS, order::LETTERS),
-    ];
+    let groups = [(1, order::SYMBOLS), (CURRENCIES, order::CURRENCIES), (DIGITS, &digits), (LETTERS, order::LETTERS)];
     let mut weights = HashMap::new();
     for (first, rows) in groups {
         for (row, weight) in rows.iter().zip(first..) {

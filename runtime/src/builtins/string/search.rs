@@ -232,8 +232,7 @@ fn substituted_size<U: Unit>(text: &[U], length: usize, template: &[U], found: &
         .sum();
     let befores = pieces(template).filter(|piece| matches!(piece, Piece::Before)).count() as u64;
     let afters = pieces(template).filter(|piece| matches!(piece, Piece::After)).count() as u64;
-    let around: u64 =
-        found.iter().map(|&at| befores * at as u64 + afters * (text.len() - at - length) as u64).sum();
+    let around: u64 = found.iter().map(|&at| befores * at as u64 + afters * (text.len() - at - length) as u64).sum();
     text.len() as u64 + around + fixed * found.len() as u64 - (length * found.len()) as u64
 }
 

@@ -12,11 +12,7 @@ use agentscript_lang::Refusal;
 impl Vm {
     /// Settle the promise of a tool call. Answers to calls that are settled already, or that the host
     /// was never told of, count for nothing.
-    pub(crate) fn settle_call(
-        &mut self,
-        id: CallId,
-        result: std::result::Result<String, ToolError>,
-    ) -> Result<()> {
+    pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let queued = self.host.queued.iter().any(|call| call.id == id);
         let Some(call) = self.host.calls.get_mut(id.0 as usize) else { return Ok(()) };
         if queued || std::mem::replace(&mut call.settled, true) {
@@ -59,10 +55,9 @@ impl Vm {
         match self.parse_json(text.as_bytes()) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
-                crate::error::Cause::Value(_) => Ok(Err(ToolError::new(
-                    "TOOL_EXECUTION_ERROR",
-                    "The tool answered with text that is not JSON",
-                ))),
+                crate::error::Cause::Value(_) => {
+                    Ok(Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool answered with text that is not JSON")))
+                }
                 crate::error::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
