@@ -135,7 +135,6 @@ impl Builder<'_> {
             parameters: function.parameters,
             rest: function.rest,
             length: function.length,
-            captures: function.captures.clone().into(),
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,

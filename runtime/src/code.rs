@@ -66,8 +66,6 @@ pub struct Function {
     pub rest: Option<Slot>,
     /// The `length` of the function object.
     pub length: u32,
-    /// Slots of the enclosing frame that are captured.
-    pub captures: Box<[Slot]>,
     /// Where the function object goes.
     pub itself: Option<Slot>,
     /// Parameters that live in cells.

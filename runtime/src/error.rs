@@ -24,7 +24,7 @@ pub enum Cause {
     /// A value of the script, which it can catch.
     Value(Value),
     /// The end of the run.
-    Stop(Failure),
+    Stop(Box<Failure>),
 }
 
 /// Where an error was made.
@@ -49,7 +49,7 @@ impl Thrown {
     /// The end of the run.
     #[cold]
     pub fn stop(failure: Failure) -> Self {
-        Self(Box::new(Cause::Stop(failure)))
+        Self(Box::new(Cause::Stop(Box::new(failure))))
     }
 
     /// The end of the run at a limit or by the host, as `runtime_error`.

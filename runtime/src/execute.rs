@@ -220,7 +220,7 @@ impl Vm {
             Body::Tree(statement) => match statement.exec(self, &frame.slots) {
                 Flow::Return(value) => Ok(value),
                 Flow::Throw(thrown) => Err(thrown),
-                Flow::Normal | Flow::Break(_) | Flow::Continue(_) => Ok(Value::UNDEFINED),
+                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
             },
             Body::Ops(_) => Ok(Value::UNDEFINED),
         };
@@ -254,7 +254,7 @@ impl Vm {
         (self.current, self.current_after) = (caller, after);
         match exit {
             Exit::Nested(result) => result,
-            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(*failure)))),
+            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
             Exit::Idle | Exit::Paused(_) => Ok(promise.unwrap_or(Value::UNDEFINED)),
         }
     }
@@ -345,7 +345,7 @@ impl Vm {
         self.heap.meter.fuel -= 1;
         match op {
             OpKind::Run(statement) => match statement.exec(self, fp) {
-                Flow::Normal | Flow::Break(_) | Flow::Continue(_) => Ok(Next::Op),
+                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Next::Op),
                 Flow::Return(value) => Ok(Next::Return(value)),
                 Flow::Throw(thrown) => Err(thrown),
             },
@@ -536,7 +536,7 @@ impl Vm {
                 return Some(if base > 0 || self.nesting > 0 {
                     Exit::Nested(Err(Thrown(Box::new(Cause::Stop(failure)))))
                 } else {
-                    Exit::Stopped(Box::new(failure))
+                    Exit::Stopped(failure)
                 });
             }
         };
@@ -651,7 +651,7 @@ impl Vm {
                     self.end_job(derived, Err(reason));
                     Exit::Idle
                 }
-                Cause::Stop(failure) => Exit::Stopped(Box::new(failure)),
+                Cause::Stop(failure) => Exit::Stopped(failure),
             },
         }
     }
@@ -754,7 +754,7 @@ fn after_value(after: After) -> Option<Value> {
 /// The end of the run, of what was thrown outside any function.
 pub fn stopped(thrown: Thrown) -> Exit {
     match *thrown.0 {
-        Cause::Stop(failure) => Exit::Stopped(Box::new(failure)),
+        Cause::Stop(failure) => Exit::Stopped(failure),
         Cause::Value(_) => Exit::Idle,
     }
 }

@@ -12,7 +12,7 @@ pub mod object;
 mod string;
 
 pub use array::Array;
-pub use map::{Key, MapData};
+pub use map::MapData;
 pub use object::{Class, Object, Slots};
 pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
 

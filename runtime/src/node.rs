@@ -64,8 +64,8 @@ pub enum Flow {
     Normal,
     /// `break` out of the statement of that number.
     Break(u32),
-    /// `continue` with the loop of that number.
-    Continue(u32),
+    /// `continue` with the innermost loop: others are left by operations.
+    Continue,
     /// `return`
     Return(Value),
     /// `throw`

@@ -255,7 +255,7 @@ impl Run {
             }
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
-                Cause::Stop(failure) => Err(Box::new(failure)),
+                Cause::Stop(failure) => Err(failure),
             },
         }
     }

@@ -58,7 +58,7 @@ pub struct CompileError {
     /// What is wrong, in the order of the source; never empty.
     pub diagnostics: Vec<Diagnostic>,
     /// The same as the outcome of a run.
-    pub failure: Failure,
+    pub failure: Box<Failure>,
 }
 
 /// Compile a script.
@@ -86,7 +86,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
     match agentscript_lang::compile(source, &lang) {
         Ok(program) => Ok(Arc::new(Script { source: source.into(), code: build(&program, false) })),
         Err(failure) => Err(CompileError {
-            failure: Failure::of_diagnostics(source, failure.diagnostics.clone()),
+            failure: Box::new(Failure::of_diagnostics(source, failure.diagnostics.clone())),
             diagnostics: failure.diagnostics,
         }),
     }

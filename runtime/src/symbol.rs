@@ -21,7 +21,7 @@ macro_rules! known {
             use super::Sym;
             #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the constants below are the interface")]
             enum Number { $($name),+ }
-            $(#[doc = $text] pub const $name: Sym = Sym(Number::$name as u32);)+
+            $(#[doc = concat!("`", $text, "`")] pub const $name: Sym = Sym(Number::$name as u32);)+
             /// The texts, in the order of the numbers.
             pub const TEXTS: &[&str] = &[$($text),+];
         }
@@ -31,13 +31,10 @@ macro_rules! known {
 known! {
     EMPTY = "", LENGTH = "length", NAME = "name", MESSAGE = "message", STACK = "stack", CAUSE = "cause", ERRORS = "errors",
     CODE = "code", TOOL_NAME = "toolName", DETAILS = "details", THEN = "then", TO_STRING = "toString",
-    VALUE_OF = "valueOf", TO_JSON = "toJSON", VALUE = "value", DONE = "done", NEXT = "next", RAW = "raw",
-    PROTO = "__proto__", CONSTRUCTOR = "constructor", PROTOTYPE = "prototype", INDEX = "index",
-    INPUT = "input", SUCCESS = "success", DATA = "data", ERROR = "error", STATUS = "status", REASON = "reason",
+    VALUE_OF = "valueOf", TO_JSON = "toJSON", VALUE = "value", DONE = "done", RAW = "raw",
+    PROTO = "__proto__", CONSTRUCTOR = "constructor", PROTOTYPE = "prototype", SUCCESS = "success", DATA = "data", ERROR = "error", STATUS = "status", REASON = "reason",
     THROW_ON_ERROR = "throwOnError", TIMEOUT_MS = "timeoutMs", SIZE = "size", UNDEFINED = "undefined",
-    NULL = "null", TRUE = "true", FALSE = "false", NAN = "NaN", INFINITY = "Infinity", OBJECT = "object",
-    FUNCTION = "function", NUMBER = "number", STRING = "string", BOOLEAN = "boolean", BIGINT = "bigint",
-    CALLEE_TEXT = "callee", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
+    NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
 }
 

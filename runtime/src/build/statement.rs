@@ -39,7 +39,7 @@ impl Lowering<'_, '_> {
             }),
             StmtKind::Labeled(label, body) => Box::new(crate::node::Labeled(label.0, self.statement_tree(body))),
             StmtKind::Break(label) => Box::new(Break(label.0)),
-            StmtKind::Continue(label) => Box::new(Continue(label.0)),
+            StmtKind::Continue(_) => Box::new(Continue),
             StmtKind::Return(value) => Box::new(Return(match value {
                 Some(value) => self.tree(value),
                 None => Box::new(Constant(Value::UNDEFINED)),
@@ -94,7 +94,7 @@ impl Lowering<'_, '_> {
         match &statement.kind {
             StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
             StmtKind::Init(place, value) => match place {
-                agentscript_lang::program::Place::Slot(slot) => self.into_slot(value, *slot),
+                agentscript_lang::program::Place::Slot(slot) => self.lower_into(value, *slot),
                 place => {
                     let value = self.value(value).node();
                     self.at(at);
@@ -160,7 +160,7 @@ impl Lowering<'_, '_> {
             let test = test.map(|test| self.tree(test));
             let update = update.map(|update| self.tree(update));
             let body = self.statement_tree(body);
-            let each = Loop { label: label.0, test, update, body, fresh, test_after: false, counted };
+            let each = Loop { test, update, body, fresh, test_after: false, counted };
             return self.emit(OpKind::Loop(Box::new(each)));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
@@ -199,7 +199,7 @@ impl Lowering<'_, '_> {
             let test = Some(self.tree(test));
             let body = self.statement_tree(body);
             let (fresh, counted) = (Box::default(), !self.builder.is_prelude);
-            let each = Loop { label: label.0, test, update: None, body, fresh, test_after: true, counted };
+            let each = Loop { test, update: None, body, fresh, test_after: true, counted };
             return self.emit(OpKind::Loop(Box::new(each)));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
@@ -220,7 +220,7 @@ impl Lowering<'_, '_> {
         if kind != ForEach::AwaitOf && self.is_tree_body(body, label) {
             let body = self.statement_tree(body);
             let (iterator, item) = (iterator.0 as usize, item.0 as usize);
-            let each = EachLoop { label: label.0, iterator, item, body, counted: !self.builder.is_prelude };
+            let each = EachLoop { iterator, item, body, counted: !self.builder.is_prelude };
             return self.emit(OpKind::Each(Box::new(each)));
         }
         let (next, over, end) = (self.target(), self.target(), self.target());
@@ -242,7 +242,7 @@ impl Lowering<'_, '_> {
     }
 
     fn lower_switch(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) {
-        self.into_slot(subject, slot);
+        self.lower_into(subject, slot);
         let end = self.target();
         let starts: Vec<Target> = cases.iter().map(|_| self.target()).collect();
         let mut default = end;

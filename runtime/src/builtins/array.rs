@@ -402,7 +402,7 @@ fn room(vm: &mut Vm, items: usize) -> Result<()> {
 }
 
 fn new_holes(vm: &mut Vm, length: f64) -> Result {
-    if length < 0.0 || length > MAX_LENGTH || length.fract() != 0.0 || length.is_nan() {
+    if !(0.0..=MAX_LENGTH).contains(&length) || length.fract() != 0.0 {
         return Err(vm.range_error("Invalid array length"));
     }
     room(vm, length as usize)?;

@@ -207,14 +207,13 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Where the number of missing parts stands in what a combinator knows.
 const MISSING: usize = 2;
 
+/// Makes the two functions that are told of the end of an item: from what is collected and the item's
+/// number, and the resulting promise.
+type Handlers = fn(&mut Vm, (Value, usize), Value) -> (Value, Value);
+
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
 /// where there are none.
-fn combine(
-    vm: &mut Vm,
-    items: Value,
-    finish: fn(&mut Vm, Value, Value),
-    handlers: fn(&mut Vm, (Value, usize), Value) -> (Value, Value),
-) -> Result {
+fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
     let items = vm.heap.items(items).to_vec();
     vm.work(items.len())?;
     let result = vm.heap.new_promise();

@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, Global, Row};
+use super::{Body, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -248,13 +248,6 @@ impl Registry {
                 .all(|&number| matches!(self.natives[usize::from(number) - 1].call, Body::Native(_)))
     }
 
-    /// The names of the methods of a family, for suggestions.
-    pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
-        let families = [family as usize, Family::Object as usize];
-        let with = move |row: &[u16; FAMILIES]| families.iter().any(|&family| row[family] != 0);
-        self.methods.iter().zip(&self.names).filter(move |(row, _)| with(row)).map(|(_, &name)| name)
-    }
-
     /// A static property.
     pub fn property(&self, owner: u32, name: Sym) -> Option<Static> {
         self.statics.get(&(owner, name)).copied()
@@ -268,11 +261,6 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
-    }
-
-    /// The names of all globals, for suggestions.
-    pub fn global_names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.globals.keys().copied()
     }
 
     /// The function of that name that only the prelude can call.

@@ -263,7 +263,7 @@ impl Vm {
                 self.reject_promise(promise, reason);
                 Ok(promise)
             }
-            Cause::Stop(failure) => Err(Thrown::stop(failure)),
+            Cause::Stop(failure) => Err(Thrown::stop(*failure)),
         })
     }
 

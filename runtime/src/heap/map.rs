@@ -42,7 +42,7 @@ impl MapData {
     }
 
     /// All entries.
-    pub fn entries(&self) -> impl std::iter::Iterator<Item = (Value, Value)> + '_ {
+    pub fn entries(&self) -> impl Iterator<Item = (Value, Value)> + '_ {
         self.entries.iter().copied().filter(|&(key, _)| key != Value::HOLE)
     }
 

@@ -186,11 +186,11 @@ impl Statement for Break {
 }
 
 /// `continue`
-pub struct Continue(pub u32);
+pub struct Continue;
 
 impl Statement for Continue {
     fn exec(&self, _vm: &mut Vm, _fp: &Slots) -> Flow {
-        Flow::Continue(self.0)
+        Flow::Continue
     }
 }
 

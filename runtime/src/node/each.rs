@@ -8,8 +8,6 @@ use crate::vm::Vm;
 
 /// `for (; test; update) body`, `while (test) body`, `do body while (test)`
 pub struct Loop {
-    /// Its number.
-    pub label: u32,
     /// Absent: always true.
     pub test: Option<Expression>,
     /// Evaluated after each turn.
@@ -26,8 +24,6 @@ pub struct Loop {
 
 /// A loop over items; the iterator is in its slot before.
 pub struct EachLoop {
-    /// Its number.
-    pub label: u32,
     /// Holds the iterator.
     pub iterator: usize,
     /// Gets the item.
@@ -75,7 +71,7 @@ impl Loop {
             match self.body.exec(vm, fp) {
                 Flow::Normal => {}
                 Flow::Break(_) => return Ok(Turned::Done),
-                Flow::Continue(_) => {}
+                Flow::Continue => {}
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),
             }
@@ -120,7 +116,7 @@ impl EachLoop {
                 vm.tick()?;
             }
             match self.body.exec(vm, fp) {
-                Flow::Normal | Flow::Continue(_) => {}
+                Flow::Normal | Flow::Continue => {}
                 Flow::Break(_) => return Ok(Turned::Done),
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),

@@ -57,10 +57,8 @@ impl Node for Template {
 
 /// The array of strings that a tagged template passes first.
 pub struct TemplateObject {
-    /// Its number in its code.
+    /// Its number in the script.
     pub index: u32,
-    /// Whether it is of the prelude, which has none.
-    pub code: FunctionRef,
 }
 
 impl Node for TemplateObject {

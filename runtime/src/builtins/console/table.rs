@@ -14,6 +14,9 @@ const VALUES: &str = "Values";
 const MAX_ROWS: usize = 1000;
 const MAX_COLUMNS: usize = 100;
 
+/// A row of a table: name, key of a `Map`, value.
+type Row = (String, Option<Value>, Value);
+
 impl Vm {
     /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
     pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
@@ -65,7 +68,7 @@ impl Vm {
     }
 
     /// The rows of a table: name, key of a `Map`, value.
-    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<(String, Option<Value>, Value)>)> {
+    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Row>)> {
         Ok(match data.kind() {
             Kind::Map | Kind::Set => {
                 let entries: Vec<_> = self.heap.maps[data.index()].entries().take(MAX_ROWS).collect();

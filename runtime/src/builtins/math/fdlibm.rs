@@ -60,7 +60,7 @@ pub fn acosh(x: f64) -> f64 {
 /// `Math.asinh(x)`
 pub fn asinh(x: f64) -> f64 {
     let magnitude = high(x) & 0x7FFF_FFFF;
-    if magnitude >= 0x7FF0_0000 || magnitude < 0x3E30_0000 {
+    if !(0x3E30_0000..0x7FF0_0000).contains(&magnitude) {
         return x;
     }
     let t = x.abs();
@@ -474,7 +474,7 @@ fn log2_parts(x: f64) -> (f64, f64) {
     let mut word = fraction | 0x3FF0_0000;
     let k = match fraction {
         0..=0x3988E => 0,
-        ..0xBB67A => 1,
+        0x3988F..0xBB67A => 1,
         _ => {
             n += 1;
             word -= 0x0010_0000;

@@ -230,7 +230,7 @@ pub fn localized_digits(decimal: &str, format: Fraction) -> String {
 fn grouped(digits: &[u8]) -> String {
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (index, &digit) in digits.iter().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(char::from(digit));

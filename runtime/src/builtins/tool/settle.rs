@@ -58,7 +58,7 @@ impl Vm {
                 crate::error::Cause::Value(_) => {
                     Ok(Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool answered with text that is not JSON")))
                 }
-                crate::error::Cause::Stop(failure) => Err(Thrown::stop(failure)),
+                crate::error::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
     }
