@@ -208,7 +208,7 @@ fn deep_recursion() {
         "const f = (n) => [n, n].sort(f);",
         "const f = (n) => [n].reduce(f, 0);",
         "const f = (n) => Array.from([n], f);",
-        "const f = (n) => 'a'.replace(/a/, f);",
+        "const f = (n) => 'a'.replace('a', f);",
         "const f = (n) => JSON.parse('[1]', f);",
         "const f = (n) => JSON.stringify({a: 1}, f);",
         "const f = (n) => `${{toString: f}}`;",
