@@ -246,7 +246,7 @@ impl Vm {
     fn execute_nested(&mut self, frame: Frame) -> Result {
         let promise = match frame.after {
             After::Async(promise, _) => Some(promise),
-            After::Call | After::Job(_) | After::Nested => None,
+            After::Call | After::AsyncJob(..) | After::Job(_) | After::Nested => None,
         };
         let (caller, after) = (self.current, self.current_after);
         let base = self.frames.len();
@@ -490,6 +490,12 @@ impl Vm {
                 }
                 promise
             }
+            After::AsyncJob(promise, derived) => {
+                self.resolve_promise(promise, value);
+                self.end_job(derived, Ok(promise));
+                self.recycle(std::mem::take(&mut frame.slots));
+                return Some(Exit::Idle);
+            }
             After::Job(derived) => {
                 self.end_job(derived, Ok(value));
                 self.recycle(std::mem::take(&mut frame.slots));
@@ -519,11 +525,16 @@ impl Vm {
 
     /// A frame waits for a promise. `None`: its caller goes on.
     fn suspend(&mut self, frame: &mut Frame, promise: Value, base: usize) -> Option<Exit> {
-        let After::Async(result, waited) = frame.after else { return Some(Exit::Idle) };
+        let (result, waited, derived) = match frame.after {
+            After::Async(result, waited) => (result, waited, Value::UNDEFINED),
+            After::AsyncJob(result, derived) => (result, false, derived),
+            After::Call | After::Job(_) | After::Nested => return Some(Exit::Idle),
+        };
         let waiting = Frame { after: After::Async(result, false), slots: std::mem::take(&mut frame.slots), ..*frame };
         let number = self.waiting.add(Some(waiting));
         self.heap.meter.add_bytes(64);
         self.react(promise, Reaction::Await(number));
+        self.end_job(derived, Ok(result));
         if waited { self.resume_caller(frame, result, base) } else { Some(Exit::Idle) }
     }
 
@@ -563,6 +574,12 @@ impl Vm {
                     if waited {
                         return self.resume_caller(frame, promise, base);
                     }
+                    self.recycle(std::mem::take(&mut frame.slots));
+                    return Some(Exit::Idle);
+                }
+                After::AsyncJob(promise, derived) => {
+                    self.reject_promise(promise, value);
+                    self.end_job(derived, Ok(promise));
                     self.recycle(std::mem::take(&mut frame.slots));
                     return Some(Exit::Idle);
                 }
@@ -639,10 +656,7 @@ impl Vm {
                 let script = Arc::clone(&self.script);
                 if function_of(&script.code, self.prelude, frame.code).is_async {
                     let promise = self.heap.new_promise();
-                    frame.after = After::Async(promise, false);
-                    let exit = self.execute(frame);
-                    self.end_job(derived, Ok(promise));
-                    return exit;
+                    frame.after = After::AsyncJob(promise, derived);
                 }
                 self.execute(frame)
             }
@@ -686,14 +700,14 @@ impl Vm {
         roots.extend(fp.iter().map(Cell::get));
         for frame in &self.frames {
             roots.extend(frame.slots.iter().map(Cell::get));
-            roots.extend(after_value(frame.after));
+            roots.extend(after_values(frame.after));
         }
         roots.extend_from_slice(&self.globals);
         roots.extend_from_slice(&self.templates);
         roots.extend_from_slice(&self.symbol_strings);
         roots.extend(self.prelude_closures.values().copied());
         roots.extend(self.host.context);
-        roots.extend(after_value(self.current_after));
+        roots.extend(after_values(self.current_after));
         roots.extend(self.main);
         roots.extend(self.host.calls.iter().filter(|call| !call.settled).map(|call| call.promise));
         let mut seen = vec![false; self.waiting.len()];
@@ -740,15 +754,17 @@ fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], n
     }
     if let Some(frame) = &waiting[index] {
         work.extend(frame.slots.iter().map(Cell::get));
-        work.extend(after_value(frame.after));
+        work.extend(after_values(frame.after));
     }
 }
 
-fn after_value(after: After) -> Option<Value> {
-    match after {
-        After::Async(value, _) | After::Job(value) => Some(value),
-        After::Call | After::Nested => None,
-    }
+fn after_values(after: After) -> impl Iterator<Item = Value> {
+    let values = match after {
+        After::Async(value, _) | After::Job(value) => [Some(value), None],
+        After::AsyncJob(promise, derived) => [Some(promise), Some(derived)],
+        After::Call | After::Nested => [None, None],
+    };
+    values.into_iter().flatten()
 }
 
 /// The end of the run, of what was thrown outside any function.
