@@ -93,7 +93,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(300))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn a_run_ends_within_its_limits(choices in choices(), steps in 0..3000_u64, memory in 10..18_u32) {
@@ -113,7 +113,8 @@ proptest! {
         // Half a pair of surrogates, such as `'\u{1F600}'[0]`, is JSON that serde_json refuses.
         let is_json = json.as_ref().map_or_else(|error| error.to_string().contains("hex escape"), serde_json::Value::is_object);
         prop_assert!(is_json, "{}\n{}", outcome.to_json(), source);
-        prop_assert!(outcome.status() != Status::SyntaxError, "{}\n{}", outcome.to_json(), source);
+        let runs = !matches!(outcome.status(), Status::SyntaxError | Status::IllegalAccess);
+        prop_assert!(runs, "{}\n{}", outcome.to_json(), source);
         // What a built-in function does at once is charged when it has begun.
         prop_assert!(outcome.stats.steps <= steps + 1000, "{} steps of {}\n{}", outcome.stats.steps, steps, source);
         prop_assert!(outcome.stats.iterations <= 51);
@@ -123,7 +124,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(1000))]
 
     #[test]
     fn an_interrupted_run_ends_the_same(choices in choices()) {

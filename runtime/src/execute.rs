@@ -247,7 +247,7 @@ impl Vm {
     fn execute_nested(&mut self, frame: Frame) -> Result {
         let promise = match frame.after {
             After::Async(promise, _) => Some(promise),
-            After::Call | After::Job(_) | After::Nested => None,
+            After::Call | After::AsyncJob(..) | After::Job(_) | After::Nested => None,
         };
         let (caller, after) = (self.current, self.current_after);
         let base = self.frames.len();
@@ -487,6 +487,12 @@ impl Vm {
                 self.resolve_promise(promise, value);
                 return self.hand_over(frame, promise, waiter, base);
             }
+            After::AsyncJob(promise, derived) => {
+                self.resolve_promise(promise, value);
+                self.end_job(derived, Ok(promise));
+                self.recycle(std::mem::take(&mut frame.slots));
+                return Some(Exit::Idle);
+            }
             After::Job(derived) => {
                 self.end_job(derived, Ok(value));
                 self.recycle(std::mem::take(&mut frame.slots));
@@ -529,13 +535,17 @@ impl Vm {
 
     /// A frame waits for a promise. `None`: its caller goes on.
     fn suspend(&mut self, frame: &mut Frame, promise: Value, base: usize) -> Option<Exit> {
-        let After::Async(result, waiter) = frame.after else { return Some(Exit::Idle) };
-        let after = After::Async(result, Waiter::Nobody);
-        let waiting = Frame { after, slots: std::mem::take(&mut frame.slots), ..*frame };
+        let (result, waited, derived) = match frame.after {
+            After::Async(result, waited) => (result, waited, Value::UNDEFINED),
+            After::AsyncJob(result, derived) => (result, false, derived),
+            After::Call | After::Job(_) | After::Nested => return Some(Exit::Idle),
+        };
+        let waiting = Frame { after: After::Async(result, false), slots: std::mem::take(&mut frame.slots), ..*frame };
         let number = self.waiting.add(Some(waiting));
         self.heap.meter.add_bytes(64);
         self.react(promise, Reaction::Await(number));
-        self.hand_over(frame, result, waiter, base)
+        self.end_job(derived, Ok(result));
+        if waited { self.resume_caller(frame, result, base) } else { Some(Exit::Idle) }
     }
 
     /// Something was thrown: find who handles it. `None`: `frame` goes on there.
@@ -572,6 +582,12 @@ impl Vm {
                 After::Async(promise, waiter) => {
                     self.reject_promise(promise, value);
                     return self.hand_over(frame, promise, waiter, base);
+                }
+                After::AsyncJob(promise, derived) => {
+                    self.reject_promise(promise, value);
+                    self.end_job(derived, Ok(promise));
+                    self.recycle(std::mem::take(&mut frame.slots));
+                    return Some(Exit::Idle);
                 }
                 After::Job(derived) => {
                     self.end_job(derived, Err(value));
@@ -642,7 +658,14 @@ impl Vm {
                 self.end_job(derived, Ok(value));
                 Exit::Idle
             }
-            Ok(Called::Frame(frame)) => self.execute(frame),
+            Ok(Called::Frame(mut frame)) => {
+                let script = Arc::clone(&self.script);
+                if function_of(&script.code, self.prelude, frame.code).is_async {
+                    let promise = self.heap.new_promise();
+                    frame.after = After::AsyncJob(promise, derived);
+                }
+                self.execute(frame)
+            }
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => {
                     self.end_job(derived, Err(reason));
@@ -742,12 +765,12 @@ fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], n
 }
 
 fn after_values(after: After) -> impl Iterator<Item = Value> {
-    let (first, second) = match after {
-        After::Async(promise, Waiter::Job(derived)) => (Some(promise), Some(derived)),
-        After::Async(value, Waiter::Nobody | Waiter::Caller) | After::Job(value) => (Some(value), None),
-        After::Call | After::Nested => (None, None),
+    let values = match after {
+        After::Async(value, _) | After::Job(value) => [Some(value), None],
+        After::AsyncJob(promise, derived) => [Some(promise), Some(derived)],
+        After::Call | After::Nested => [None, None],
     };
-    first.into_iter().chain(second)
+    values.into_iter().flatten()
 }
 
 /// The end of the run, of what was thrown outside any function.

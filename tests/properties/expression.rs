@@ -19,7 +19,7 @@ impl Writer<'_> {
         match self.form(4, 9) {
             0 => self.number(),
             1 => self.text(),
-            2 => self.pick(&["null", "undefined", "true", "NaN", "-0", "10n", "/a+/g", "{}", "[[1, [2]]]"]).into(),
+            2 => self.pick(&["null", "undefined", "true", "NaN", "-0", "10n", "{}", "[[1, [2]]]"]).into(),
             3 => self.pick(&["[, 1]", "new Map([[1, {a: 2}]])", "new Set('ab')", "new Date(0)", "() => 1"]).into(),
             4 => self.list(),
             5 => self.object(),
@@ -159,7 +159,7 @@ impl Writer<'_> {
             ),
             10 => {
                 let body = writer.callback(Around::default(), &["match"]);
-                format!("{}.replace(/[a-c]/g, (match) => {body})", writer.text())
+                format!("{}.replaceAll('a', (match) => {body})", writer.text())
             }
             11 => format!("{}.replaceAll({}, {})", writer.text(), writer.text(), writer.text()),
             12 => format!("{}[{}]", writer.text(), writer.number()),
