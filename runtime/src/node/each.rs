@@ -69,7 +69,7 @@ impl Loop {
                 vm.tick()?;
             }
             match self.body.exec(vm, fp) {
-                Flow::Normal | Flow::Continue => {}
+                Flow::Normal => {}
                 Flow::Break(_) => return Ok(Turned::Done),
                 Flow::Continue => {}
                 Flow::Return(value) => return Ok(Turned::Return(value)),

@@ -63,7 +63,7 @@ pub struct TemplateObject {
 
 impl Node for TemplateObject {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        vm.template_object(self.0 as usize)
+        vm.template_object(self.index as usize)
     }
 }
 
