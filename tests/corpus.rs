@@ -52,8 +52,8 @@ fn problem(case: &Case, outcome: &agentscript::Outcome) -> Option<String> {
     (logs != case.logs).then(|| format!("logged {}\n expected {}", logs.join("\n  "), case.logs.join("\n  ")))
 }
 
-#[test]
-fn corpus() {
+/// Run all cases but those of some folders, each with a run that is prepared.
+fn check(prepare: fn(&mut agentscript::Run), without: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let filter = std::env::var("CASE").unwrap_or_default();
     let cases = load(&root);
@@ -61,11 +61,11 @@ fn corpus() {
     let mut failed = Vec::new();
     for case in &cases {
         let name = format!("{}: {}", case.file.strip_prefix(&root).unwrap_or(&case.file).display(), case.name);
-        if !name.contains(&filter) {
+        if !name.contains(&filter) || without.iter().any(|folder| name.starts_with(folder)) {
             continue;
         }
         // A case that cannot run takes none of the others with it.
-        let outcome = std::panic::catch_unwind(|| run(case, agentscript::Run::hide_frames));
+        let outcome = std::panic::catch_unwind(|| run(case, prepare));
         let problem = match outcome {
             Ok(outcome) => problem(case, &outcome),
             Err(_) => Some("panicked".into()),
@@ -75,4 +75,33 @@ fn corpus() {
         }
     }
     assert!(failed.is_empty(), "{} of {} cases fail:\n\n{}", failed.len(), cases.len(), failed.join("\n\n"));
+}
+
+#[test]
+fn corpus() {
+    check(agentscript::Run::hide_frames, &[]);
+}
+
+/// Pauses at every step change nothing.
+#[test]
+fn corpus_with_pauses() {
+    check(
+        |run| {
+            run.hide_frames();
+            run.stress(1, false);
+        },
+        &["limits/"],
+    );
+}
+
+/// Collections of garbage at every step change nothing.
+#[test]
+fn corpus_with_collections() {
+    check(
+        |run| {
+            run.hide_frames();
+            run.stress(1, true);
+        },
+        &["limits/"],
+    );
 }

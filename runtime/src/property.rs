@@ -4,11 +4,11 @@
 //! tables of built-ins. Names that would lead to prototypes and constructors end the run, unless
 //! they are own data.
 
+mod write;
+
 use crate::builtins::registry::{Family, Static, registry};
 use crate::error::{Result, Thrown};
-use crate::heap::object::{
-    FROZEN, HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED,
-};
+use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -159,14 +159,6 @@ impl Vm {
         (!converts).then(|| self.describe(key))
     }
 
-    /// The error of a write to a property that is only read.
-    #[cold]
-    fn read_only(&mut self, object: Value, key: PropertyKey) -> Thrown {
-        let (key, text) = (self.key_text(key), self.describe(object));
-        let what = crate::convert::type_of(object);
-        self.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
-    }
-
     fn get_slow(&mut self, object: Value, name: Sym) -> Result {
         if object.is_nullish() {
             let name = self.symbol_text(name);
@@ -180,7 +172,7 @@ impl Vm {
 
     /// What a value has that is not its own: methods of its kind and of `Object.prototype`.
     fn inherited(&mut self, object: Value, name: Sym) -> Result {
-        refuse(name, false)?;
+        refuse(name)?;
         if object.is(Kind::Object) {
             if self.heap.flags(object) & NULL_PROTOTYPE != 0 {
                 return Ok(Value::UNDEFINED);
@@ -308,190 +300,6 @@ impl Vm {
         self.heap.own(Value::handle(Kind::Object, extra), symbol)
     }
 
-    /// `object.name = value` in strict mode
-    #[inline]
-    pub fn set(&mut self, object: Value, name: Sym, value: Value) -> Result<()> {
-        if object.is(Kind::Object) && self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) == 0 && name != known::PROTO {
-            self.heap.set_own(object, name, value);
-            return Ok(());
-        }
-        let key = self.symbol_key(name);
-        self.set_key(object, key, value)
-    }
-
-    /// `object[key] = value` in strict mode
-    #[inline]
-    pub fn set_index(&mut self, object: Value, key: Value, value: Value) -> Result<()> {
-        if object.is(Kind::Array) && key.is_number() {
-            let number = key.as_number();
-            let index = number as u32 as usize;
-            let array = &mut self.heap.arrays[object.index()];
-            if index as f64 == number && array.flags == 0 {
-                if let Some(item) = array.items.get_mut(index) {
-                    *item = value;
-                    return Ok(());
-                }
-                if index == array.items.len() {
-                    self.heap.push(object, value);
-                    return Ok(());
-                }
-            }
-        }
-        if object.is_nullish() {
-            let key = self.describe_key(key);
-            return Err(self.no_properties(object, "set", "setting", key.as_deref()));
-        }
-        let key = self.to_property_key(key)?;
-        self.set_key(object, key, value)
-    }
-
-    /// `object[key] = value` in strict mode for a key that is converted.
-    pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
-        if key == PropertyKey::Symbol(known::PROTO) {
-            return Err(refused_key(known::PROTO));
-        }
-        if object.is_nullish() {
-            let key = self.key_text(key);
-            return Err(self.no_properties(object, "set", "setting", Some(&key)));
-        }
-        if object.is_string() && self.own_property(object, key).is_some() {
-            return Err(self.read_only(object, key));
-        }
-        if !object.is_object() {
-            let (key, text) = (self.key_text(key), self.to_text(object)?);
-            let what = crate::convert::type_of(object);
-            return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
-        }
-        let flags = self.heap.flags(object);
-        if flags & (FROZEN | NON_EXTENSIBLE) != 0 {
-            let exists = self.own_property(object, key).is_some();
-            if exists && flags & FROZEN != 0 {
-                return Err(self.read_only(object, key));
-            }
-            if !exists {
-                let key = self.key_text(key);
-                return Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")));
-            }
-        }
-        match (object.kind(), key) {
-            (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
-            (Kind::Array, PropertyKey::Symbol(known::LENGTH)) => self.set_length(object, value),
-            (Kind::Map | Kind::Set, PropertyKey::Symbol(known::SIZE)) => {
-                let text = self.object_tag(object);
-                Err(self.type_error(&format!("Cannot set property size of {text} which has only a getter")))
-            }
-            (Kind::Function, PropertyKey::Symbol(known::NAME | known::LENGTH)) => Err(self.read_only(object, key)),
-            (Kind::Native | Kind::Bound | Kind::App | Kind::Tool, _) => {
-                if self.own_property(object, key).is_some() {
-                    return Err(self.read_only(object, key));
-                }
-                let key = self.key_text(key);
-                Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")))
-            }
-            _ => {
-                self.define(object, key, value);
-                Ok(())
-            }
-        }
-    }
-
-    /// Make or change an own data property, whatever the flags: what literals, spread and data do.
-    pub fn define(&mut self, object: Value, key: PropertyKey, value: Value) {
-        match (object.kind(), key) {
-            (Kind::Object, _) => {
-                let symbol = self.key_symbol(key);
-                self.heap.set_own(object, symbol, value);
-            }
-            (Kind::Array, PropertyKey::Index(index)) => {
-                self.heap.with_items(object, |items| {
-                    let index = index as usize;
-                    if index >= items.len() {
-                        items.resize(index + 1, Value::HOLE);
-                    }
-                    items[index] = value;
-                });
-            }
-            _ => {
-                let symbol = self.key_symbol(key);
-                let extra = self.heap.extra_of(object);
-                self.heap.set_own(extra, symbol, value);
-            }
-        }
-    }
-
-    fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
-        let length = self.heap.items(array).len();
-        if index as usize >= length {
-            let grown = index as usize + 1 - length;
-            self.reserve(grown.saturating_mul(8))?;
-            self.work(grown)?;
-        }
-        self.define(array, PropertyKey::Index(index), value);
-        Ok(())
-    }
-
-    /// `array.length = value` (ECMAScript 10.4.2.4)
-    fn set_length(&mut self, array: Value, value: Value) -> Result<()> {
-        let number = self.to_number(value)?;
-        let length = number as u32;
-        if f64::from(length) != number {
-            return Err(self.range_error("Invalid array length"));
-        }
-        let length = length as usize;
-        let present = self.heap.items(array).len();
-        if length > present {
-            self.reserve((length - present).saturating_mul(8))?;
-            self.work(length - present)?;
-        } else if self.heap.flags(array) & SEALED != 0
-            && let Some(last) = self.heap.items(array)[length..].iter().rposition(|&item| item != Value::HOLE)
-        {
-            let last = length + last;
-            self.heap.with_items(array, |items| items.truncate(last + 1));
-            return Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]")));
-        }
-        self.heap.with_items(array, |items| items.resize(length, Value::HOLE));
-        Ok(())
-    }
-
-    /// `delete object[key]` in strict mode
-    pub fn delete(&mut self, object: Value, key: PropertyKey) -> Result {
-        if object.is_nullish() {
-            return Err(self.type_error("Cannot convert undefined or null to object"));
-        }
-        let fixed = match (object.kind(), key) {
-            (Kind::Array | Kind::String, PropertyKey::Symbol(known::LENGTH)) => true,
-            _ => {
-                self.heap.flags(object) & (SEALED | FROZEN) != 0
-                    || matches!(object.kind(), Kind::Native | Kind::Bound | Kind::App | Kind::Tool | Kind::String)
-            }
-        };
-        if fixed && self.own_property(object, key).is_some() {
-            let (key, text) = (self.key_text(key), self.object_tag(object));
-            return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
-        }
-        match (object.kind(), key) {
-            (Kind::Object, _) => {
-                let symbol = self.key_symbol(key);
-                let work = self.heap.remove_own(object, symbol);
-                self.work(work)?;
-            }
-            (Kind::Array, PropertyKey::Index(index)) => {
-                self.heap.with_items(object, |items| {
-                    if let Some(item) = items.get_mut(index as usize) {
-                        *item = Value::HOLE;
-                    }
-                });
-            }
-            _ => {
-                let symbol = self.key_symbol(key);
-                if let Some(&extra) = self.heap.extras.get(&object) {
-                    self.heap.remove_own(Value::handle(Kind::Object, extra), symbol);
-                }
-            }
-        }
-        Ok(Value::TRUE)
-    }
-
     /// Whether there is such a property, own or of the built-ins: `key in object`.
     pub fn has_property(&mut self, object: Value, key: PropertyKey) -> Result<bool> {
         if self.own_property(object, key).is_some() {
@@ -528,7 +336,7 @@ impl Vm {
                     keys.push(PropertyKey::Symbol(known::LENGTH));
                 }
             }
-            Kind::Function if all => {
+            Kind::Function | Kind::Bound if all => {
                 keys.extend([PropertyKey::Symbol(known::LENGTH), PropertyKey::Symbol(known::NAME)]);
             }
             Kind::Native if all => {
@@ -590,7 +398,7 @@ impl Vm {
 }
 
 /// The end of the run where a script reaches for a prototype or a constructor by a computed key.
-fn refuse(name: Sym, write: bool) -> Result<()> {
+fn refuse(name: Sym) -> Result<()> {
     match name {
         known::PROTO
         | known::CONSTRUCTOR
@@ -598,11 +406,7 @@ fn refuse(name: Sym, write: bool) -> Result<()> {
         | known::DEFINE_GETTER
         | known::DEFINE_SETTER
         | known::LOOKUP_GETTER
-        | known::LOOKUP_SETTER
-            if !write || name == known::PROTO =>
-        {
-            Err(refused_key(name))
-        }
+        | known::LOOKUP_SETTER => Err(refused_key(name)),
         _ => Ok(()),
     }
 }

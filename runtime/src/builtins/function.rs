@@ -68,7 +68,8 @@ impl Vm {
             }
             return "function () { [native code] }".to_owned();
         }
-        format!("function {}() {{ [native code] }}", self.callable_name(function))
+        let name = if function.is(Kind::Bound) { String::new() } else { self.callable_name(function) };
+        format!("function {name}() {{ [native code] }}")
     }
 
     /// A value as V8 prints it in messages, without running anything.

@@ -207,8 +207,8 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Where the number of missing parts stands in what a combinator knows.
 const MISSING: usize = 2;
 
-/// Makes the two functions that are told of the end of an item: from what is collected and the item's
-/// number, and the resulting promise.
+/// Makes the functions that are told of an item: of the state, its index, and the promise of the
+/// combinator.
 type Handlers = fn(&mut Vm, (Value, usize), Value) -> (Value, Value);
 
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens

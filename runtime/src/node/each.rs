@@ -69,9 +69,8 @@ impl Loop {
                 vm.tick()?;
             }
             match self.body.exec(vm, fp) {
-                Flow::Normal => {}
+                Flow::Normal | Flow::Continue => {}
                 Flow::Break(_) => return Ok(Turned::Done),
-                Flow::Continue => {}
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),
             }

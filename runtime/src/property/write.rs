@@ -1,0 +1,204 @@
+//! Properties written and deleted, in strict mode.
+
+use super::{PropertyKey, refused_key};
+use crate::error::{Result, Thrown};
+use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
+use crate::symbol::{Sym, known};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+
+impl Vm {
+    /// `object.name = value` in strict mode
+    #[inline]
+    pub fn set(&mut self, object: Value, name: Sym, value: Value) -> Result<()> {
+        if object.is(Kind::Object) && self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) == 0 && name != known::PROTO {
+            self.heap.set_own(object, name, value);
+            return Ok(());
+        }
+        let key = self.symbol_key(name);
+        self.set_key(object, key, value)
+    }
+
+    /// `object[key] = value` in strict mode
+    #[inline]
+    pub fn set_index(&mut self, object: Value, key: Value, value: Value) -> Result<()> {
+        if object.is(Kind::Array) && key.is_number() {
+            let number = key.as_number();
+            let index = number as u32 as usize;
+            let array = &mut self.heap.arrays[object.index()];
+            if index as f64 == number && array.flags == 0 {
+                if let Some(item) = array.items.get_mut(index) {
+                    *item = value;
+                    return Ok(());
+                }
+                if index == array.items.len() {
+                    self.heap.push(object, value);
+                    return Ok(());
+                }
+            }
+        }
+        if object.is_nullish() {
+            let key = self.describe_key(key);
+            return Err(self.no_properties(object, "set", "setting", key.as_deref()));
+        }
+        let key = self.to_property_key(key)?;
+        self.set_key(object, key, value)
+    }
+
+    /// `object[key] = value` in strict mode for a key that is converted.
+    pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
+        if key == PropertyKey::Symbol(known::PROTO) {
+            return Err(refused_key(known::PROTO));
+        }
+        if object.is_nullish() {
+            let key = self.key_text(key);
+            return Err(self.no_properties(object, "set", "setting", Some(&key)));
+        }
+        if object.is_string() && self.own_property(object, key).is_some() {
+            return Err(self.read_only(object, key));
+        }
+        if !object.is_object() {
+            let (key, text) = (self.key_text(key), self.to_text(object)?);
+            let what = crate::convert::type_of(object);
+            return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
+        }
+        let flags = self.heap.flags(object);
+        if flags & (FROZEN | NON_EXTENSIBLE) != 0 {
+            let exists = self.own_property(object, key).is_some();
+            if exists && flags & FROZEN != 0 {
+                return Err(self.read_only(object, key));
+            }
+            if !exists {
+                let key = self.key_text(key);
+                return Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")));
+            }
+        }
+        match (object.kind(), key) {
+            (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
+            (Kind::Array, PropertyKey::Symbol(known::LENGTH)) => self.set_length(object, value),
+            (Kind::Map | Kind::Set, PropertyKey::Symbol(known::SIZE)) => {
+                let text = self.object_tag(object);
+                Err(self.type_error(&format!("Cannot set property size of {text} which has only a getter")))
+            }
+            (Kind::Function | Kind::Bound, PropertyKey::Symbol(known::NAME | known::LENGTH)) => {
+                Err(self.read_only(object, key))
+            }
+            (Kind::Native | Kind::App | Kind::Tool, _) => {
+                if self.own_property(object, key).is_some() {
+                    return Err(self.read_only(object, key));
+                }
+                let key = self.key_text(key);
+                Err(self.type_error(&format!("Cannot add property {key}, object is not extensible")))
+            }
+            _ => {
+                self.define(object, key, value);
+                Ok(())
+            }
+        }
+    }
+
+    /// Make or change an own data property, whatever the flags: what literals, spread and data do.
+    pub fn define(&mut self, object: Value, key: PropertyKey, value: Value) {
+        match (object.kind(), key) {
+            (Kind::Object, _) => {
+                let symbol = self.key_symbol(key);
+                self.heap.set_own(object, symbol, value);
+            }
+            (Kind::Array, PropertyKey::Index(index)) => {
+                self.heap.with_items(object, |items| {
+                    let index = index as usize;
+                    if index >= items.len() {
+                        items.resize(index + 1, Value::HOLE);
+                    }
+                    items[index] = value;
+                });
+            }
+            _ => {
+                let symbol = self.key_symbol(key);
+                let extra = self.heap.extra_of(object);
+                self.heap.set_own(extra, symbol, value);
+            }
+        }
+    }
+
+    fn set_item(&mut self, array: Value, index: u32, value: Value) -> Result<()> {
+        let length = self.heap.items(array).len();
+        if index as usize >= length {
+            let grown = index as usize + 1 - length;
+            self.reserve(grown.saturating_mul(8))?;
+            self.work(grown)?;
+        }
+        self.define(array, PropertyKey::Index(index), value);
+        Ok(())
+    }
+
+    /// `array.length = value` (ECMAScript 10.4.2.4)
+    fn set_length(&mut self, array: Value, value: Value) -> Result<()> {
+        let number = self.to_number(value)?;
+        let length = number as u32;
+        if f64::from(length) != number {
+            return Err(self.range_error("Invalid array length"));
+        }
+        let length = length as usize;
+        let present = self.heap.items(array).len();
+        if length > present {
+            self.reserve((length - present).saturating_mul(8))?;
+            self.work(length - present)?;
+        } else if self.heap.flags(array) & SEALED != 0
+            && let Some(last) = self.heap.items(array)[length..].iter().rposition(|&item| item != Value::HOLE)
+        {
+            let last = length + last;
+            self.heap.with_items(array, |items| items.truncate(last + 1));
+            return Err(self.type_error(&format!("Cannot delete property '{last}' of [object Array]")));
+        }
+        self.heap.with_items(array, |items| items.resize(length, Value::HOLE));
+        Ok(())
+    }
+
+    /// `delete object[key]` in strict mode
+    pub fn delete(&mut self, object: Value, key: PropertyKey) -> Result {
+        if object.is_nullish() {
+            return Err(self.type_error("Cannot convert undefined or null to object"));
+        }
+        let fixed = match (object.kind(), key) {
+            (Kind::Array | Kind::String, PropertyKey::Symbol(known::LENGTH)) => true,
+            _ => {
+                self.heap.flags(object) & (SEALED | FROZEN) != 0
+                    || matches!(object.kind(), Kind::Native | Kind::App | Kind::Tool | Kind::String)
+            }
+        };
+        if fixed && self.own_property(object, key).is_some() {
+            let (key, text) = (self.key_text(key), self.object_tag(object));
+            return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
+        }
+        match (object.kind(), key) {
+            (Kind::Object, _) => {
+                let symbol = self.key_symbol(key);
+                let work = self.heap.remove_own(object, symbol);
+                self.work(work)?;
+            }
+            (Kind::Array, PropertyKey::Index(index)) => {
+                self.heap.with_items(object, |items| {
+                    if let Some(item) = items.get_mut(index as usize) {
+                        *item = Value::HOLE;
+                    }
+                });
+            }
+            _ => {
+                let symbol = self.key_symbol(key);
+                if let Some(&extra) = self.heap.extras.get(&object) {
+                    self.heap.remove_own(Value::handle(Kind::Object, extra), symbol);
+                }
+            }
+        }
+        Ok(Value::TRUE)
+    }
+
+    /// The error of a write to a property that is only read.
+    #[cold]
+    fn read_only(&mut self, object: Value, key: PropertyKey) -> Thrown {
+        let (key, text) = (self.key_text(key), self.describe(object));
+        let what = crate::convert::type_of(object);
+        self.type_error(&format!("Cannot assign to read only property '{key}' of {what} '{text}'"))
+    }
+}
