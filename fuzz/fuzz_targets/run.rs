@@ -85,7 +85,7 @@ pub fn run(source: &str, answers: &[u8]) {
             assert!(limited || outcome.stats.steps <= policy.limits.max_steps, "{} steps", outcome.stats.steps);
             outcome
         }
-        Err(error) => Outcome::not_compiled(*error.failure),
+        Err(error) => Outcome::not_compiled(error.failure),
     };
     let json = outcome.to_json();
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&json) {
