@@ -5,6 +5,7 @@ use crate::builtins::arg;
 use crate::error::Result;
 use crate::heap::{push_utf16, to_utf16};
 use crate::operator::MAX_STRING;
+use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -31,11 +32,18 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     write(vm, array, &separator)
 }
 
+/// What the receiver's own `join` says (ECMAScript 23.1.3.36); that of arrays is known.
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    match this.kind() {
-        Kind::Array => write(vm, this, b","),
-        _ => crate::builtins::object::to_string(vm, this, &[]),
+    if this.is(Kind::Array) && !vm.has_own_method(this, known::JOIN) {
+        return write(vm, this, b",");
     }
+    if this.is_object() && !this.is(Kind::App) {
+        let join = vm.get(this, known::JOIN)?;
+        if join.is_callable() {
+            return vm.call_nested(join, this, &[]);
+        }
+    }
+    crate::builtins::object::to_string(vm, this, &[])
 }
 
 /// The items of an array as text. An array in itself is empty, as in V8.
