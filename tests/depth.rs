@@ -23,7 +23,7 @@ fn run(script: &str, context: Option<String>, answer: &str) -> Outcome {
     let policy = policy();
     let script = match compile(script, &CompileOptions::of(&policy)) {
         Ok(script) => script,
-        Err(error) => return Outcome::not_compiled(*error.failure),
+        Err(error) => return Outcome::not_compiled(error.failure),
     };
     let inputs =
         Inputs { context, tools: Arc::new(NoTools), clock: Arc::new(FixedClock::default()), seed: 1, slice: None };

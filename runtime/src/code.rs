@@ -100,12 +100,8 @@ pub struct Handler {
 pub enum After {
     /// The caller goes on with it.
     Call,
-    /// It resolves the promise of an async function, which its caller gets: `true` while there still
-    /// is a caller that waits for the promise.
-    Async(Value, bool),
-    /// The same of a function that a reaction called: its promise resolves the one that the reaction
-    /// made, the second, as soon as the function waits or ends.
-    AsyncJob(Value, Value),
+    /// It resolves the promise of an async function.
+    Async(Value, Waiter),
     /// It resolves a promise that a reaction made, where there is one.
     Job(Value),
     /// A native function goes on with it.

@@ -246,7 +246,7 @@ impl Vm {
     fn execute_nested(&mut self, frame: Frame) -> Result {
         let promise = match frame.after {
             After::Async(promise, _) => Some(promise),
-            After::Call | After::AsyncJob(..) | After::Job(_) | After::Nested => None,
+            After::Call | After::Job(_) | After::Nested => None,
         };
         let (caller, after) = (self.current, self.current_after);
         let base = self.frames.len();
@@ -490,12 +490,6 @@ impl Vm {
                 }
                 promise
             }
-            After::AsyncJob(promise, derived) => {
-                self.resolve_promise(promise, value);
-                self.end_job(derived, Ok(promise));
-                self.recycle(std::mem::take(&mut frame.slots));
-                return Some(Exit::Idle);
-            }
             After::Job(derived) => {
                 self.end_job(derived, Ok(value));
                 self.recycle(std::mem::take(&mut frame.slots));
@@ -525,17 +519,13 @@ impl Vm {
 
     /// A frame waits for a promise. `None`: its caller goes on.
     fn suspend(&mut self, frame: &mut Frame, promise: Value, base: usize) -> Option<Exit> {
-        let (result, waited, derived) = match frame.after {
-            After::Async(result, waited) => (result, waited, Value::UNDEFINED),
-            After::AsyncJob(result, derived) => (result, false, derived),
-            After::Call | After::Job(_) | After::Nested => return Some(Exit::Idle),
-        };
-        let waiting = Frame { after: After::Async(result, false), slots: std::mem::take(&mut frame.slots), ..*frame };
+        let After::Async(result, waiter) = frame.after else { return Some(Exit::Idle) };
+        let after = After::Async(result, Waiter::Nobody);
+        let waiting = Frame { after, slots: std::mem::take(&mut frame.slots), ..*frame };
         let number = self.waiting.add(Some(waiting));
         self.heap.meter.add_bytes(64);
         self.react(promise, Reaction::Await(number));
-        self.end_job(derived, Ok(result));
-        if waited { self.resume_caller(frame, result, base) } else { Some(Exit::Idle) }
+        self.hand_over(frame, result, waiter, base)
     }
 
     /// Something was thrown: find who handles it. `None`: `frame` goes on there.
@@ -574,12 +564,6 @@ impl Vm {
                     if waited {
                         return self.resume_caller(frame, promise, base);
                     }
-                    self.recycle(std::mem::take(&mut frame.slots));
-                    return Some(Exit::Idle);
-                }
-                After::AsyncJob(promise, derived) => {
-                    self.reject_promise(promise, value);
-                    self.end_job(derived, Ok(promise));
                     self.recycle(std::mem::take(&mut frame.slots));
                     return Some(Exit::Idle);
                 }
@@ -652,14 +636,7 @@ impl Vm {
                 self.end_job(derived, Ok(value));
                 Exit::Idle
             }
-            Ok(Called::Frame(mut frame)) => {
-                let script = Arc::clone(&self.script);
-                if function_of(&script.code, self.prelude, frame.code).is_async {
-                    let promise = self.heap.new_promise();
-                    frame.after = After::AsyncJob(promise, derived);
-                }
-                self.execute(frame)
-            }
+            Ok(Called::Frame(frame)) => self.execute(frame),
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => {
                     self.end_job(derived, Err(reason));
@@ -759,12 +736,12 @@ fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], n
 }
 
 fn after_values(after: After) -> impl Iterator<Item = Value> {
-    let values = match after {
-        After::Async(value, _) | After::Job(value) => [Some(value), None],
-        After::AsyncJob(promise, derived) => [Some(promise), Some(derived)],
-        After::Call | After::Nested => [None, None],
+    let (first, second) = match after {
+        After::Async(promise, Waiter::Job(derived)) => (Some(promise), Some(derived)),
+        After::Async(value, Waiter::Nobody | Waiter::Caller) | After::Job(value) => (Some(value), None),
+        After::Call | After::Nested => (None, None),
     };
-    values.into_iter().flatten()
+    first.into_iter().chain(second)
 }
 
 /// The end of the run, of what was thrown outside any function.

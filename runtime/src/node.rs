@@ -64,7 +64,7 @@ pub enum Flow {
     Normal,
     /// `break` out of the statement of that number.
     Break(u32),
-    /// `continue` with the innermost loop: others are left by operations.
+    /// `continue` with the innermost loop: to an outer one leads a jump.
     Continue,
     /// `return`
     Return(Value),

@@ -167,7 +167,7 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     });
     let script = match agentscript::compile(&case.script, &options) {
         Ok(script) => script,
-        Err(error) => return Outcome::not_compiled(*error.failure),
+        Err(error) => return Outcome::not_compiled(error.failure),
     };
     let fixture = Arc::new(Fixture::load(case.tools.as_deref(), case.allowed.clone()));
     let clock = Arc::new(TestClock::default());

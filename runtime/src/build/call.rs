@@ -164,11 +164,11 @@ impl Lowering<'_, '_> {
         let (function, this) = (self.temp(), self.temp());
         match &call.callee {
             program::Callee::Value(value) => {
-                self.lower_into(value, function);
+                self.into_slot(value, function);
                 return Callee::Value(local(function));
             }
             program::Callee::Member(object, name) => {
-                self.lower_into(object, this);
+                self.into_slot(object, this);
                 let name = self.builder.symbol(*name);
                 let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
                 self.set(function, member.node());
@@ -176,7 +176,7 @@ impl Lowering<'_, '_> {
             program::Callee::Index(object, key) => {
                 let [object, key] = [object, key].map(|expr| {
                     let slot = self.temp();
-                    self.lower_into(expr, slot);
+                    self.into_slot(expr, slot);
                     slot
                 });
                 self.set(this, local(object));
@@ -184,8 +184,8 @@ impl Lowering<'_, '_> {
                 self.set(function, node::index(built(object), built(key), at).node());
             }
             program::Callee::With { function: value, this: receiver } => {
-                self.lower_into(value, function);
-                self.lower_into(receiver, this);
+                self.into_slot(value, function);
+                self.into_slot(receiver, this);
             }
         }
         Callee::With(local(function), local(this))
@@ -227,6 +227,7 @@ fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Sprea
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {
         let is_only = first == Some(index) && index + 1 == arguments.len();
-        argument.spread.then_some(if is_only { Spread::Last(argument.value.span) } else { Spread::Among })
+        let spread = if is_only { Spread::Last(argument.value.span) } else { Spread::Among };
+        argument.spread.then_some(spread)
     })
 }

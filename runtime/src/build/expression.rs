@@ -37,7 +37,7 @@ impl Lowering<'_, '_> {
                 let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
                 Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
             }
-            ExprKind::TemplateObject(index) => Built::of(TemplateObject { index: *index }),
+            ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
             ExprKind::Object(site, properties) => self.object(*site, properties, at),
             ExprKind::Function(id) => {
@@ -164,7 +164,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Emit an expression whose value goes into a slot.
-    pub(super) fn lower_into(&mut self, expr: &Expr, slot: Slot) {
+    pub(super) fn into_slot(&mut self, expr: &Expr, slot: Slot) {
         match &expr.kind {
             ExprKind::Call(call) if expr.splits && self.is_op(call) => self.call_into(call, slot, expr.span),
             ExprKind::Await(value) => self.await_into(value, slot, expr.span.start),
@@ -297,14 +297,14 @@ impl Lowering<'_, '_> {
         }
         let slot = self.temp();
         let end = self.target();
-        self.lower_into(left, slot);
+        self.into_slot(left, slot);
         let local: Expression = Box::new(node::Local(slot.0 as usize));
         self.emit(match operator {
             Logical::And => OpKind::JumpUnless(local, end.0 as u32),
             Logical::Or => OpKind::JumpIf(local, end.0 as u32),
             Logical::Coalesce => OpKind::JumpUnlessNullish(slot, end.0 as u32),
         });
-        self.lower_into(right, slot);
+        self.into_slot(right, slot);
         self.place(end);
         Built::Local(node::Local(slot.0 as usize))
     }
@@ -320,10 +320,10 @@ impl Lowering<'_, '_> {
         let (other, end) = (self.target(), self.target());
         let test = self.value(test).node();
         self.emit(OpKind::JumpUnless(test, other.0 as u32));
-        self.lower_into(yes, slot);
+        self.into_slot(yes, slot);
         self.jump(end);
         self.place(other);
-        self.lower_into(no, slot);
+        self.into_slot(no, slot);
         self.place(end);
         Built::Local(node::Local(slot.0 as usize))
     }

@@ -94,7 +94,7 @@ impl Lowering<'_, '_> {
         match &statement.kind {
             StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
             StmtKind::Init(place, value) => match place {
-                agentscript_lang::program::Place::Slot(slot) => self.lower_into(value, *slot),
+                agentscript_lang::program::Place::Slot(slot) => self.into_slot(value, *slot),
                 place => {
                     let value = self.value(value).node();
                     self.at(at);
@@ -242,7 +242,7 @@ impl Lowering<'_, '_> {
     }
 
     fn lower_switch(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) {
-        self.lower_into(subject, slot);
+        self.into_slot(subject, slot);
         let end = self.target();
         let starts: Vec<Target> = cases.iter().map(|_| self.target()).collect();
         let mut default = end;

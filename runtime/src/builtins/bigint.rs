@@ -243,7 +243,7 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
     vm.reserve(size * 16)?;
     // The last squaring is half of the size, each before it half of that.
     vm.work(product_work(size / 2 + 1, size / 2 + 1).saturating_mul(2))?;
-    let result = num_traits::Pow::pow(&vm.heap.bigints[left.index()], exponent);
+    let result = vm.heap.bigints[left.index()].pow(exponent);
     finish(vm, result)
 }
 

@@ -170,8 +170,7 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_all(items)` (27.2.4.1)
 fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, result| {
-        let (_, rejects) = vm.resolving_functions(result);
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| {
         (vm.part(keep, part), rejects)
     })
 }
@@ -185,8 +184,7 @@ fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_any(items)` (27.2.4.3)
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, result| {
-        let (resolves, _) = vm.resolving_functions(result);
+    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| {
         (resolves, vm.part(keep_error, part))
     })
 }
@@ -196,9 +194,9 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let result = vm.heap.new_promise();
     let items = vm.heap.items(arg(arguments, 0)).to_vec();
     vm.work(items.len())?;
+    let (fulfilled, rejected) = vm.resolving_functions(result);
     for item in items {
         let item = vm.promise_of(item);
-        let (fulfilled, rejected) = vm.resolving_functions(result);
         vm.then(item, fulfilled, rejected);
     }
     Ok(result)
@@ -207,9 +205,9 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Where the number of missing parts stands in what a combinator knows.
 const MISSING: usize = 2;
 
-/// Makes the two functions that are told of the end of an item: from what is collected and the item's
-/// number, and the resulting promise.
-type Handlers = fn(&mut Vm, (Value, usize), Value) -> (Value, Value);
+/// Makes the functions that are told of an item: of the state, its index, and the promise of the
+/// combinator.
+type Handlers = fn(&mut Vm, (Value, usize), (Value, Value)) -> (Value, Value);
 
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
 /// where there are none.
@@ -219,9 +217,11 @@ fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handler
     let result = vm.heap.new_promise();
     let collected = vm.heap.new_array(vec![Value::UNDEFINED; items.len()]);
     let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]);
+    // The same for all items: only the first use counts.
+    let resolving = vm.resolving_functions(result);
     for (index, &item) in items.iter().enumerate() {
         let item = vm.promise_of(item);
-        let (fulfilled, rejected) = handlers(vm, (state, index), result);
+        let (fulfilled, rejected) = handlers(vm, (state, index), resolving);
         vm.then(item, fulfilled, rejected);
     }
     if items.is_empty() {

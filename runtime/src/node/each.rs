@@ -71,7 +71,6 @@ impl Loop {
             match self.body.exec(vm, fp) {
                 Flow::Normal => {}
                 Flow::Break(_) => return Ok(Turned::Done),
-                Flow::Continue => {}
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),
             }

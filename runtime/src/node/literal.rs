@@ -55,11 +55,8 @@ impl Node for Template {
     }
 }
 
-/// The array of strings that a tagged template passes first.
-pub struct TemplateObject {
-    /// Its number in the script.
-    pub index: u32,
-}
+/// The array of strings that a tagged template passes first: its number in the script.
+pub struct TemplateObject(pub u32);
 
 impl Node for TemplateObject {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {

@@ -126,7 +126,7 @@ fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
                     Box::new(script.start(inputs, &policy)),
                     if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() },
                 ),
-                Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(*error.failure))),
+                Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),
             }
         }
         Task::Resume(run, events) => (run, events),

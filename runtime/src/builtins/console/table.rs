@@ -14,8 +14,8 @@ const VALUES: &str = "Values";
 const MAX_ROWS: usize = 1000;
 const MAX_COLUMNS: usize = 100;
 
-/// A row of a table: name, key of a `Map`, value.
-type Row = (String, Option<Value>, Value);
+/// A row: its name, the key of a `Map`, the value.
+type Entry = (String, Option<Value>, Value);
 
 impl Vm {
     /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
@@ -67,8 +67,8 @@ impl Vm {
         Ok(Some(render(&all)))
     }
 
-    /// The rows of a table: name, key of a `Map`, value.
-    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Row>)> {
+    /// The heading of the names, and the rows of a table.
+    fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Entry>)> {
         Ok(match data.kind() {
             Kind::Map | Kind::Set => {
                 let entries: Vec<_> = self.heap.maps[data.index()].entries().take(MAX_ROWS).collect();
