@@ -108,6 +108,17 @@ pub enum After {
     Nested,
 }
 
+/// Who gets the promise of an async function when it waits for the first time, or ends before.
+#[derive(Clone, Copy, Debug)]
+pub enum Waiter {
+    /// Nobody, or they have it.
+    Nobody,
+    /// The caller.
+    Caller,
+    /// What [`After::Job`] resolves.
+    Job(Value),
+}
+
 /// One activation of a function.
 pub struct Frame {
     /// Which function.

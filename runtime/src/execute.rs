@@ -5,7 +5,7 @@
 
 use crate::builtins::registry::registry;
 use crate::builtins::{Body as NativeBody, arg};
-use crate::code::{After, Code, Frame, Function, FunctionRef};
+use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::{Action, Bound, Class, Closure};
 use crate::node::{Body, Call, Flow, Node, OpKind, Slots, Turned, new_slots};
@@ -126,8 +126,9 @@ impl Vm {
             }
         }
         let after = match after {
-            After::Call if function.is_async => After::Async(self.heap.new_promise(), true),
-            After::Nested if function.is_async => After::Async(self.heap.new_promise(), false),
+            After::Call if function.is_async => After::Async(self.heap.new_promise(), Waiter::Caller),
+            After::Job(derived) if function.is_async => After::Async(self.heap.new_promise(), Waiter::Job(derived)),
+            After::Nested if function.is_async => After::Async(self.heap.new_promise(), Waiter::Nobody),
             after => after,
         };
         Frame { code, pc: 0, dst: Slot(0), after, slots }
@@ -482,13 +483,9 @@ impl Vm {
     fn leave(&mut self, frame: &mut Frame, value: Value, base: usize) -> Option<Exit> {
         let value = match frame.after {
             After::Call => value,
-            After::Async(promise, waited) => {
+            After::Async(promise, waiter) => {
                 self.resolve_promise(promise, value);
-                if !waited {
-                    self.recycle(std::mem::take(&mut frame.slots));
-                    return Some(Exit::Idle);
-                }
-                promise
+                return self.hand_over(frame, promise, waiter, base);
             }
             After::Job(derived) => {
                 self.end_job(derived, Ok(value));
@@ -515,6 +512,19 @@ impl Vm {
         }
         frame.slots[frame.dst.0 as usize].set(value);
         None
+    }
+
+    /// An async function waits or has ended: who wants its promise gets it. `None`: its caller goes on.
+    fn hand_over(&mut self, frame: &mut Frame, promise: Value, waiter: Waiter, base: usize) -> Option<Exit> {
+        match waiter {
+            Waiter::Caller => return self.resume_caller(frame, promise, base),
+            Waiter::Job(derived) => self.end_job(derived, Ok(promise)),
+            Waiter::Nobody => {}
+        }
+        if !frame.slots.is_empty() {
+            self.recycle(std::mem::take(&mut frame.slots));
+        }
+        Some(Exit::Idle)
     }
 
     /// A frame waits for a promise. `None`: its caller goes on.
@@ -559,13 +569,9 @@ impl Vm {
                     let callee = std::mem::replace(frame, caller);
                     self.recycle(callee.slots);
                 }
-                After::Async(promise, waited) => {
+                After::Async(promise, waiter) => {
                     self.reject_promise(promise, value);
-                    if waited {
-                        return self.resume_caller(frame, promise, base);
-                    }
-                    self.recycle(std::mem::take(&mut frame.slots));
-                    return Some(Exit::Idle);
+                    return self.hand_over(frame, promise, waiter, base);
                 }
                 After::Job(derived) => {
                     self.end_job(derived, Err(value));

@@ -160,8 +160,8 @@ fn described(diagnostic: &Diagnostic) -> String {
 impl Outcome {
     /// The outcome of a script that was not compiled.
     #[must_use]
-    pub fn not_compiled(failure: Failure) -> Self {
-        Self { result: Err(Box::new(failure)), logs: Vec::new(), stats: Stats::default() }
+    pub fn not_compiled(failure: Box<Failure>) -> Self {
+        Self { result: Err(failure), logs: Vec::new(), stats: Stats::default() }
     }
 
     /// How the run ended, in a word.

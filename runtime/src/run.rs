@@ -1,6 +1,6 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::code::{After, Frame, FunctionRef};
+use crate::code::{After, Frame, FunctionRef, Waiter};
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
@@ -193,7 +193,7 @@ impl Run {
         let promise = vm.heap.new_promise();
         vm.main = Some(promise);
         let slots = new_slots((vm.script.code.functions[0].slots.max(1)) as usize);
-        let after = After::Async(promise, false);
+        let after = After::Async(promise, Waiter::Nobody);
         self.paused = Some(Frame { code: FunctionRef::script(0), pc: 0, dst: Slot(0), after, slots });
         self.stage = Stage::Main;
     }

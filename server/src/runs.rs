@@ -279,7 +279,7 @@ fn places(limit: u64) -> usize {
 
 /// A run that was not let in or that went wrong outside of its script.
 fn refused(code: &str, message: impl Into<String>) -> Outcome {
-    Outcome::not_compiled(Failure::new(Status::RuntimeError, code, message))
+    Outcome::not_compiled(Box::new(Failure::new(Status::RuntimeError, code, message)))
 }
 
 /// A place in the queue, given back when dropped.

@@ -69,7 +69,7 @@ impl Loop {
                 vm.tick()?;
             }
             match self.body.exec(vm, fp) {
-                Flow::Normal => {}
+                Flow::Normal | Flow::Continue => {}
                 Flow::Break(_) => return Ok(Turned::Done),
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),

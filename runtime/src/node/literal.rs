@@ -60,7 +60,7 @@ pub struct TemplateObject(pub u32);
 
 impl Node for TemplateObject {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        vm.template_object(self.index as usize)
+        vm.template_object(self.0 as usize)
     }
 }
 
