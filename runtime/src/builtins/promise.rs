@@ -170,9 +170,7 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_all(items)` (27.2.4.1)
 fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| {
-        (vm.part(keep, part), rejects)
-    })
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(keep, part), rejects))
 }
 
 /// `$promise_all_settled(items)` (27.2.4.2)
@@ -184,9 +182,7 @@ fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_any(items)` (27.2.4.3)
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| {
-        (resolves, vm.part(keep_error, part))
-    })
+    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| (resolves, vm.part(keep_error, part)))
 }
 
 /// `$promise_race(items)` (27.2.4.5)
