@@ -10,7 +10,7 @@ use crate::error::{Cause, Result, Thrown};
 use crate::heap::{Action, Bound, Class, Closure};
 use crate::node::{Body, Call, Flow, Node, OpKind, Slots, Turned, new_slots};
 use crate::outcome::Failure;
-use crate::promise::{Job, Reaction, State};
+use crate::promise::Reaction;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
@@ -585,138 +585,6 @@ impl Vm {
             }
         }
     }
-
-    /// Do a microtask.
-    pub(crate) fn run_job(&mut self, job: Job) -> Exit {
-        if let Err(thrown) = self.tick() {
-            return stopped(thrown);
-        }
-        match job {
-            Job::React(Reaction::Await(number), state, value) => {
-                let Some(frame) = self.waiting[number as usize].take() else { return Exit::Idle };
-                self.waiting.release(number);
-                self.current = frame.code;
-                match state {
-                    State::Fulfilled | State::Pending => {
-                        frame.slots[frame.dst.0 as usize].set(value);
-                        self.execute(frame)
-                    }
-                    State::Rejected => self.execute_throw(frame, value),
-                }
-            }
-            Job::React(Reaction::Then { fulfilled, rejected, derived }, state, value) => {
-                let handler = if state == State::Fulfilled { fulfilled } else { rejected };
-                if handler.is_callable() {
-                    return self.call_job(handler, Value::UNDEFINED, &[value], derived);
-                }
-                self.end_job(derived, if state == State::Rejected { Err(value) } else { Ok(value) });
-                Exit::Idle
-            }
-            Job::Adopt { promise, thenable, then } => {
-                let (resolve, reject) = self.resolving_functions(promise);
-                if thenable.is(Kind::Promise) && then.is(Kind::Native) {
-                    let derived = Value::UNDEFINED;
-                    self.react(thenable, Reaction::Then { fulfilled: resolve, rejected: reject, derived });
-                    return Exit::Idle;
-                }
-                self.call_job(then, thenable, &[resolve, reject], reject)
-            }
-        }
-    }
-
-    /// A function called from a microtask has ended: `derived` is the promise it resolves, or the
-    /// function that takes the reason where it throws.
-    fn end_job(&mut self, derived: Value, result: std::result::Result<Value, Value>) {
-        match (derived.kind(), result) {
-            (Kind::Promise, Ok(value)) => self.resolve_promise(derived, value),
-            (Kind::Promise, Err(reason)) => self.reject_promise(derived, reason),
-            (Kind::Bound, Err(reason)) => crate::promise::settle_bound(self, derived, State::Rejected, reason),
-            _ => {}
-        }
-    }
-
-    /// Call a function from a microtask; its result resolves `derived`.
-    fn call_job(&mut self, function: Value, this: Value, arguments: &[Value], derived: Value) -> Exit {
-        match self.call(function, this, arguments, After::Job(derived)) {
-            Ok(Called::Value(value)) => {
-                self.end_job(derived, Ok(value));
-                Exit::Idle
-            }
-            Ok(Called::Frame(frame)) => self.execute(frame),
-            Err(thrown) => match *thrown.0 {
-                Cause::Value(reason) => {
-                    self.end_job(derived, Err(reason));
-                    Exit::Idle
-                }
-                Cause::Stop(failure) => Exit::Stopped(failure),
-            },
-        }
-    }
-
-    /// Whether the frame has to pause here; settles the account, and collects garbage, which is safe
-    /// only here: between two operations, with all values in slots.
-    #[inline(always)]
-    pub(crate) fn pause_due(&mut self, fp: &Slots) -> Result<bool> {
-        if self.heap.meter.fuel > 0 { Ok(false) } else { self.pause_due_slow(fp) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn pause_due_slow(&mut self, fp: &Slots) -> Result<bool> {
-        self.settle()?;
-        if self.nesting > 0 {
-            return Ok(false);
-        }
-        if self.heap.meter.bytes > self.heap.meter.collect_at || self.stress {
-            self.collect(fp);
-            if self.heap.meter.bytes > self.heap.meter.limits.max_memory_bytes as usize {
-                return Err(self.memory_limit());
-            }
-            self.settle()?;
-        }
-        Ok(std::mem::take(&mut self.host.slice_over))
-    }
-
-    /// Free what nothing can reach.
-    fn collect(&mut self, fp: &Slots) {
-        let mut roots: Vec<Value> = Vec::with_capacity(256);
-        roots.extend(fp.iter().map(Cell::get));
-        for frame in &self.frames {
-            roots.extend(frame.slots.iter().map(Cell::get));
-            roots.extend(after_values(frame.after));
-        }
-        roots.extend_from_slice(&self.globals);
-        roots.extend_from_slice(&self.templates);
-        roots.extend_from_slice(&self.symbol_strings);
-        roots.extend(self.prelude_closures.values().copied());
-        roots.extend(self.host.context);
-        roots.extend(after_values(self.current_after));
-        roots.extend(self.main);
-        roots.extend(self.host.calls.iter().filter(|call| !call.settled).map(|call| call.promise));
-        let mut seen = vec![false; self.waiting.len()];
-        for job in &self.jobs {
-            match *job {
-                Job::React(Reaction::Await(number), _, value) => {
-                    roots.push(value);
-                    mark_waiting(&self.waiting, &mut seen, number, &mut roots);
-                }
-                Job::React(Reaction::Then { fulfilled, rejected, derived }, _, value) => {
-                    roots.extend([fulfilled, rejected, derived, value]);
-                }
-                Job::Adopt { promise, thenable, then } => roots.extend([promise, thenable, then]),
-            }
-        }
-        let waiting = &self.waiting;
-        let outside = self.frame_bytes + self.kept_bytes;
-        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work), outside);
-        // Nothing can wake a frame that waits for a promise nobody has.
-        for (number, seen) in seen.iter().enumerate() {
-            if !seen && let Some(frame) = self.waiting[number].take() {
-                self.waiting.release(number as u32);
-                self.recycle(frame.slots);
-            }
-        }
-    }
 }
 
 /// What follows from what a call has come to.
@@ -728,26 +596,6 @@ fn called_next(called: Called, dst: Slot, fp: &Slots) -> Next {
         }
         Called::Frame(frame) => Next::Enter(frame, dst),
     }
-}
-
-fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
-    let index = number as usize;
-    if std::mem::replace(&mut seen[index], true) {
-        return;
-    }
-    if let Some(frame) = &waiting[index] {
-        work.extend(frame.slots.iter().map(Cell::get));
-        work.extend(after_values(frame.after));
-    }
-}
-
-fn after_values(after: After) -> impl Iterator<Item = Value> {
-    let (first, second) = match after {
-        After::Async(promise, Waiter::Job(derived)) => (Some(promise), Some(derived)),
-        After::Async(value, Waiter::Nobody | Waiter::Caller) | After::Job(value) => (Some(value), None),
-        After::Call | After::Nested => (None, None),
-    };
-    first.into_iter().chain(second)
 }
 
 /// The end of the run, of what was thrown outside any function.
