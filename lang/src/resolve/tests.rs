@@ -542,34 +542,3 @@ fn deep_scripts_fit_a_small_stack() {
     let long = ["a"; 20_000].join(" && ");
     assert!(compile(&long, &options()).is_ok());
 }
-
-/// Not a test: `cargo test --release -- --ignored --nocapture resolve_speed`.
-#[test]
-#[ignore = "a measurement"]
-#[expect(clippy::print_stdout, reason = "it prints what it measures")]
-fn resolve_speed() {
-    let source = "const users = await callTool('users:list', {limit: 100});\n\
-        const active = users.items.filter((user) => user.active && user.age > 18);\n\
-        const totals = {};\n\
-        for (const user of active) {\n\
-          const {id, country = 'none', orders} = user;\n\
-          let sum = 0;\n\
-          for (const order of orders) sum += order.price * order.count;\n\
-          totals[country] = (totals[country] ?? 0) + sum;\n\
-          console.log(`${id}: ${sum}`);\n\
-        }\n\
-        return {count: active.length, totals, best: Object.entries(totals).sort((a, b) => b[1] - a[1])[0]?.[0]};\n";
-    let script = crate::parse::parse(source, crate::Language::JavaScript).expect("it parses");
-    for _ in 0..3 {
-        let start = std::time::Instant::now();
-        for _ in 0..20_000 {
-            std::hint::black_box(crate::resolve::resolve(&script, &options()).is_ok());
-        }
-        println!("{} bytes: {:?}", source.len(), start.elapsed() / 20_000);
-    }
-    let start = std::time::Instant::now();
-    for _ in 0..5_000 {
-        std::hint::black_box(crate::parse::parse(source, crate::Language::JavaScript).is_ok());
-    }
-    println!("parse: {:?}", start.elapsed() / 5_000);
-}
