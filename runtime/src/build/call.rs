@@ -201,7 +201,11 @@ impl Lowering<'_, '_> {
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
         let name = path.first().map_or("", |&name| self.builder.text(name));
-        let native = registry().global(name).unwrap_or(0);
+        // A constructor of the language that this version does not have is an unknown name.
+        let Some(native) = registry().global(name) else {
+            let name = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
+            return Built::of(node::Global { name, at, typeof_only: false });
+        };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
             Some(NativeBody::Native(function)) => {
