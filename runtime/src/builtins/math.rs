@@ -31,7 +31,7 @@ pub const GLOBALS: &[Global] = &[Global {
         native("expm1", 1, |vm, _, x| f_f(vm, x, libm::expm1)),
         native("clz32", 1, |vm, _, x| f_f(vm, x, |x| f64::from(to_int32(x).leading_zeros()))),
         native("cos", 1, |vm, _, x| f_f(vm, x, fdlibm::cos)),
-        native("cosh", 1, |vm, _, x| f_f(vm, x, fdlibm::cosh)),
+        native("cosh", 1, |vm, _, x| f_f(vm, x, libm::cosh)),
         native("exp", 1, |vm, _, x| f_f(vm, x, fdlibm::exp)),
         native("floor", 1, |vm, _, x| f_f(vm, x, f64::floor)),
         native("fround", 1, |vm, _, x| f_f(vm, x, |x| f64::from(x as f32))),

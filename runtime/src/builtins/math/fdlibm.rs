@@ -20,8 +20,6 @@ const LN2_HI: f64 = 6.931_471_803_691_238_164_90e-01;
 const LN2_LO: f64 = 1.908_214_929_270_587_700_02e-10;
 const LN2: f64 = 6.931_471_805_599_453_094_17e-01;
 const TWO54: f64 = 18_014_398_509_481_984.0;
-/// Where `exp` overflows but `exp(x) / 2` does not.
-const HALF_EXP_OVERFLOW: f64 = 710.475_860_073_943_9;
 
 fn high(x: f64) -> u32 {
     (x.to_bits() >> 32) as u32
@@ -101,27 +99,6 @@ pub fn atan2(y: f64, x: f64) -> f64 {
     let exponent = |number: f64| (high(number) >> 20 & 0x7FF) as i32;
     let plain = x.is_finite() && y.is_finite() && x != 0.0 && y != 0.0 && x != 1.0;
     if plain && exponent(y) - exponent(x) > 60 { FRAC_PI_2.copysign(y) } else { libm::atan2(y, x) }
-}
-
-/// `Math.cosh(x)`
-pub fn cosh(x: f64) -> f64 {
-    let x = x.abs();
-    if high(x) < 0x3FD6_2E43 {
-        let t = libm::expm1(x);
-        let w = 1.0 + t;
-        if high(x) < 0x3C80_0000 { w } else { 1.0 + (t * t) / (w + w) }
-    } else if high(x) < 0x4036_0000 {
-        let t = exp(x);
-        0.5 * t + 0.5 / t
-    } else if high(x) < 0x4086_2E42 {
-        0.5 * exp(x)
-    } else if x <= HALF_EXP_OVERFLOW {
-        let w = exp(0.5 * x);
-        0.5 * w * w
-    } else {
-        // Infinity and NaN stay what they are; everything else overflows.
-        x * x
-    }
 }
 
 /// `Math.cos(x)`
