@@ -146,6 +146,8 @@ impl Heap {
 
     fn header(&mut self, buffer: usize, start: usize, bytes: usize, units: usize) -> Value {
         self.meter.add_bytes(16);
+        // An empty string keeps no buffer alive, so it must not point into one that may be freed.
+        let (buffer, start) = if bytes == 0 { (0, 0) } else { (buffer, start) };
         let header = Str { buffer: buffer as u32, start: start as u32, bytes: bytes as u32, units: units as u32 };
         Value::handle(Kind::String, self.strings.add(header))
     }
@@ -342,10 +344,10 @@ impl Heap {
             }
             let slot = match target {
                 Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
-                _ => {
+                _ => self.free_buffers.pop().unwrap_or_else(|| {
                     buffers.push(Buffer::Owned(Vec::new()));
                     buffers.len() - 1
-                }
+                }),
             };
             target = Some(slot);
             let Ok([source, Buffer::Owned(fresh)]) = buffers.get_disjoint_mut([source, slot]) else { continue };
