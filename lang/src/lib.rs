@@ -24,6 +24,7 @@ pub mod print;
 pub mod program;
 pub mod refused;
 mod resolve;
+mod shape;
 mod span;
 mod targets;
 mod token;

@@ -92,6 +92,7 @@ table! {
         "import" => "there are no modules; tools are called with `await callTool(name, input)`",
         "export" => "there are no modules; give the result back with `return`",
         "enum" => "write a constant object: `const Color = {Red: 'red', Green: 'green'}`",
+        "namespace" => "write a constant object: `const Names = {one: 1, two(x) { return x; }}`",
         "private name" => "there are no classes; keep the value in a variable of an enclosing function",
         "decorator" => "call the function: `const decorated = decorate(original)`",
     }

@@ -2,19 +2,21 @@
 // Deliberately without limits and refusals: cases about those are marked `@no-node`.
 import { isDeepStrictEqual, format, inspect, types } from 'node:util';
 import { parseScript, withImpliedReturn } from './parse.mjs';
+import { codeOf } from './shape.mjs';
 
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
 /** `{logs, outcome: {kind, text}}` of a script. */
-export async function runScript(script, { tools = [], context = {} } = {}) {
+export async function runScript(text, { tools = [], context = {}, language } = {}) {
   const logs = [];
   const host = toolHost(tools);
-  const tree = parseScript(script);
+  const { code: script, entry } = codeOf(text, language) ?? {};
+  const tree = script === undefined ? null : parseScript(script);
   if (!tree) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
   const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
-  const body = `"use strict"; return (async function () {\n${withImpliedReturn(script, tree)}\n})();`;
+  const body = `"use strict"; return (async function () {\n${withImpliedReturn(script, tree, entry)}\n})();`;
   let run;
   try {
     run = new AsyncFunction(...Object.keys(names), body);

@@ -475,7 +475,7 @@ fn one(mut list: Vec<Stmt>, span: Span) -> Box<Stmt> {
 }
 
 /// Whether a statement gives no value to a script of which it is the last one.
-fn is_empty(statement: &ast::Stmt<'_>) -> bool {
+pub(super) fn is_empty(statement: &ast::Stmt<'_>) -> bool {
     match &statement.kind {
         S::Declare(..) | S::Empty | S::Function(_) => true,
         S::Block(body) => body.iter().all(is_empty),
