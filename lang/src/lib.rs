@@ -26,11 +26,13 @@ pub mod refused;
 mod resolve;
 mod shape;
 mod span;
+mod suggest;
 mod targets;
 mod token;
 
 pub use callee::{Walk, callee_text, iterable_text, value_text};
 pub use compile::compile;
+pub use suggest::names;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
 

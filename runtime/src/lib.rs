@@ -55,6 +55,7 @@ mod promise;
 mod property;
 mod run;
 mod script;
+mod suggest;
 mod support;
 mod symbol;
 mod value;

@@ -258,6 +258,17 @@ impl Registry {
         self.static_names.get(&owner).into_iter().flatten().copied()
     }
 
+    /// The names of the methods of a family, those of `Object.prototype` not among them.
+    pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
+        let rows = self.methods.iter().zip(&self.names);
+        rows.filter(move |(row, _)| row[family as usize] != 0).map(|(_, &name)| name)
+    }
+
+    /// The names of all globals.
+    pub fn global_names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.globals.keys().copied()
+    }
+
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
