@@ -44,6 +44,8 @@ pub struct Program {
     /// For each text, whether the script writes a property of that name that may hold a function:
     /// such a method call may run a function of the script.
     pub written: Vec<bool>,
+    /// Callees of calls whose items are walked over at once, `for (… of f())`: messages say so.
+    pub walked: Vec<Span>,
 }
 
 /// The constant parts of one tagged template.
@@ -367,8 +369,10 @@ pub enum ExprKind {
 pub enum Origin {
     /// It is written there: its text is its name.
     Source(Span),
-    /// An argument, an item of a loop, a caught value: it has no name.
+    /// An argument, a caught value: it has no name.
     Value,
+    /// An item of a loop.
+    Item,
     /// A part of what a bigger pattern takes apart: the message speaks of the property that is read.
     Part,
 }

@@ -40,6 +40,7 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
             .collect(),
         object_sites: first_site + program.object_sites,
         texts: Arc::new(texts),
+        walked: program.walked.clone(),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Code {
     pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
+    /// Callees of calls whose items are walked over at once.
+    pub walked: Vec<Span>,
 }
 
 /// A compiled function.

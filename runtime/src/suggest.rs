@@ -23,6 +23,8 @@ pub enum Missing {
     Static(u32, Box<str>),
     /// A property that is no function.
     Property(Box<str>),
+    /// An array, where a loop takes each item for one.
+    Pair,
 }
 
 /// Longest name that is compared with others.
@@ -33,7 +35,9 @@ impl Vm {
     #[cold]
     pub fn not_a_function(&mut self, callee: Span, function: Value, this: Value) -> Thrown {
         let text = self.callee_text(callee);
-        let thrown = self.type_error(&format!("{text} is not a function"));
+        let is_walked = !self.current.is_prelude() && self.script.code.walked.contains(&callee);
+        let walked = if is_walked { " or its return value is not iterable" } else { "" };
+        let thrown = self.type_error(&format!("{text} is not a function{walked}"));
         let Some((_, name)) = text.rsplit_once('.') else { return thrown };
         let name: Box<str> = name.into();
         let missing = if !function.is_undefined() {
@@ -55,6 +59,13 @@ impl Vm {
         self.note_missing(thrown, Missing::Name(name.into()))
     }
 
+    /// The error for an item of a loop that an array pattern cannot take apart, in V8's words.
+    #[cold]
+    pub fn not_iterable_item(&mut self) -> Thrown {
+        let thrown = self.type_error(".for is not iterable");
+        self.note_missing(thrown, Missing::Pair)
+    }
+
     fn note_missing(&mut self, thrown: Thrown, missing: Missing) -> Thrown {
         if let Cause::Value(error) = *thrown.0 {
             self.heap.traces.entry(error.payload()).or_default().missing = Some(missing);
@@ -69,6 +80,7 @@ impl Vm {
             Missing::Property(name) => {
                 Some(format!("`{name}` is no function here; read it without parentheses: `.{name}`"))
             }
+            Missing::Pair => Some("the items of this loop are no arrays: take one name, `for (const item of …)`, or walk over pairs: `Object.entries(object)`, `array.entries()`".into()),
             Missing::Method(family, name) => method(*family, name),
             Missing::Static(owner, name) => function_of(*owner, name),
         }

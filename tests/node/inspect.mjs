@@ -73,9 +73,10 @@ function value(depth) {
   ])();
 }
 
-const FORMATS = ['%s', '%d', '%i', '%f', '%j', '%o', '%O', '%c', '%%', '%x', '%', 'text', ' ', '100%', '%s%s', '%d items'];
+const FORMATS = ['%s', '%d', '%i', '%f', '%j', '%O', '%c', '%%', '%x', '%', 'text', ' ', '100%', '%s%s', '%d items'];
 function entry() {
   if (chance(3)) return `${literal(list(() => pick(FORMATS), 4).join(pick(['', ' ', ', '])))}${list(() => `, ${value(3)}`, 4).join('')}`;
+  if (chance(20)) return `'%o', ${pick([() => `[${list(primitive, 9)}]`, () => `{ a: ${primitive()}, b: [${list(primitive, 4)}] }`])()}`;
   return [value(0), ...(chance(4) ? [value(1)] : [])].join(', ');
 }
 

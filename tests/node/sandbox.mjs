@@ -36,7 +36,7 @@ export async function runScript(text, { tools = [], context = {}, language } = {
 }
 
 function globals(host, logs) {
-  const logger = (prefix) => (...args) => { logs.push(prefix + format(...args)); };
+  const logger = (prefix) => (...args) => { logs.push((prefix + format(...args)).toWellFormed()); } // as it is written to a stream;
   const plain = logger('');
   return {
     console: { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') },

@@ -164,7 +164,11 @@ impl Resolver<'_> {
         let elements = items.iter().map(|item| match item {
             None => Element::Hole,
             Some(item) => match &item.kind {
-                E::Spread(value) => Element::Spread(self.expression(value)),
+                E::Spread(value) => {
+                    let value = self.expression(value);
+                    self.walks(&value);
+                    Element::Spread(value)
+                }
                 _ => Element::Item(self.expression(item)),
             },
         });

@@ -43,6 +43,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         templates: resolver.templates,
         object_sites: resolver.object_sites,
         written,
+        walked: resolver.walked,
     }
 }
 

@@ -301,6 +301,9 @@ impl Resolver<'_> {
         self.check_for_each(kind, span);
         let (label, mark) = self.begin_label(LabelKind::Loop);
         let iterable = self.items(head, items);
+        if kind == ForEach::Of {
+            self.walks(&iterable);
+        }
         let iterator = self.temp();
         self.current.nesting += 1;
         let mut list = Vec::new();
@@ -346,13 +349,13 @@ impl Resolver<'_> {
                 }
                 let item = self.temp();
                 self.declare_pattern(target, (*declares).into());
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Item), out);
                 (item, None)
             }
             ForHead::Declare(Declares::Var, target) => {
                 let item = self.temp();
                 self.check_var(target);
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Item), out);
                 (item, None)
             }
             ForHead::Assign(target) => {

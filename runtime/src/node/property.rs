@@ -157,6 +157,8 @@ impl RequireObject {
         let first = self.first.map(|first| vm.symbol_text(first));
         let text = match self.origin {
             Origin::Source(span) => vm.value_text(span),
+            // V8 takes the loop for the value.
+            Origin::Item => ".for".to_owned(),
             Origin::Value | Origin::Part => vm.describe_typed(value),
         };
         let message = match (self.origin, first) {
@@ -166,7 +168,7 @@ impl RequireObject {
         };
         let at = match self.origin {
             Origin::Source(span) => span.start,
-            Origin::Value | Origin::Part => self.at,
+            Origin::Item | Origin::Value | Origin::Part => self.at,
         };
         vm.type_error(&message).at(vm, at)
     }
