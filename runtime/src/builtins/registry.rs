@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, Row};
+use super::{Body, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -33,9 +33,11 @@ pub enum Family {
     Promise,
     /// Iterators.
     Iterator,
+    /// Dates.
+    Date,
 }
 
-const FAMILIES: usize = 12;
+const FAMILIES: usize = 13;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -110,7 +112,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 16] = [
+        let globals: [&[Global]; 17] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -123,6 +125,7 @@ impl Registry {
             collections::GLOBALS,
             error::GLOBALS,
             promise::GLOBALS,
+            date::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -152,6 +155,7 @@ impl Registry {
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
+            (Family::Date, date::METHODS),
         ];
         for (family, rows) in methods {
             for row in rows {
@@ -235,6 +239,15 @@ impl Registry {
             number => number,
         };
         number.checked_sub(1).map(u32::from)
+    }
+
+    /// How a property that the objects of a family compute is written: `None` where there is no such
+    /// property, `Some(None)` where it is only read.
+    pub fn setter(&self, family: Family, name: Sym) -> Option<Option<NativeFn>> {
+        match self.natives[self.method(family, name)? as usize].call {
+            Body::Accessor { set, .. } => Some(set),
+            _ => None,
+        }
     }
 
     /// Whether some family has a method of that name, and none of them runs functions of the script.
