@@ -17,6 +17,7 @@ pub mod global;
 pub mod inspect;
 pub mod iterator;
 pub mod json;
+pub mod listing;
 pub mod math;
 pub mod number;
 pub mod object;
