@@ -59,10 +59,10 @@ impl Vm {
         self.note_missing(thrown, Missing::Name(name.into()))
     }
 
-    /// The error for an item of a loop that an array pattern cannot take apart, in V8's words.
+    /// The error for an item of a loop that an array pattern cannot take apart.
     #[cold]
-    pub fn not_iterable_item(&mut self) -> Thrown {
-        let thrown = self.type_error(".for is not iterable");
+    pub fn not_iterable_item(&mut self, item: Value) -> Thrown {
+        let thrown = self.not_iterable(item);
         self.note_missing(thrown, Missing::Pair)
     }
 
@@ -90,7 +90,7 @@ impl Vm {
     fn similar_name(&self, name: &str) -> Option<String> {
         let mut names = agentscript_lang::names(self.script.source());
         names.retain(|own| *own != name);
-        registry().global_names().for_each(|global| names.push(global));
+        registry().globals().for_each(|(global, _)| names.push(global));
         names.push("codecallContext");
         nearest(name, names.into_iter()).map(did_you_mean)
     }

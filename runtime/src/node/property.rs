@@ -157,9 +157,7 @@ impl RequireObject {
         let first = self.first.map(|first| vm.symbol_text(first));
         let text = match self.origin {
             Origin::Source(span) => vm.value_text(span),
-            // V8 takes the loop for the value.
-            Origin::Item => ".for".to_owned(),
-            Origin::Value | Origin::Part => vm.describe_typed(value),
+            Origin::Item | Origin::Value | Origin::Part => vm.describe_typed(value),
         };
         let message = match (self.origin, first) {
             (Origin::Part, Some(first)) => format!("Cannot read properties of {what} (reading '{first}')"),
