@@ -21,6 +21,12 @@ pub use set::CharSet;
 
 use std::sync::Arc;
 
+/// What V8 says of a pattern that is no regular expression.
+#[must_use]
+pub fn message(source: &str, flags: Flags, error: Error) -> String {
+    format!("Invalid regular expression: /{source}/{flags}: {}", error.wrong.text())
+}
+
 /// The flags of a regular expression.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {

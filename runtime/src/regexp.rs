@@ -25,8 +25,3 @@ use agentscript_lang::regexp::{Error, Flags, parse};
 pub fn compile(source: &[u16], flags: Flags) -> Result<Program, Error> {
     Ok(compile::program(&parse(source, flags)?))
 }
-
-/// The message of a `SyntaxError`.
-pub fn message(source: &str, flags: Flags, error: Error) -> String {
-    format!("Invalid regular expression: /{source}/{flags}: {}", error.wrong.text())
-}

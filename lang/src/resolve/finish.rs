@@ -201,6 +201,7 @@ impl Finisher<'_> {
             | ExprKind::Number(_)
             | ExprKind::String(_)
             | ExprKind::BigInt(_)
+            | ExprKind::Regex(..)
             | ExprKind::TemplateObject(_)
             | ExprKind::Function(_)
             | ExprKind::Global(_)

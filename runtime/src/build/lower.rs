@@ -17,6 +17,7 @@ pub(super) fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         | ExprKind::Number(_)
         | ExprKind::String(_)
         | ExprKind::BigInt(_)
+        | ExprKind::Regex(..)
         | ExprKind::TemplateObject(_)
         | ExprKind::Function(_)
         | ExprKind::Read(_)

@@ -70,6 +70,8 @@ pub struct Matcher {
     /// Where the present attempt began, and where the first one did.
     begin: u32,
     first: u32,
+    /// Whether matches begin at the first place only.
+    sticky: bool,
     /// Whether an attempt is under way.
     trying: bool,
     /// Steps since the search began.
@@ -81,8 +83,9 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Begins a search at a place. The program's flags say whether matches begin there only.
-    pub fn begin(&mut self, program: &Program, place: usize) {
+    /// Begins a search at a place; `sticky`: matches begin there only.
+    pub fn begin(&mut self, program: &Program, place: usize, sticky: bool) {
+        self.sticky = sticky;
         self.slots.clear();
         self.slots.resize(program.slots as usize, NONE);
         self.stack.clear();
@@ -100,6 +103,12 @@ impl Matcher {
         }
     }
 
+    /// Gives back what only a long search needs.
+    pub fn shrink(&mut self) {
+        self.stack = Vec::new();
+        self.failed = Vec::new();
+    }
+
     /// Bytes in use.
     pub fn bytes(&self) -> usize {
         self.slots.capacity() * 4 + self.stack.capacity() * size_of::<Entry>() + self.failed.capacity() * 8
@@ -112,7 +121,7 @@ impl Matcher {
         loop {
             if !self.trying {
                 let from = self.begin as usize;
-                let next = if program.flags.sticky { Some(from) } else { program.start.next(text, from) };
+                let next = if self.sticky { Some(from) } else { program.start.next(text, from) };
                 let Some(next) = next.filter(|&next| next <= text.len()) else {
                     return (Progress::Failed, steps - left + (text.len().saturating_sub(from)) / 16);
                 };
@@ -125,7 +134,7 @@ impl Matcher {
             self.spent += before - left;
             match found {
                 Some(true) => return (Progress::Matched, steps - left),
-                Some(false) if program.flags.sticky => return (Progress::Failed, steps - left),
+                Some(false) if self.sticky => return (Progress::Failed, steps - left),
                 Some(false) => {
                     self.trying = false;
                     self.begin += step(text, self.begin as usize, program.flags.is_unicode()) as u32;

@@ -7,7 +7,7 @@ fn search(pattern: &str, flags: &str, text: &str, steps: usize) -> (Option<(usiz
     let flags = Flags::parse(flags.as_bytes()).unwrap_or_default();
     let Ok(program) = compile(&pattern, flags) else { return (None, 0) };
     let mut matcher = Matcher::default();
-    matcher.begin(&program, 0);
+    matcher.begin(&program, 0, false);
     let mut spent = 0;
     loop {
         let (progress, used) = matcher.run(&program, text.as_bytes(), steps, 1 << 24);
