@@ -11,6 +11,14 @@ use std::sync::Arc;
 struct Strings {
     set: CharSet,
     strings: BTreeSet<Vec<u32>>,
+    /// Whether there are strings by the look of it, even if none is left.
+    may_have_strings: bool,
+}
+
+impl Strings {
+    fn of(set: CharSet) -> Self {
+        Self { set, ..Self::default() }
+    }
 }
 
 /// A part of a class with the flag `v`.
@@ -134,13 +142,18 @@ impl Parser {
                     if first > last {
                         return Err(self.error(Wrong::RangeOutOfOrder));
                     }
-                    Strings { set: CharSet::new(vec![(first, last)]), strings: BTreeSet::new() }
+                    Strings::of(CharSet::new(vec![(first, last)]))
                 }
-                Operand::Character(only) => Strings { set: CharSet::of(only), strings: BTreeSet::new() },
+                Operand::Character(only) => Strings::of(CharSet::of(only)),
                 Operand::Strings(found) => found,
             };
             let set = case::close(&operand.set, self.flags);
             let strings = operand.strings;
+            match operator {
+                Some("--") => {}
+                Some("&&") => all.may_have_strings &= operand.may_have_strings,
+                _ => all.may_have_strings |= operand.may_have_strings,
+            }
             // A union is made at once, not one operand after the other.
             if is_union {
                 ranges.extend_from_slice(set.ranges());
@@ -166,10 +179,11 @@ impl Parser {
             all.set = CharSet::new(ranges);
         }
         if negative {
-            if !all.strings.is_empty() {
+            if all.may_have_strings {
                 return Err(self.error(Wrong::NegatedStrings));
             }
             all.set = all.set.complement();
+            all.may_have_strings = false;
         }
         Ok(all)
     }
@@ -185,7 +199,7 @@ impl Parser {
                 return self.alternatives().map(Operand::Strings);
             }
             if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
-                return Ok(Operand::Strings(Strings { set: (*found).clone(), strings: BTreeSet::new() }));
+                return Ok(Operand::Strings(Strings::of((*found).clone())));
             }
         }
         self.set_character().map(Operand::Character)
@@ -230,6 +244,7 @@ impl Parser {
                     &[single] => singles.push((single, single)),
                     _ => {
                         let fold = |c| if self.flags.ignore_case { case::canonicalize(c, true) } else { c };
+                        found.may_have_strings = true;
                         found.strings.insert(string.into_iter().map(fold).collect());
                     }
                 }

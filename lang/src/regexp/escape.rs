@@ -89,10 +89,7 @@ impl Parser {
             Some((name, value)) => property(name, Some(value)),
             None => property(&text, None),
         });
-        let Some(mut set) = set else { return Err(self.error(wrong)) };
-        if self.flags.unicode_sets {
-            set = case::close(&set, self.flags);
-        }
+        let Some(set) = set else { return Err(self.error(wrong)) };
         let set = Arc::new(if negative { set.complement() } else { set });
         self.properties.insert(key, Arc::clone(&set));
         Ok(set)

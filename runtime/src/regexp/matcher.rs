@@ -78,6 +78,8 @@ pub struct Matcher {
     spent: usize,
     /// What has failed, by row of the program's memo and place; empty as long as it is not needed.
     failed: Vec<u64>,
+    /// Whether to remember from the first step on, for tests.
+    pub(super) eager: bool,
     /// Whether there is no room for it.
     forgetful: bool,
 }
@@ -137,7 +139,8 @@ impl Matcher {
                 Some(false) if self.sticky => return (Progress::Failed, steps - left),
                 Some(false) => {
                     self.trying = false;
-                    self.begin += step(text, self.begin as usize, program.flags.is_unicode()) as u32;
+                    // V8 looks within pairs of surrogates too: no character is there, but an empty match may be.
+                    self.begin += 1;
                 }
                 None => {}
             }
@@ -163,7 +166,8 @@ impl Matcher {
             return;
         };
         let words = (memo.width as usize * (length + 1 - self.first as usize)).div_ceil(64);
-        if self.spent < words.max(1024) {
+        let patience = if self.eager { 0 } else { words.max(1024) };
+        if self.spent < patience {
             return;
         }
         if words * 8 > room {
@@ -438,11 +442,6 @@ impl Matcher {
     }
 }
 
-/// How far it is to the next character.
-fn step<U: Unit>(text: &[U], place: usize, wide: bool) -> usize {
-    if wide { point(text, place).map_or(1, |(_, width)| width as usize) } else { 1 }
-}
-
 /// How far it is to the character before.
 #[inline(always)]
 fn back_step<U: Unit>(text: &[U], place: usize, wide: bool) -> usize {
@@ -464,7 +463,7 @@ fn unit_before<U: Unit>(text: &[U], place: usize) -> Option<u32> {
     text.get(place.checked_sub(1)?).map(|unit| unit.code())
 }
 
-/// The code point at a place, and how many units it takes.
+/// The code point at a place, and how many units it takes; there is none within a pair.
 #[inline(always)]
 fn point<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
     let first = text.get(place)?.code();
@@ -472,6 +471,9 @@ fn point<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
         && let Some(second @ 0xDC00..=0xDFFF) = text.get(place + 1).map(|unit| unit.code())
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
+    }
+    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, place)) {
+        return None;
     }
     Some((first, 1))
 }
@@ -484,6 +486,9 @@ fn point_before<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
         && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, place - 1)
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
+    }
+    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(place).map(|unit| unit.code())) {
+        return None;
     }
     Some((second, 1))
 }

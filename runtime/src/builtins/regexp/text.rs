@@ -101,7 +101,15 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
         return Ok(vm.heap.new_array(pieces));
     }
     let (mut begin, mut from) = (0, 0);
-    while from < length && find(vm, &program, string, from, false)? {
+    let sticky = program.flags.sticky;
+    while from < length {
+        if !find(vm, &program, string, from, sticky)? {
+            if !sticky {
+                break;
+            }
+            from = behind(vm, &program, string, from);
+            continue;
+        }
         let Some((start, end)) = vm.matcher.group(0) else { break };
         if start >= length {
             break;
