@@ -2,7 +2,7 @@
 
 use super::error::Wrong;
 use super::parse::{Parser, Result, Term, line_ends};
-use super::property::property;
+use super::property::{has_values, property};
 use super::{Assertion, CharSet, Node, case};
 use std::sync::Arc;
 
@@ -85,11 +85,15 @@ impl Parser {
             return Ok(Arc::clone(known));
         }
         let text: Option<String> = text.into_iter().map(char::from_u32).collect();
-        let set = text.and_then(|text| match text.split_once('=') {
+        let Some(text) = text else { return Err(self.error(wrong)) };
+        let set = match text.split_once('=') {
             Some((name, value)) => property(name, Some(value)),
             None => property(&text, None),
-        });
-        let Some(set) = set else { return Err(self.error(wrong)) };
+        };
+        let Some(mut set) = set else { return Err(self.error(wrong)) };
+        if self.flags.unicode_sets && has_values(&text) {
+            set = case::close(&set, self.flags);
+        }
         let set = Arc::new(if negative { set.complement() } else { set });
         self.properties.insert(key, Arc::clone(&set));
         Ok(set)

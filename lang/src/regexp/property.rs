@@ -7,6 +7,12 @@ use icu_properties::script::ScriptWithExtensions;
 use icu_properties::{CodePointMapData, CodePointSetData, PropertyParser};
 use std::ops::RangeInclusive;
 
+/// Whether a property has values: with the flags `i` and `v`, V8 folds those before it takes what does
+/// not have the property.
+pub(super) fn has_values(name: &str) -> bool {
+    name.contains('=') || category(name).is_some()
+}
+
 /// The characters of `\p{name}` or `\p{name=value}`; nothing where there is no such property.
 pub(super) fn property(name: &str, value: Option<&str>) -> Option<CharSet> {
     match (name, value) {

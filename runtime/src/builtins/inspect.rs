@@ -297,6 +297,11 @@ impl Inspector<'_> {
             self.vm.enumerable_entries(object).into_iter().map(shown).collect()
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        if self.options.hidden && self.vm.heap.regexp(object).is_some() {
+            let key = PropertyKey::Symbol(known::LAST_INDEX);
+            let value = self.vm.own_property(object, key);
+            properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
+        }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let hidden: Vec<Property> = names

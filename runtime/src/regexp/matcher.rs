@@ -170,7 +170,7 @@ impl Matcher {
         if self.spent < patience {
             return;
         }
-        if words * 8 > room {
+        if words == 0 || words * 8 > room {
             self.forgetful = true;
             return;
         }
