@@ -9,7 +9,8 @@ const MAX_PARALLEL = 100;
 /** `{logs, outcome: {kind, text}}` of a script. */
 export async function runScript(script, { tools = [], context = {} } = {}) {
   const logs = [];
-  const host = toolHost(tools);
+  const time = virtualTime();
+  const host = toolHost(tools, time);
   const tree = parseScript(script);
   if (!tree) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
@@ -24,11 +25,11 @@ export async function runScript(script, { tools = [], context = {} } = {}) {
   Error.stackTraceLimit = 0;
   let outcome;
   try {
-    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))));
+    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))), time);
   } catch (error) {
     outcome = failureOf(error, host);
   }
-  await new Promise((done) => setImmediate(done)); // what the script left in the job queue still logs
+  await turn(); // what the script left in the job queue still logs
   Error.stackTraceLimit = 10;
   return { logs, outcome };
 }
@@ -47,14 +48,14 @@ function globals(host, logs) {
   };
 }
 
-function toolHost(tools) {
+function toolHost(tools, time) {
   const used = new Map();
   const failures = new WeakMap();
 
   async function answer(name, input) {
     const tool = tools.find((one) => one.name === name);
     if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
-    await new Promise((done) => (tool.delayMs ? setTimeout(done, tool.delayMs) : setImmediate(done)));
+    await time.wait(tool.delayMs ?? 0);
     const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
     if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
     used.set(response, (used.get(response) ?? 0) + 1);
@@ -121,14 +122,41 @@ async function parallel(first, second, third) {
 }
 
 /** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
-async function settledOrStuck(work) {
-  let timer;
-  const stuck = new Promise((done) => { timer = setTimeout(() => done({ kind: 'status', text: 'stuck' }), 5000); });
-  try {
-    return await Promise.race([work(), stuck]);
-  } finally {
-    clearTimeout(timer);
-  }
+async function settledOrStuck(work, time) {
+  let ended;
+  work().then((value) => { ended = { value }; }, (error) => { ended = { error }; });
+  do await turn(); while (!ended && time.goesOn());
+  if (!ended) return { kind: 'status', text: 'stuck' };
+  if ('error' in ended) throw ended.error;
+  return ended.value;
+}
+
+/** Waits that take no time: they end in the order in which they would, each with the job queue empty. */
+function virtualTime() {
+  const waits = [];
+  let now = 0;
+  let running = false;
+  const next = () => {
+    const first = waits.reduce((a, b) => (b.at < a.at ? b : a));
+    waits.splice(waits.indexOf(first), 1);
+    now = first.at;
+    first.done();
+    setImmediate(goOn);
+  };
+  const goOn = () => {
+    running = waits.length > 0;
+    if (running) next();
+  };
+  const wait = (ms) => new Promise((done) => {
+    waits.push({ at: now + ms, done });
+    if (!running) setImmediate(goOn);
+    running = true;
+  });
+  return { wait, goesOn: () => running };
+}
+
+function turn() {
+  return new Promise((done) => setImmediate(done));
 }
 
 async function resultOf(value) {
