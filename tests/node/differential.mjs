@@ -14,7 +14,7 @@ const { tools } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 for await (const line of createInterface({ input: process.stdin })) {
   const answers = [];
   for (const script of JSON.parse(line)) {
-    const { logs, outcome } = await runScript(script, { tools });
+    const { logs, outcome } = await runScript(script, { tools, returns: script.slice(script.lastIndexOf('\n') + 1).startsWith('return') });
     // Text that leaves a run is well-formed.
     answers.push({ logs: logs.map((text) => text.toWellFormed()), outcome: { ...outcome, text: outcome.text.toWellFormed() } });
   }

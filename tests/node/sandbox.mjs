@@ -6,16 +6,16 @@ import { parseScript, withImpliedReturn } from './parse.mjs';
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
-/** `{logs, outcome: {kind, text}}` of a script. */
-export async function runScript(script, { tools = [], context = {} } = {}) {
+/** `{logs, outcome: {kind, text}}` of a script. `returns`: it is known to end with `return`, so it need not be parsed here. */
+export async function runScript(script, { tools = [], context = {}, returns = false } = {}) {
   const logs = [];
   const time = virtualTime();
   const host = toolHost(tools, time);
-  const tree = parseScript(script);
-  if (!tree) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
+  const tree = returns ? null : parseScript(script);
+  if (!tree && !returns) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
   const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
-  const body = `"use strict"; return (async function () {\n${withImpliedReturn(script, tree)}\n})();`;
+  const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree)}\n})();`;
   let run;
   try {
     run = new AsyncFunction(...Object.keys(names), body);
@@ -54,8 +54,8 @@ function toolHost(tools, time) {
 
   async function answer(name, input) {
     const tool = tools.find((one) => one.name === name);
+    await time.wait(tool?.delayMs ?? 0);
     if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
-    await time.wait(tool.delayMs ?? 0);
     const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
     if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
     used.set(response, (used.get(response) ?? 0) + 1);
@@ -115,7 +115,7 @@ async function parallel(first, second, third) {
     }
   };
   const workers = Math.min(options?.maxConcurrency ?? 10, 20, work.length);
-  await Promise.all(Array.from({ length: workers }, worker));
+  for (const one of Array.from({ length: workers }, worker)) await one;
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
   throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
@@ -124,7 +124,7 @@ async function parallel(first, second, third) {
 /** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
 async function settledOrStuck(work, time) {
   let ended;
-  work().then((value) => { ended = { value }; }, (error) => { ended = { error }; });
+  work().then((value) => { ended = { value }; }, (error) => { ended = { error }; }).then(time.stop);
   do await turn(); while (!ended && time.goesOn());
   if (!ended) return { kind: 'status', text: 'stuck' };
   if ('error' in ended) throw ended.error;
@@ -152,7 +152,8 @@ function virtualTime() {
     if (!running) setImmediate(goOn);
     running = true;
   });
-  return { wait, goesOn: () => running };
+  const stop = () => { waits.length = 0; }; // what a run still waits for at its end is abandoned
+  return { wait, stop, goesOn: () => running };
 }
 
 function turn() {
@@ -186,7 +187,7 @@ async function settle(value, seen) {
 function failureOf(error, host) {
   const tool = error !== null && typeof error === 'object' ? host.failures.get(error) : undefined;
   if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message}`].join('\n') };
-  if (types.isNativeError(error)) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
+  if (types.isNativeError(error) || error instanceof DOMException) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
   return { kind: 'error', text: `Uncaught ${inspect(error)}` };
 }
 

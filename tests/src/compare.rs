@@ -31,16 +31,14 @@ fn ends_as(expected: &Expected, outcome: &Outcome, json: &str) -> bool {
         Expected::Nothing => false,
         Expected::Result(expected) => outcome.result.as_ref().ok() == Some(expected),
         Expected::Error(expected) => {
-            let text = match (error["name"].as_str(), error["message"].as_str()) {
-                (Some(name), Some("")) => format!("{name}:"),
-                (Some(name), Some(message)) => format!("{name}: {message}"),
-                _ => String::new(),
-            };
-            let uncaught = format!("Uncaught {}", error["message"].as_str().unwrap_or_default());
-            let fits = text == *expected
-                || uncaught.replace("Uncaught Uncaught", "Uncaught") == *expected
-                || expected.starts_with("Uncaught '")
-                    && *expected == format!("Uncaught '{}'", error["message"].as_str().unwrap_or_default());
+            let message = error["message"].as_str().unwrap_or_default();
+            let text = error["name"].as_str().map(|name| format!("{name}: {message}"));
+            let uncaught = format!("Uncaught {message}").replace("Uncaught Uncaught", "Uncaught");
+            // Node shows a thrown string in quotes, with escapes.
+            let quoted = expected.strip_prefix("Uncaught '").and_then(|text| text.strip_suffix('\''));
+            let fits = text.is_some_and(|text| text.trim_end() == expected)
+                || uncaught == *expected
+                || quoted.is_some_and(|text| text == message || text.contains('\\'));
             fits && error["code"] == "EXECUTION_ERROR"
         }
         Expected::Status(first, fields) => {
