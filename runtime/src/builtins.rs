@@ -10,12 +10,14 @@ pub mod bigint;
 pub mod boolean;
 pub mod collections;
 pub mod console;
+pub mod date;
 pub mod error;
 pub mod function;
 pub mod global;
 pub mod inspect;
 pub mod iterator;
 pub mod json;
+pub mod listing;
 pub mod math;
 pub mod number;
 pub mod object;
@@ -39,6 +41,13 @@ pub enum Body {
     Native(NativeFn),
     /// A function of `prelude/`, whose first parameter is the receiver.
     Prelude(&'static str),
+    /// A property that every object of the family computes, such as `size` of a `Map`.
+    Accessor {
+        /// Called with the object as its receiver.
+        get: NativeFn,
+        /// The same with the new value; `None` where the property is only read.
+        set: Option<NativeFn>,
+    },
     /// Not callable: a namespace such as `Math`.
     Namespace,
 }
@@ -57,6 +66,11 @@ pub struct Row {
 /// A row of a function of Rust.
 pub const fn native(name: &'static str, length: u8, function: NativeFn) -> Row {
     Row { name, length, body: Body::Native(function) }
+}
+
+/// A row of a property that is only read.
+pub const fn getter(name: &'static str, get: NativeFn) -> Row {
+    Row { name, length: 0, body: Body::Accessor { get, set: None } }
 }
 
 /// A row of a function of `prelude/`.

@@ -1,7 +1,7 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
 use crate::error::Result;
-use crate::heap::to_utf16;
+use crate::heap::{Exotic, to_utf16};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -37,6 +37,7 @@ pub fn type_of(value: Value) -> &'static str {
         | Kind::Set
         | Kind::Promise
         | Kind::Iterator
+        | Kind::Exotic
         | Kind::App => "object",
     }
 }
@@ -216,6 +217,10 @@ impl Vm {
             return Ok(value);
         }
         let order = match hint {
+            // 21.4.4.45: a date is a string where nothing else is asked for.
+            Hint::Default if matches!(self.heap.exotic(value), Some(Exotic::Date(_))) => {
+                [known::TO_STRING, known::VALUE_OF]
+            }
             Hint::String => [known::TO_STRING, known::VALUE_OF],
             Hint::Default | Hint::Number => [known::VALUE_OF, known::TO_STRING],
         };

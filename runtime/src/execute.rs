@@ -153,7 +153,9 @@ impl Vm {
                 match native.call {
                     NativeBody::Native(function) => function(self, this, arguments).map(Called::Value),
                     NativeBody::Prelude(_) => self.call_prelude(function.payload(), false, this, arguments, after),
-                    NativeBody::Namespace => Err(self.type_error(&format!("{} is not a function", native.name))),
+                    NativeBody::Namespace | NativeBody::Accessor { .. } => {
+                        Err(self.type_error(&format!("{} is not a function", native.name)))
+                    }
                 }
             }
             Kind::Bound => {

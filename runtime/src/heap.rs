@@ -7,11 +7,13 @@
 
 mod array;
 pub mod collect;
+mod exotic;
 mod map;
 pub mod object;
 mod string;
 
 pub use array::Array;
+pub use exotic::Exotic;
 pub use map::MapData;
 pub use object::{Class, Object, Slots};
 pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
@@ -216,6 +218,8 @@ pub struct Heap {
     pub promises: Slab<Promise>,
     /// Iterators.
     pub iterators: Slab<Iterator>,
+    /// Built-in objects with state of their own.
+    pub exotics: Slab<Exotic>,
     /// BigInts.
     pub bigints: Slab<BigInt>,
     shapes: Vec<object::Shape>,
@@ -246,6 +250,7 @@ impl Heap {
             maps: Slab::default(),
             promises: Slab::default(),
             iterators: Slab::default(),
+            exotics: Slab::default(),
             bigints: Slab::default(),
             shapes: object::Shape::initial(),
             extras: HashMap::new(),

@@ -203,6 +203,7 @@ impl Vm {
             "Map" => value.is(Kind::Map),
             "Set" => value.is(Kind::Set),
             "Promise" => value.is(Kind::Promise),
+            _ if value.is(Kind::Exotic) => self.heap.exotics[value.index()].class() == name,
             _ if value.is(Kind::Object) => {
                 let class = self.heap.class(value);
                 class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain

@@ -6,6 +6,7 @@
 
 mod write;
 
+use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
@@ -191,10 +192,11 @@ impl Vm {
         if object.is(Kind::App) {
             return self.tool_member(object, name);
         }
-        Ok(match registry().method(self.family(object), name) {
-            Some(native) => Value::handle(Kind::Native, native),
-            None => Value::UNDEFINED,
-        })
+        let Some(native) = registry().method(self.family(object), name) else { return Ok(Value::UNDEFINED) };
+        match registry().natives[native as usize].call {
+            Body::Accessor { get, .. } => get(self, object, &[]),
+            _ => Ok(Value::handle(Kind::Native, native)),
+        }
     }
 
     /// Which table of methods a value has.
@@ -210,6 +212,7 @@ impl Vm {
             Kind::Set => Family::Set,
             Kind::Promise => Family::Promise,
             Kind::Iterator => Family::Iterator,
+            Kind::Exotic => self.heap.exotics[value.index()].family(),
             Kind::BigInt => Family::BigInt,
             Kind::Object if self.heap.class(value).is_error() => Family::Error,
             Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Cell | Kind::Empty => Family::Object,
@@ -266,10 +269,7 @@ impl Vm {
                     _ => None,
                 }
             }
-            Kind::Map | Kind::Set if key == PropertyKey::Symbol(known::SIZE) => {
-                Some(Value::number(self.heap.maps[object.index()].len() as f64))
-            }
-            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator => {
+            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::Exotic => {
                 let symbol = self.key_symbol(key);
                 self.extra(object, symbol)
             }
@@ -393,6 +393,7 @@ impl Vm {
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
+            Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),
         }

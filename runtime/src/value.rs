@@ -42,6 +42,8 @@ pub enum Kind {
     Promise,
     /// An iterator of a built-in collection.
     Iterator,
+    /// A built-in object with state of its own, such as a date.
+    Exotic,
     /// A BigInt.
     BigInt,
     /// The namespace of an app's tools: a symbol.
@@ -72,13 +74,14 @@ const fn tag_of(kind: Kind) -> u64 {
 }
 
 /// The kinds behind the last tag, by the number in bits 32 to 47.
-const OTHERS: [Kind; 10] = [
+const OTHERS: [Kind; 11] = [
     Kind::Native,
     Kind::Bound,
     Kind::Map,
     Kind::Set,
     Kind::Promise,
     Kind::Iterator,
+    Kind::Exotic,
     Kind::BigInt,
     Kind::App,
     Kind::Tool,

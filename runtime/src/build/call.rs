@@ -226,7 +226,9 @@ impl Lowering<'_, '_> {
                 self.emit(OpKind::Construct(native, arguments, slot));
                 Built::Local(node::Local(slot.0 as usize))
             }
-            Some(NativeBody::Namespace) | None => Built::of(node::NotAConstructor { name: name.to_owned(), at }),
+            Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
+                Built::of(node::NotAConstructor { name: name.to_owned(), at })
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `Map` and `Set`.
 
-use super::{Body, Global, Row, arg, native, prelude};
+use super::{Body, Global, Row, arg, getter, native, prelude};
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::heap::Yields;
@@ -38,6 +38,7 @@ pub const MAP_METHODS: &[Row] = &[
     native("has", 1, map_has),
     native("keys", 0, map_keys),
     native("set", 2, map_set),
+    getter("size", size),
     native("values", 0, map_values),
 ];
 
@@ -55,6 +56,7 @@ pub const SET_METHODS: &[Row] = &[
     prelude("isSubsetOf", 1, "Set_isSubsetOf"),
     prelude("isSupersetOf", 1, "Set_isSupersetOf"),
     native("keys", 0, set_values),
+    getter("size", size),
     prelude("symmetricDifference", 1, "Set_symmetricDifference"),
     prelude("union", 1, "Set_union"),
     native("values", 0, set_values),
@@ -67,6 +69,11 @@ pub const INTRINSICS: &[Row] = &[
     native("$isIterator", 1, is_iterator),
     native("$setLike", 3, set_like),
 ];
+
+/// `map.size`, `set.size`
+fn size(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    Ok(Value::number(vm.heap.maps[this.index()].len() as f64))
+}
 
 fn call_map(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     Err(vm.type_error("Constructor Map requires 'new'"))

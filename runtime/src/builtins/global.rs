@@ -109,6 +109,10 @@ impl Cloner {
                 vm.heap.new_array(vec![Value::HOLE; length])
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
+            Kind::Exotic => match vm.heap.exotics[value.index()].structured_clone() {
+                Some(exotic) => vm.heap.new_exotic(exotic),
+                None => return Err(not_cloned(vm, value)),
+            },
             Kind::Object => {
                 let class = clone_class(vm, value)?;
                 vm.heap.new_of_class(class)

@@ -216,6 +216,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => "Promise",
+        Kind::Exotic => vm.heap.exotics[this.index()].tag(),
         Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",

@@ -258,7 +258,9 @@ impl Vm {
     /// How V8 names a receiver in messages.
     fn receiver_text(&mut self, value: Value) -> Result<String> {
         match value.kind() {
-            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise => Ok(self.object_tag(value)),
+            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => {
+                Ok(self.object_tag(value))
+            }
             Kind::App | Kind::Iterator => Ok("#<Object>".into()),
             _ => self.to_text(value),
         }

@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, Row};
+use super::{Body, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -33,9 +33,11 @@ pub enum Family {
     Promise,
     /// Iterators.
     Iterator,
+    /// Dates.
+    Date,
 }
 
-const FAMILIES: usize = 12;
+const FAMILIES: usize = 13;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -81,6 +83,8 @@ pub struct Registry {
     statics: HashMap<(u32, Sym), Static>,
     static_names: HashMap<u32, Vec<Sym>>,
     globals: HashMap<&'static str, u32>,
+    /// The families in the order of [`Family`], with the names of their constructors.
+    families: Vec<(String, Family)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
 }
@@ -104,13 +108,14 @@ impl Registry {
             statics: HashMap::new(),
             static_names: HashMap::new(),
             globals: HashMap::new(),
+            families: Vec::new(),
             intrinsics: HashMap::new(),
         };
         for text in known::TEXTS {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 16] = [
+        let globals: [&[Global]; 17] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -123,6 +128,7 @@ impl Registry {
             collections::GLOBALS,
             error::GLOBALS,
             promise::GLOBALS,
+            date::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -152,8 +158,10 @@ impl Registry {
             (Family::Set, collections::SET_METHODS),
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
+            (Family::Date, date::METHODS),
         ];
         for (family, rows) in methods {
+            this.families.push((format!("{family:?}"), family));
             for row in rows {
                 let number = this.row(row) as u16 + 1;
                 let symbol = this.name(row.name);
@@ -237,6 +245,15 @@ impl Registry {
         number.checked_sub(1).map(u32::from)
     }
 
+    /// How a property that the objects of a family compute is written: `None` where there is no such
+    /// property, `Some(None)` where it is only read.
+    pub fn setter(&self, family: Family, name: Sym) -> Option<Option<NativeFn>> {
+        match self.natives[self.method(family, name)? as usize].call {
+            Body::Accessor { set, .. } => Some(set),
+            _ => None,
+        }
+    }
+
     /// Whether some family has a method of that name, and none of them runs functions of the script.
     pub fn is_plain_method(&self, name: &[u8]) -> bool {
         let Some(symbol) = self.symbol(name) else { return false };
@@ -256,6 +273,21 @@ impl Registry {
     /// The names of the static properties.
     pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Sym> + '_ {
         self.static_names.get(&owner).into_iter().flatten().copied()
+    }
+
+    /// The names of the methods and computed properties of what a global makes, in alphabetical order.
+    pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Sym> {
+        let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
+        let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
+        let rows = self.methods.iter().enumerate().filter(|(_, row)| has(row));
+        let mut symbols: Vec<Sym> = rows.map(|(index, _)| Sym(index as u32)).collect();
+        symbols.sort_by_key(|symbol| self.names[symbol.0 as usize]);
+        symbols.into_iter()
+    }
+
+    /// All globals with their numbers.
+    pub fn globals(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        self.globals.iter().map(|(&name, &number)| (name, number))
     }
 
     /// The global of that name.

@@ -309,6 +309,7 @@ impl Vm {
             Kind::Set => "a Set",
             Kind::Promise => "a promise",
             Kind::Iterator => "an iterator",
+            Kind::Exotic => self.heap.exotics[value.index()].class(),
             Kind::Object | Kind::App => "an object that has no JSON object as its text",
         }
     }

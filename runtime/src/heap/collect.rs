@@ -3,7 +3,7 @@
 //! Marking is tolerant of stale handles, which slots of frames may hold: free places count as marked,
 //! so that a stale handle keeps at most a thing alive that took its place.
 
-use super::{COLLECT_FIRST, Heap, Slab, Slots};
+use super::{COLLECT_FIRST, Exotic, Heap, Slab, Slots};
 use crate::promise::Reaction;
 use crate::value::{Kind, Value};
 
@@ -44,6 +44,7 @@ struct Marker {
     maps: Marks,
     promises: Marks,
     iterators: Marks,
+    exotics: Marks,
     bigints: Marks,
     /// Values whose parts are not marked yet.
     work: Vec<Value>,
@@ -61,6 +62,7 @@ impl Marker {
             maps: Marks::of(&heap.maps),
             promises: Marks::of(&heap.promises),
             iterators: Marks::of(&heap.iterators),
+            exotics: Marks::of(&heap.exotics),
             bigints: Marks::of(&heap.bigints),
             work: Vec::new(),
         }
@@ -115,6 +117,7 @@ impl Marker {
                     }
                 }
                 Kind::Iterator if self.iterators.set(index) => self.work.push(heap.iterators[index].source),
+                Kind::Exotic if self.exotics.set(index) => heap.exotics[index].trace(&mut self.work),
                 _ => {}
             }
             if let Some(&extra) = heap.extras.get(&value) {
@@ -148,6 +151,8 @@ impl Heap {
         bytes += live(&self.promises, &marker.promises, |promise| 64 + promise.reactions.capacity() * 32);
         sweep(&mut self.iterators, &marker.iterators, |iterator| iterator.source = Value::UNDEFINED);
         bytes += live(&self.iterators, &marker.iterators, |_| 24);
+        sweep(&mut self.exotics, &marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));
+        bytes += live(&self.exotics, &marker.exotics, |exotic| size_of::<Exotic>() + exotic.cost());
         sweep(&mut self.bigints, &marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
         bytes += live(&self.bigints, &marker.bigints, |bigint| 32 + bigint.bits() as usize / 8);
         bytes += self.sweep_strings(&marker.strings);
@@ -177,6 +182,7 @@ impl Marker {
             Kind::Map | Kind::Set => self.maps.get(index),
             Kind::Promise => self.promises.get(index),
             Kind::Iterator => self.iterators.get(index),
+            Kind::Exotic => self.exotics.get(index),
             _ => true,
         }
     }

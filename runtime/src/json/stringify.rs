@@ -411,6 +411,7 @@ impl Vm {
             Kind::Map => "Map",
             Kind::Set => "Set",
             Kind::Promise => "Promise",
+            Kind::Exotic => self.heap.exotics[object.index()].class(),
             Kind::Function | Kind::Bound | Kind::Tool => "Function",
             _ => "Object",
         }

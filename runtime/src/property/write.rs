@@ -1,6 +1,7 @@
 //! Properties written and deleted, in strict mode.
 
 use super::{PropertyKey, refused_key};
+use crate::builtins::registry::registry;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::symbol::{Sym, known};
@@ -76,9 +77,16 @@ impl Vm {
         match (object.kind(), key) {
             (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
             (Kind::Array, PropertyKey::Symbol(known::LENGTH)) => self.set_length(object, value),
-            (Kind::Map | Kind::Set, PropertyKey::Symbol(known::SIZE)) => {
-                let text = self.object_tag(object);
-                Err(self.type_error(&format!("Cannot set property size of {text} which has only a getter")))
+            (Kind::Map | Kind::Set | Kind::Exotic, PropertyKey::Symbol(name))
+                if let Some(set) = registry().setter(self.family(object), name) =>
+            {
+                let Some(set) = set else {
+                    let (key, text) = (self.key_text(key), self.object_tag(object));
+                    return Err(
+                        self.type_error(&format!("Cannot set property {key} of {text} which has only a getter"))
+                    );
+                };
+                set(self, object, &[value]).map(drop)
             }
             (Kind::Function | Kind::Bound, PropertyKey::Symbol(known::NAME | known::LENGTH)) => {
                 Err(self.read_only(object, key))

@@ -117,7 +117,9 @@ impl Vm {
         let native = registry().global(name).map(|number| registry().natives[number as usize].call);
         let number = match native {
             Some(Body::Native(function)) => function(self, Value::UNDEFINED, &[value])?,
-            Some(Body::Prelude(_) | Body::Namespace) | None => Value::number(self.to_number(value)?),
+            Some(Body::Prelude(_) | Body::Namespace | Body::Accessor { .. }) | None => {
+                Value::number(self.to_number(value)?)
+            }
         };
         Ok(signed(self.to_number(number)?))
     }

@@ -1,0 +1,69 @@
+//! Built-in objects with state of their own that are neither functions nor collections: dates and
+//! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
+
+use super::Heap;
+use crate::builtins::registry::Family;
+use crate::value::{Kind, Value};
+
+/// The state of a built-in object. Its named properties are kept as those of arrays are
+/// ([`Heap::extras`]).
+#[derive(Clone, Debug)]
+pub enum Exotic {
+    /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
+    Date(f64),
+}
+
+impl Exotic {
+    /// The table of its methods.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::Date(_) => Family::Date,
+        }
+    }
+
+    /// The name of its constructor, as `instanceof` and messages need it.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Date(_) => "Date",
+        }
+    }
+
+    /// What `Object.prototype.toString` writes behind `object`.
+    pub fn tag(&self) -> &'static str {
+        self.class()
+    }
+
+    /// The state that `structuredClone` gives the copy; `None` where the object cannot be cloned.
+    pub fn structured_clone(&self) -> Option<Self> {
+        match self {
+            Self::Date(_) => Some(self.clone()),
+        }
+    }
+
+    /// Bytes it takes beside its place in the slab.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::Date(_) => 0,
+        }
+    }
+
+    /// Append the values that it holds.
+    pub(super) fn trace(&self, _: &mut Vec<Value>) {
+        match self {
+            Self::Date(_) => {}
+        }
+    }
+}
+
+impl Heap {
+    /// A new built-in object.
+    pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
+        self.meter.add_bytes(size_of::<Exotic>() + exotic.cost());
+        Value::handle(Kind::Exotic, self.exotics.add(exotic))
+    }
+
+    /// The state of a value that is a built-in object.
+    pub fn exotic(&self, value: Value) -> Option<&Exotic> {
+        value.is(Kind::Exotic).then(|| &self.exotics[value.index()])
+    }
+}
