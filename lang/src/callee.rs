@@ -20,6 +20,12 @@ pub fn value_text(source: &str, span: Span) -> String {
     with_expression(source, span, named).unwrap_or_else(|| UNKNOWN.into())
 }
 
+/// The same of a callee whose result is to be walked over at once.
+#[must_use]
+pub fn iterated_callee_text(source: &str, span: Span) -> String {
+    with_expression(source, span, |callee| words(callee, true)).unwrap_or_else(|| UNKNOWN.into())
+}
+
 /// Who wants the items of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
