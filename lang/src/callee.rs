@@ -200,9 +200,9 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
             match number {
                 Some(number) => out.push_str(&number_text(number)),
                 None => match rest.first() {
-                Some((operator, _)) => run(first, *operator, out),
-                None => part(first, out),
-            },
+                    Some((operator, _)) => run(first, *operator, out),
+                    None => part(first, out),
+                },
             }
             for (index, (operator, operand)) in rest.iter().enumerate() {
                 if index > 0 && rest[index - 1].0 != *operator {
@@ -226,7 +226,9 @@ fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<
             ExprKind::Chain(_, rest) if rest.iter().all(|(same, _)| *same == operator) => flatten(inner, operator, out),
             _ => out.push(expr),
         },
-        ExprKind::Binary(same, left, right) if *same == operator && is_collapsed(operator) && folded(expr).is_none() => {
+        ExprKind::Binary(same, left, right)
+            if *same == operator && is_collapsed(operator) && folded(expr).is_none() =>
+        {
             flatten(left, operator, out);
             out.push(right);
         }
@@ -271,7 +273,9 @@ fn infix(operands: &[&Expr<'_>], operator: &str, out: &mut Words) {
 }
 
 fn prefix(sign: &str, operand: &Expr<'_>, out: &mut Words) {
-    if sign == "!" && let Some(truth) = constant_truth(operand) {
+    if sign == "!"
+        && let Some(truth) = constant_truth(operand)
+    {
         return out.push_str(if truth { "false" } else { "true" });
     }
     out.push('(');

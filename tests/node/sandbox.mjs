@@ -134,6 +134,7 @@ async function settledOrStuck(work, time) {
 /** Waits that take no time: they end in the order in which they would, each with the job queue empty. */
 function virtualTime() {
   const waits = [];
+  let stopped = false;
   let now = 0;
   let running = false;
   const next = () => {
@@ -148,11 +149,15 @@ function virtualTime() {
     if (running) next();
   };
   const wait = (ms) => new Promise((done) => {
+    if (stopped) return;
     waits.push({ at: now + ms, done });
     if (!running) setImmediate(goOn);
     running = true;
   });
-  const stop = () => { waits.length = 0; }; // what a run still waits for at its end is abandoned
+  const stop = () => {
+    stopped = true;
+    waits.length = 0;
+  }; // what a run still waits for at its end is abandoned
   return { wait, stop, goesOn: () => running };
 }
 

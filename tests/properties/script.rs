@@ -373,7 +373,10 @@ impl Writer<'_> {
         match self.byte() % 5 {
             0 => format!("try {body} catch {}", self.block()),
             1 | 2 => format!("try {body} catch ({error}) {{ console.log({error}?.message, {error}); }}"),
-            3 => format!("try {body} catch (e) {{ const {{message}} = e ?? {{}}; console.log(message) }} finally {}", self.block()),
+            3 => format!(
+                "try {body} catch (e) {{ const {{message}} = e ?? {{}}; console.log(message) }} finally {}",
+                self.block()
+            ),
             _ => format!("try {body} finally {}", self.block()),
         }
     }
@@ -437,7 +440,7 @@ impl Writer<'_> {
             0 => format!("const {name} = await {};", self.promise()),
             1 => {
                 return format!(
-                    "{}.then((value) => console.log('then', value), (error) => console.log(error));",
+                    ";{}.then((value) => console.log('then', value), (error) => console.log(error));",
                     self.promise()
                 );
             }

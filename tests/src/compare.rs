@@ -35,7 +35,9 @@ fn ends_as(expected: &Expected, outcome: &Outcome, json: &str) -> bool {
             let text = error["name"].as_str().map(|name| format!("{name}: {message}"));
             let uncaught = format!("Uncaught {message}").replace("Uncaught Uncaught", "Uncaught");
             // Node shows a thrown string in quotes, with escapes.
-            let quoted = expected.strip_prefix("Uncaught '").and_then(|text| text.strip_suffix('\''));
+            let quoted = expected.strip_prefix("Uncaught ").and_then(|text| {
+                ['\'', '"', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+            });
             let fits = text.is_some_and(|text| text.trim_end() == expected)
                 || uncaught == *expected
                 || quoted.is_some_and(|text| text == message || text.contains('\\'));

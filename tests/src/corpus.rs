@@ -58,7 +58,8 @@ impl Expected {
             "status" => {
                 let mut lines = text.lines();
                 let first = lines.next().unwrap_or_default().into();
-                let fields = lines.filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect();
+                let fields =
+                    lines.filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect();
                 Some(Self::Status(first, fields))
             }
             _ => None,

@@ -59,7 +59,10 @@ fn main() -> ExitCode {
         batch = next;
     }
     let rate = compared as f64 / began.elapsed().as_secs_f64();
-    println!("seeds {first} to {}: {compared} scripts compared, {differences} differences, {rate:.0} a second", seeds.start - 1);
+    println!(
+        "seeds {first} to {}: {compared} scripts compared, {differences} differences, {rate:.0} a second",
+        seeds.start - 1
+    );
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -129,7 +132,8 @@ fn shrink(trial: &Trial, node: &mut Node) -> (Trial, String) {
         let trials = smaller(&best, size);
         node.send(&trials);
         let answers = node.receive(&trials);
-        let found = trials.into_iter().zip(answers).find_map(|(trial, answer)| Some((trial.difference(&answer)?, trial)));
+        let found =
+            trials.into_iter().zip(answers).find_map(|(trial, answer)| Some((trial.difference(&answer)?, trial)));
         match found {
             Some(found) => (problem, best) = found,
             None => size /= 2,
@@ -169,7 +173,8 @@ impl Node {
     fn start() -> Self {
         let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
         let mut child = Command::new(std::env::var("NODE").unwrap_or_else(|_| "node".into()))
-            .arg("--no-warnings").arg(here.join("node/differential.mjs"))
+            .arg("--no-warnings")
+            .arg(here.join("node/differential.mjs"))
             .arg(here.join("properties/tools.json"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
