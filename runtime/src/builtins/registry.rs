@@ -35,9 +35,11 @@ pub enum Family {
     Iterator,
     /// Dates.
     Date,
+    /// Regular expressions.
+    RegExp,
 }
 
-const FAMILIES: usize = 13;
+const FAMILIES: usize = 14;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -115,7 +117,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 17] = [
+        let globals: [&[Global]; 18] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -129,6 +131,7 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            regexp::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -159,6 +162,7 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::RegExp, regexp::METHODS),
         ];
         for (family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -168,13 +172,14 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        let intrinsics: [&[Row]; 8] = [
+        let intrinsics: [&[Row]; 9] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
             json::INTRINSICS,
             object::INTRINSICS,
             promise::INTRINSICS,
+            regexp::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
         ];

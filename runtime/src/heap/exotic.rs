@@ -3,7 +3,9 @@
 
 use super::Heap;
 use crate::builtins::registry::Family;
+use crate::regexp::Program;
 use crate::value::{Kind, Value};
+use std::sync::Arc;
 
 /// The state of a built-in object. Its named properties are kept as those of arrays are
 /// ([`Heap::extras`]).
@@ -11,6 +13,19 @@ use crate::value::{Kind, Value};
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// A regular expression.
+    RegExp(RegExp),
+}
+
+/// The state of a regular expression.
+#[derive(Clone, Debug)]
+pub struct RegExp {
+    /// What it matches.
+    pub program: Arc<Program>,
+    /// The text of its pattern, a string.
+    pub source: Value,
+    /// Its property `lastIndex`.
+    pub last_index: Value,
 }
 
 impl Exotic {
@@ -18,6 +33,7 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::RegExp(_) => Family::RegExp,
         }
     }
 
@@ -25,6 +41,7 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::RegExp(_) => "RegExp",
         }
     }
 
@@ -37,6 +54,7 @@ impl Exotic {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
+            Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
 
@@ -44,13 +62,16 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            // All who share a program pay for a part of it.
+            Self::RegExp(regexp) => regexp.program.bytes() / Arc::strong_count(&regexp.program).max(1),
         }
     }
 
     /// Append the values that it holds.
-    pub(super) fn trace(&self, _: &mut Vec<Value>) {
+    pub(super) fn trace(&self, values: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
+            Self::RegExp(regexp) => values.extend([regexp.source, regexp.last_index]),
         }
     }
 }
@@ -60,6 +81,27 @@ impl Heap {
     pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
         self.meter.add_bytes(size_of::<Exotic>() + exotic.cost());
         Value::handle(Kind::Exotic, self.exotics.add(exotic))
+    }
+
+    /// A new regular expression.
+    pub fn new_regexp(&mut self, program: Arc<Program>, source: Value) -> Value {
+        self.new_exotic(Exotic::RegExp(RegExp { program, source, last_index: Value::ZERO }))
+    }
+
+    /// The state of a value that is a regular expression.
+    pub fn regexp(&self, value: Value) -> Option<&RegExp> {
+        match self.exotic(value)? {
+            Exotic::RegExp(regexp) => Some(regexp),
+            Exotic::Date(_) => None,
+        }
+    }
+
+    /// The same to be changed.
+    pub fn regexp_mut(&mut self, value: Value) -> Option<&mut RegExp> {
+        match self.exotics.items.get_mut(value.is(Kind::Exotic).then(|| value.index())?)? {
+            Exotic::RegExp(regexp) => Some(regexp),
+            Exotic::Date(_) => None,
+        }
     }
 
     /// The state of a value that is a built-in object.
