@@ -31,7 +31,7 @@ mod suggest;
 mod targets;
 mod token;
 
-pub use callee::{Walk, callee_text, iterable_text, value_text};
+pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_text};
 pub use compile::compile;
 pub use suggest::names;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};

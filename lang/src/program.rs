@@ -41,13 +41,13 @@ pub struct Program {
     pub free: Vec<(TextId, Span)>,
     /// Constant parts of tagged templates.
     pub templates: Vec<TemplateSite>,
+    /// Where the callees stand whose results are walked over at once: V8 has words of its own for these.
+    pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
     /// For each text, whether the script writes a property of that name that may hold a function:
     /// such a method call may run a function of the script.
     pub written: Vec<bool>,
-    /// Callees of calls whose items are walked over at once, `for (… of f())`: messages say so.
-    pub walked: Vec<Span>,
 }
 
 /// The constant parts of one tagged template.

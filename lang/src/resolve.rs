@@ -76,9 +76,8 @@ struct Resolver<'a> {
     globals: Vec<TextId>,
     free: Vec<(TextId, Span)>,
     templates: Vec<TemplateSite>,
+    iterated: Vec<Span>,
     object_sites: u32,
-    /// Callees of calls whose items are walked over at once.
-    walked: Vec<Span>,
     /// Whether the main function contains a `return`.
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
@@ -114,8 +113,8 @@ impl<'a> Resolver<'a> {
             globals: Vec::new(),
             free: Vec::new(),
             templates: Vec::new(),
+            iterated: Vec::new(),
             object_sites: 0,
-            walked: Vec::new(),
             has_return: false,
             tail: None,
             pending_labels: Vec::new(),
@@ -136,13 +135,6 @@ impl<'a> Resolver<'a> {
     fn refuse(&mut self, refusal: Diagnostic) {
         if self.refusals.len() < MAX_REFUSALS {
             self.refusals.push(refusal);
-        }
-    }
-
-    /// Notes that the items of a value are walked over at once.
-    fn walks(&mut self, value: &Expr) {
-        if let ExprKind::Call(call) = &value.kind {
-            self.walked.push(call.callee_span);
         }
     }
 

@@ -30,6 +30,7 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
     Code {
         functions,
         globals: program.globals.iter().map(symbol).collect(),
+        iterated: program.iterated.clone(),
         templates: program
             .templates
             .iter()
@@ -40,7 +41,6 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
             .collect(),
         object_sites: first_site + program.object_sites,
         texts: Arc::new(texts),
-        walked: program.walked.clone(),
     }
 }
 

@@ -35,9 +35,8 @@ impl Vm {
     #[cold]
     pub fn not_a_function(&mut self, callee: Span, function: Value, this: Value) -> Thrown {
         let text = self.callee_text(callee);
-        let is_walked = !self.current.is_prelude() && self.script.code.walked.contains(&callee);
-        let walked = if is_walked { " or its return value is not iterable" } else { "" };
-        let thrown = self.type_error(&format!("{text} is not a function{walked}"));
+        let message = self.not_a_function_text(callee);
+        let thrown = self.type_error(&message);
         let Some((_, name)) = text.rsplit_once('.') else { return thrown };
         let name: Box<str> = name.into();
         let missing = if !function.is_undefined() {

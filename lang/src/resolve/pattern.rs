@@ -102,9 +102,7 @@ impl Resolver<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let iterator = self.temp();
-        if matches!(mode.origin, Origin::Source(_)) {
-            self.walks(&value);
-        }
+        self.note_iterated(&value);
         // V8 has the text of a value for declarations only.
         let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
         effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value), origin), span)), span, out);

@@ -301,8 +301,8 @@ impl Resolver<'_> {
         self.check_for_each(kind, span);
         let (label, mark) = self.begin_label(LabelKind::Loop);
         let iterable = self.items(head, items);
-        if kind == ForEach::Of {
-            self.walks(&iterable);
+        if kind != ForEach::In {
+            self.note_iterated(&iterable);
         }
         let iterator = self.temp();
         self.current.nesting += 1;
