@@ -66,8 +66,11 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
     })
 }
 
+/// What to write instead of a name.
+type Table = fn(&str) -> Option<&'static str>;
+
 /// The families whose methods have other names elsewhere.
-const METHODS: &[(Family, fn(&str) -> Option<&'static str>)] = &[
+const METHODS: &[(Family, Table)] = &[
     (Family::Array, array),
     (Family::String, string),
     (Family::Number, number),
@@ -77,6 +80,7 @@ const METHODS: &[(Family, fn(&str) -> Option<&'static str>)] = &[
     (Family::Object, object),
     (Family::Promise, promise),
     (Family::Function, function_value),
+    (Family::Date, date),
 ];
 
 /// What to call instead of a method that values of a family do not have.
@@ -131,7 +135,9 @@ fn array(name: &str) -> Option<&'static str> {
         "sortBy" | "orderBy" => "write `array.toSorted((a, b) => a.key - b.key)`",
         "flatten" => "did you mean `flat`?",
         "compact" => "write `array.filter(Boolean)`",
-        "chunk" => "write `Array.from({ length: Math.ceil(array.length / n) }, (_, i) => array.slice(i * n, (i + 1) * n))`",
+        "chunk" => {
+            "write `Array.from({ length: Math.ceil(array.length / n) }, (_, i) => array.slice(i * n, (i + 1) * n))`"
+        }
         "zip" => "write `a.map((item, index) => [item, b[index]])`",
         "partition" => "use `filter` twice",
         "union" => "write `[...new Set([...a, ...b])]`",
@@ -266,6 +272,20 @@ fn promise(name: &str) -> Option<&'static str> {
     })
 }
 
+fn date(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "format" | "strftime" | "toFormat" => "write `date.toISOString()`, or `date.toLocaleDateString('en-US', {…})`",
+        "getDayOfMonth" => "did you mean `getUTCDate`?",
+        "getWeekday" | "weekday" => "did you mean `getUTCDay`?",
+        "unix" | "timestamp" => "write `Math.floor(date.getTime() / 1000)`",
+        "add" | "addDays" | "plus" | "minus" | "subtract" => "write `new Date(date.getTime() + days * 86_400_000)`",
+        "diff" => "write `(a.getTime() - b.getTime()) / 86_400_000`",
+        "isBefore" => "write `a < b`",
+        "isAfter" => "write `a > b`",
+        _ => return None,
+    })
+}
+
 fn function_value(name: &str) -> Option<&'static str> {
     Some(match name {
         "then" | "catch" | "finally" => "this is a function, not a promise; call it first: `f().then(…)`",
@@ -294,9 +314,7 @@ pub(super) fn function(object: &str, name: &str) -> Option<&'static str> {
         ("Array", "zip") => "write `a.map((item, index) => [item, b[index]])`",
         ("Array", "map" | "filter" | "reduce" | "forEach" | "sort") => "call it on the array: `array.map(…)`",
         ("Math", "sum") => "write `values.reduce((sum, value) => sum + value, 0)`",
-        ("Math", "avg" | "average" | "mean") => {
-            "write `values.reduce((sum, value) => sum + value, 0) / values.length`"
-        }
+        ("Math", "avg" | "average" | "mean") => "write `values.reduce((sum, value) => sum + value, 0) / values.length`",
         ("Math", "median") => "sort a copy and take the middle: `values.toSorted((a, b) => a - b)`",
         ("Math", "clamp") => "write `Math.min(Math.max(x, low), high)`",
         ("Math", "randomInt" | "randInt" | "randint" | "rand") => "write `Math.floor(Math.random() * n)`",
