@@ -67,7 +67,7 @@ fn remembering_changes_nothing() {
             while progress == Progress::Paused {
                 (progress, _) = matcher.run(&program, &text, 3, 1 << 20);
                 slices += 1;
-                assert!(slices < 100_000, "/{pattern}/ does not end on {}", String::from_utf8_lossy(&text));
+                assert!(slices < 10_000_000, "/{pattern}/ does not end on {}", String::from_utf8_lossy(&text));
             }
             let groups: Vec<_> = (0..=program.groups).map(|group| matcher.group(group)).collect();
             (progress, if progress == Progress::Matched { groups } else { Vec::new() })
