@@ -219,7 +219,8 @@ impl Compiler {
 
     /// `a*`
     fn endless(&mut self, repeat: &Repeat, back: bool) {
-        if repeat.greedy && !back
+        if repeat.greedy
+            && !back
             && let Some(set) = single(&repeat.body, self.unicode)
         {
             let (number, wide) = self.set_number(&set);

@@ -35,8 +35,20 @@ fn pausing_changes_nothing() {
 #[test]
 fn catastrophic_patterns_are_linear() {
     let patterns = [
-        "(a+)+$", "(a|aa)+$", "(.*)*x", r"^(\w+\s?)*$", "(a*)*b", "(a|a)*b", "(a|a?)+b", "(?:a?){30}a{30}b",
-        "^(([a-z])+.)+[A-Z]([a-z])+$", ".*.*.*.*=", "((a+)?)*c", "((a*)*)*c", "(?:(?:a*)*)*$x", "(a*?)*?b",
+        "(a+)+$",
+        "(a|aa)+$",
+        "(.*)*x",
+        r"^(\w+\s?)*$",
+        "(a*)*b",
+        "(a|a)*b",
+        "(a|a?)+b",
+        "(?:a?){30}a{30}b",
+        "^(([a-z])+.)+[A-Z]([a-z])+$",
+        ".*.*.*.*=",
+        "((a+)?)*c",
+        "((a*)*)*c",
+        "(?:(?:a*)*)*$x",
+        "(a*?)*?b",
     ];
     for pattern in patterns {
         let spent: Vec<usize> =
