@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, NativeFn, Row};
+use super::{Body, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -35,9 +35,11 @@ pub enum Family {
     Iterator,
     /// Dates.
     Date,
+    /// `Intl.DateTimeFormat`.
+    DateTimeFormat,
 }
 
-const FAMILIES: usize = 13;
+const FAMILIES: usize = 14;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -112,7 +114,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 17] = [
+        let globals: [&[Global]; 18] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -126,21 +128,20 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            intl::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
             tool::GLOBALS,
         ];
         for global in globals.into_iter().flatten() {
-            let number = this.add(global.name, global.length, global.call, global.construct);
+            let number = this.constructor(global);
             this.globals.insert(global.name, number);
-            for row in global.functions {
-                let function = this.row(row);
-                this.static_property(number, row.name, Static::Native(function));
-            }
-            for &(name, value) in global.numbers {
-                this.static_property(number, name, Static::Number(value));
-            }
+        }
+        let namespace = this.globals["Intl"];
+        for constructor in intl::CONSTRUCTORS {
+            let number = this.constructor(constructor);
+            this.static_property(namespace, constructor.name, Static::Native(number));
         }
         let methods: [(Family, &[Row]); FAMILIES] = [
             (Family::Object, object::METHODS),
@@ -156,6 +157,7 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
             for row in rows {
@@ -218,6 +220,19 @@ impl Registry {
         self.add(row.name, row.length, row.body, None)
     }
 
+    /// A global, or a constructor of a namespace, with its static properties.
+    fn constructor(&mut self, global: &Global) -> u32 {
+        let number = self.add(global.name, global.length, global.call, global.construct);
+        for row in global.functions {
+            let function = self.row(row);
+            self.static_property(number, row.name, Static::Native(function));
+        }
+        for &(name, value) in global.numbers {
+            self.static_property(number, name, Static::Number(value));
+        }
+        number
+    }
+
     fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
         let symbol = self.name(name);
         self.statics.insert((owner, symbol), property);
@@ -274,6 +289,16 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
+    pub fn path(&self, name: &str) -> Option<u32> {
+        let mut names = name.split('.');
+        let first = self.global(names.next()?)?;
+        names.try_fold(first, |owner, name| match self.property(owner, self.symbol(name.as_bytes())?)? {
+            Static::Native(native) => Some(native),
+            Static::Number(_) => None,
+        })
     }
 
     /// The function of that name that only the prelude can call.

@@ -2,6 +2,7 @@
 //! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::Heap;
+use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::registry::Family;
 use crate::value::{Kind, Value};
 
@@ -11,6 +12,8 @@ use crate::value::{Kind, Value};
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// An `Intl.DateTimeFormat`.
+    DateTimeFormat(Box<DateTimeFormat>),
 }
 
 impl Exotic {
@@ -18,6 +21,7 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::DateTimeFormat(_) => Family::DateTimeFormat,
         }
     }
 
@@ -25,18 +29,24 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::DateTimeFormat(_) => "DateTimeFormat",
         }
     }
 
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
-        self.class()
+        match self {
+            Self::Date(_) => "Date",
+            Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
+        }
     }
 
     /// The state that `structuredClone` gives the copy; `None` where the object cannot be cloned.
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
+            // Cloned as a plain object: it has no properties.
+            Self::DateTimeFormat(_) => None,
         }
     }
 
@@ -44,13 +54,15 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            Self::DateTimeFormat(_) => 512,
         }
     }
 
     /// Append the values that it holds.
-    pub(super) fn trace(&self, _: &mut Vec<Value>) {
+    pub(super) fn trace(&self, values: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
+            Self::DateTimeFormat(format) => values.push(format.function),
         }
     }
 }
@@ -60,6 +72,13 @@ impl Heap {
     pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
         self.meter.add_bytes(size_of::<Exotic>() + exotic.cost());
         Value::handle(Kind::Exotic, self.exotics.add(exotic))
+    }
+
+    /// Changes the state of a built-in object; nothing where the value is none.
+    pub fn set_exotic(&mut self, value: Value, exotic: Exotic) {
+        if value.is(Kind::Exotic) {
+            self.exotics[value.index()] = exotic;
+        }
     }
 
     /// The state of a value that is a built-in object.
