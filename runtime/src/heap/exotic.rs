@@ -45,7 +45,6 @@ impl Exotic {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            // Cloned as a plain object: it has no properties.
             Self::DateTimeFormat(_) => None,
         }
     }

@@ -410,13 +410,10 @@ impl Parts {
             return None;
         }
         let is_day = |value: i64| (1..=31).contains(&value);
-        let given = self.day.len();
         self.day.resize(3, 1);
         let &[first, second, third] = self.day.as_slice() else { return None };
         let (year, month, day) = match self.named_month {
-            None if self.is_standard || given == 3 && !is_day(first) => (first, second, third),
-            // Without a year it is one of those that are meant below.
-            None if given < 3 => (1, first, second),
+            None if self.is_standard || !is_day(first) => (first, second, third),
             None => (third, first, second),
             Some(month) if !is_day(first) => (first, month, second),
             Some(month) => (second, month, first),

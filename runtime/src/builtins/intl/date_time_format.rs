@@ -102,7 +102,10 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "formatRange")?;
     let (from, to) = times(vm, arguments)?;
-    let text: String = format.range(from, to).into_iter().map(|(part, _)| part.text).collect();
+    let text = match format.range(from, to) {
+        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(),
+        None => format.text(from),
+    };
     Ok(vm.string(&text))
 }
 
@@ -111,6 +114,7 @@ fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Resul
     let format = this_format(vm, this, "formatRangeToParts")?;
     let (from, to) = times(vm, arguments)?;
     let parts = format.range(from, to);
+    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(|part| (part, "shared")).collect());
     let parts: Vec<_> = parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))).collect();
     Ok(parts_value(vm, &parts))
 }
