@@ -41,6 +41,9 @@ pub enum Family {
 
 const FAMILIES: usize = 14;
 
+/// Methods that are the very same function as another one.
+const ALIASES: [(Family, &str, &str); 1] = [(Family::Date, "toGMTString", "toUTCString")];
+
 /// A built-in function or namespace.
 pub struct Native {
     /// Its name.
@@ -165,6 +168,10 @@ impl Registry {
                 let symbol = this.name(row.name);
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
+        }
+        for (family, alias, name) in ALIASES {
+            let (alias, name) = (this.name(alias), this.name(name));
+            this.methods[alias.0 as usize][family as usize] = this.methods[name.0 as usize][family as usize];
         }
         let intrinsics: [&[Row]; 8] = [
             array::INTRINSICS,

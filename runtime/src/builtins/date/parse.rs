@@ -398,9 +398,8 @@ impl Parts {
         if !is_clock && (hour, minute, second, ms) != (24, 0, 0, 0) {
             return None;
         }
-        let offset = self.sign.map_or(0, |sign| {
-            sign * (self.hour.unwrap_or(0) * 3_600_000 + self.minute.unwrap_or(0) * 60_000)
-        });
+        let offset =
+            self.sign.map_or(0, |sign| sign * (self.hour.unwrap_or(0) * 3_600_000 + self.minute.unwrap_or(0) * 60_000));
         let day = make_day(year as f64, (month - 1) as f64, day as f64);
         Some(make_date(day, make_time(hour as f64, minute as f64, second as f64, ms as f64)) - offset as f64)
     }

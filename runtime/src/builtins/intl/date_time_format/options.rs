@@ -151,9 +151,9 @@ impl DateTimeFormat {
             let value = option(vm, given, name)?;
             if !value.is_undefined() {
                 let text = vm.to_text(value)?;
-                let is_type = text.split('-').all(|part| {
-                    (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                });
+                let is_type = text
+                    .split('-')
+                    .all(|part| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
                 if !is_type {
                     return Err(vm.range_error(&format!("{message} : {text}")));
                 }

@@ -49,8 +49,7 @@ impl DateTimeFormat {
             parts.extend(self.parts_of(items, time).into_iter().map(|part| (part, source)));
         };
         // What stands behind the last field of a time belongs to neither.
-        let behind: Vec<Item> =
-            split.middle.pop_if(|item| matches!(item, Item::Literal(_))).into_iter().collect();
+        let behind: Vec<Item> = split.middle.pop_if(|item| matches!(item, Item::Literal(_))).into_iter().collect();
         add(&split.before, from, "shared");
         add(&split.middle, from, "startRange");
         add(&behind, from, "shared");
@@ -86,8 +85,7 @@ impl Split {
 /// A range of dates without times.
 fn dates(request: &[Field], difference: Difference) -> Split {
     let has = |kind: Kind| request.iter().any(|field| field.kind() == kind);
-    let [era, year, month, weekday, day] =
-        [Kind::Era, Kind::Year, Kind::Month, Kind::Weekday, Kind::Day].map(has);
+    let [era, year, month, weekday, day] = [Kind::Era, Kind::Year, Kind::Month, Kind::Weekday, Kind::Day].map(has);
     let is_usual = match (year, month, day) {
         (true, true, true) => true,
         (true, true, false) | (true, false, false) => !weekday,
@@ -158,9 +156,7 @@ fn times(request: &[Field], difference: Difference) -> Split {
         return Split::full(&best(&whole));
     }
     let time = best(&short_time);
-    let position = |kind: Kind| {
-        time.iter().position(|item| matches!(item, Item::Field(field) if field.kind() == kind))
-    };
+    let position = |kind: Kind| time.iter().position(|item| matches!(item, Item::Field(field) if field.kind() == kind));
     let zone = position(Kind::Zone).map(|at| at.saturating_sub(1));
     let end = match difference {
         _ if !is_usual => None,
