@@ -18,6 +18,7 @@ pub mod inspect;
 pub mod intl;
 pub mod iterator;
 pub mod json;
+pub mod listing;
 pub mod math;
 pub mod number;
 pub mod object;
