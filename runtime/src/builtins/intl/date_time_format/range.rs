@@ -57,7 +57,7 @@ impl DateTimeFormat {
         add(&[Item::Literal(DASH.into())], from, "shared");
         add(&split.middle, to, "endRange");
         add(&behind, from, "shared");
-        add(&split.after, from, "shared");
+        add(&split.after, to, "shared");
         Some(joined(parts))
     }
 }
@@ -137,7 +137,8 @@ fn times(request: &[Field], difference: Difference) -> Split {
     let has = |kind: Kind| request.iter().any(|field| field.kind() == kind);
     // Parts of the day have no interval patterns with a zone.
     let is_zoned = request.iter().any(|field| field.kind() == Kind::Zone && has_interval(field));
-    let is_usual = has(Kind::Hour) && !has(Kind::Second) && !has(Kind::Fraction) && !(has(Kind::DayPeriod) && is_zoned);
+    let is_plain = !has(Kind::DayPeriod) || !is_zoned;
+    let is_usual = is_plain && has(Kind::Hour) && !has(Kind::Second) && !has(Kind::Fraction);
     let (date, time): (Vec<Field>, Vec<Field>) = request.iter().partition(|field| !is_time(field.kind()));
     if difference <= Difference::Day || !is_usual && date.is_empty() {
         let mut whole = request.to_vec();
@@ -201,19 +202,14 @@ fn extend(request: &mut Vec<Field>, difference: Difference, wanted: Difference) 
 }
 
 fn difference(from: &Fields, to: &Fields) -> Difference {
-    let fields: [(Difference, fn(&Fields) -> i64); 9] = [
-        (Difference::Era, |at| i64::from(at.year > 0)),
-        (Difference::Year, |at| at.year),
-        (Difference::Month, |at| at.month),
-        (Difference::Day, |at| at.day),
-        (Difference::Half, |at| at.hour / 12),
-        (Difference::Hour, |at| at.hour),
-        (Difference::Minute, |at| at.minute),
-        (Difference::Second, |at| at.second),
-        (Difference::Ms, |at| at.ms),
-    ];
-    let differs = fields.into_iter().find(|(_, of)| of(from) != of(to));
-    differs.map_or(Difference::None, |(difference, _)| difference)
+    use Difference::*;
+    let parts = |at: &Fields| {
+        let (era, half) = (i64::from(at.year > 0), at.hour / 12);
+        [era, at.year, at.month, at.day, half, at.hour, at.minute, at.second, at.ms]
+    };
+    let kinds = [Era, Year, Month, Day, Half, Hour, Minute, Second, Ms];
+    let differs = parts(from).into_iter().zip(parts(to)).zip(kinds).find(|((from, to), _)| from != to);
+    differs.map_or(None, |(_, kind)| kind)
 }
 
 /// The finest difference that a field shows.
