@@ -271,6 +271,9 @@ impl Vm {
                 }
             }
             Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::Exotic => {
+                if let (PropertyKey::Symbol(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
+                    return Some(regexp.last_index);
+                }
                 let symbol = self.key_symbol(key);
                 self.extra(object, symbol)
             }
@@ -337,6 +340,9 @@ impl Vm {
                     keys.push(PropertyKey::Symbol(known::LENGTH));
                 }
             }
+            Kind::Exotic if all && self.heap.regexp(object).is_some() => {
+                keys.push(PropertyKey::Symbol(known::LAST_INDEX));
+            }
             Kind::Function | Kind::Bound if all => {
                 keys.extend([PropertyKey::Symbol(known::LENGTH), PropertyKey::Symbol(known::NAME)]);
             }
@@ -394,7 +400,7 @@ impl Vm {
             Kind::Promise => "#<Promise>".into(),
             Kind::Exotic => match &self.heap.exotics[object.index()] {
                 // What has a `toString` of its own is named by its tag.
-                exotic @ Exotic::Date(_) => format!("[object {}]", exotic.tag()),
+                exotic @ (Exotic::Date(_) | Exotic::RegExp(_)) => format!("[object {}]", exotic.tag()),
                 exotic @ Exotic::DateTimeFormat(_) => format!("#<{}>", exotic.class()),
             },
             Kind::String => "[object String]".into(),

@@ -218,6 +218,7 @@ impl Inspector<'_> {
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
                 let tag = match (iterator.source.kind(), iterator.yields) {
+                    (_, Yields::Matches) => "RegExp String Iterator",
                     (Kind::Map, Yields::Entries) => "Map Entries",
                     (Kind::Map, _) => "Map Iterator",
                     (Kind::Set, Yields::Entries) => "Set Entries",
@@ -231,7 +232,7 @@ impl Inspector<'_> {
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
-            Kind::Exotic => self.exotic(object),
+            Kind::Exotic => self.exotic(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -246,15 +247,17 @@ impl Inspector<'_> {
         Ok((outline, properties))
     }
 
-    fn exotic(&self, object: Value) -> Outline {
+    fn exotic(&mut self, object: Value) -> Result<Outline> {
         let exotic = &self.vm.heap.exotics[object.index()];
         let (class, tag) = (exotic.class(), exotic.tag());
         let (base, open) = match exotic {
             Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
+            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
             Exotic::DateTimeFormat(_) => (String::new(), format!("{class} [{tag}] {{")),
         };
         let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
-        Outline { base, open, close: "}", array: false, parts: Parts::None, label: format!("[{class}]"), empty }
+        let label = format!("[{class}]");
+        Ok(Outline { base, open, close: "}", array: false, parts: Parts::None, label, empty })
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {
@@ -304,6 +307,11 @@ impl Inspector<'_> {
             self.vm.enumerable_entries(object).into_iter().map(shown).collect()
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        if self.options.hidden && self.vm.heap.regexp(object).is_some() {
+            let key = PropertyKey::Symbol(known::LAST_INDEX);
+            let value = self.vm.own_property(object, key);
+            properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
+        }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let hidden: Vec<Property> = names
@@ -411,7 +419,7 @@ impl Inspector<'_> {
             let value = if source.is(Kind::Set) { key } else { value };
             let text = match yields {
                 Yields::Keys | Yields::ForIn => self.value(key, depth)?,
-                Yields::Values => self.value(value, depth)?,
+                Yields::Values | Yields::Matches => self.value(value, depth)?,
                 Yields::Entries => {
                     let pair = vec![self.value(key, depth)?, self.value(value, depth)?];
                     self.joined(pair, "", ("[", "]"), None, depth)

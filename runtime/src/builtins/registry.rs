@@ -35,11 +35,13 @@ pub enum Family {
     Iterator,
     /// Dates.
     Date,
+    /// Regular expressions.
+    RegExp,
     /// `Intl.DateTimeFormat`.
     DateTimeFormat,
 }
 
-const FAMILIES: usize = 14;
+const FAMILIES: usize = 15;
 
 /// Methods that are the very same function as another one.
 const ALIASES: [(Family, &str, &str); 1] = [(Family::Date, "toGMTString", "toUTCString")];
@@ -120,7 +122,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 18] = [
+        let globals: [&[Global]; 19] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -135,6 +137,7 @@ impl Registry {
             promise::GLOBALS,
             date::GLOBALS,
             intl::GLOBALS,
+            regexp::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -163,6 +166,7 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::RegExp, regexp::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
@@ -177,13 +181,14 @@ impl Registry {
             let (alias, name) = (this.name(alias), this.name(name));
             this.methods[alias.0 as usize][family as usize] = this.methods[name.0 as usize][family as usize];
         }
-        let intrinsics: [&[Row]; 8] = [
+        let intrinsics: [&[Row]; 9] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
             json::INTRINSICS,
             object::INTRINSICS,
             promise::INTRINSICS,
+            regexp::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
         ];

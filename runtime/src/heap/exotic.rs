@@ -4,7 +4,9 @@
 use super::Heap;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::registry::Family;
+use crate::regexp::Program;
 use crate::value::{Kind, Value};
+use std::sync::Arc;
 
 /// The state of a built-in object. Its named properties are kept as those of arrays are
 /// ([`Heap::extras`]).
@@ -14,6 +16,19 @@ pub enum Exotic {
     Date(f64),
     /// An `Intl.DateTimeFormat`.
     DateTimeFormat(Box<DateTimeFormat>),
+    /// A regular expression.
+    RegExp(RegExp),
+}
+
+/// The state of a regular expression.
+#[derive(Clone, Debug)]
+pub struct RegExp {
+    /// What it matches.
+    pub program: Arc<Program>,
+    /// The text of its pattern, a string.
+    pub source: Value,
+    /// Its property `lastIndex`.
+    pub last_index: Value,
 }
 
 impl Exotic {
@@ -22,6 +37,7 @@ impl Exotic {
         match self {
             Self::Date(_) => Family::Date,
             Self::DateTimeFormat(_) => Family::DateTimeFormat,
+            Self::RegExp(_) => Family::RegExp,
         }
     }
 
@@ -30,13 +46,14 @@ impl Exotic {
         match self {
             Self::Date(_) => "Date",
             Self::DateTimeFormat(_) => "DateTimeFormat",
+            Self::RegExp(_) => "RegExp",
         }
     }
 
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Date(_) => "Date",
+            Self::Date(_) | Self::RegExp(_) => self.class(),
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
         }
     }
@@ -46,6 +63,7 @@ impl Exotic {
         match self {
             Self::Date(_) => Some(self.clone()),
             Self::DateTimeFormat(_) => None,
+            Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
 
@@ -54,6 +72,8 @@ impl Exotic {
         match self {
             Self::Date(_) => 0,
             Self::DateTimeFormat(_) => 512,
+            // All who share a program pay for a part of it.
+            Self::RegExp(regexp) => regexp.program.bytes() / Arc::strong_count(&regexp.program).max(1),
         }
     }
 
@@ -62,6 +82,7 @@ impl Exotic {
         match self {
             Self::Date(_) => {}
             Self::DateTimeFormat(format) => values.push(format.function),
+            Self::RegExp(regexp) => values.extend([regexp.source, regexp.last_index]),
         }
     }
 }
@@ -77,6 +98,27 @@ impl Heap {
     pub fn set_exotic(&mut self, value: Value, exotic: Exotic) {
         if value.is(Kind::Exotic) {
             self.exotics[value.index()] = exotic;
+        }
+    }
+
+    /// A new regular expression.
+    pub fn new_regexp(&mut self, program: Arc<Program>, source: Value) -> Value {
+        self.new_exotic(Exotic::RegExp(RegExp { program, source, last_index: Value::ZERO }))
+    }
+
+    /// The state of a value that is a regular expression.
+    pub fn regexp(&self, value: Value) -> Option<&RegExp> {
+        match self.exotic(value)? {
+            Exotic::RegExp(regexp) => Some(regexp),
+            Exotic::Date(_) | Exotic::DateTimeFormat(_) => None,
+        }
+    }
+
+    /// The same to be changed.
+    pub fn regexp_mut(&mut self, value: Value) -> Option<&mut RegExp> {
+        match self.exotics.items.get_mut(value.is(Kind::Exotic).then(|| value.index())?)? {
+            Exotic::RegExp(regexp) => Some(regexp),
+            Exotic::Date(_) | Exotic::DateTimeFormat(_) => None,
         }
     }
 
