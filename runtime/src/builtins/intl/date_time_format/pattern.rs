@@ -1,6 +1,8 @@
 //! From the fields that are asked for to the pattern of en-US, by the distance between the fields of
 //! a request and those of the patterns of CLDR (UTS 35, part 4, "Matching Skeletons").
 
+use std::sync::LazyLock;
+
 /// A kind of field, in the order of significance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -167,6 +169,12 @@ const PATTERNS: &[(&str, &str)] = &[
     ("yMd", "M/d/y"),
 ];
 
+/// The same, read once a process.
+static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
+    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::of(fields(&parse(skeleton))), parse(pattern));
+    PATTERNS.iter().map(known).collect()
+});
+
 /// The fields of a request or of a pattern, by kind.
 #[derive(Clone, Copy, Default)]
 struct Skeleton {
@@ -221,19 +229,17 @@ impl Skeleton {
 
     /// The nearest pattern, and which fields are missing in it.
     fn nearest(&self, mask: u16) -> (Vec<Item>, u16) {
-        let mut best: Option<(i32, u16, Self, &str)> = None;
-        for &(skeleton, pattern) in PATTERNS {
-            let skeleton = Self::of(fields(&parse(skeleton)));
-            let (distance, missing) = self.distance(&skeleton, mask);
-            let is_better = best
-                .as_ref()
-                .is_none_or(|&(least, without, ..)| distance < least || distance == least && without < missing);
+        let mut best: Option<(i32, u16, &(Self, Vec<Item>))> = None;
+        for known in KNOWN.iter() {
+            let (distance, missing) = self.distance(&known.0, mask);
+            let is_better =
+                best.is_none_or(|(least, without, _)| distance < least || distance == least && without < missing);
             if is_better {
-                best = Some((distance, missing, skeleton, pattern));
+                best = Some((distance, missing, known));
             }
         }
-        let Some((_, missing, skeleton, pattern)) = best else { return (Vec::new(), 0) };
-        (self.adjusted(parse(pattern), &skeleton), missing)
+        let Some((_, missing, (skeleton, pattern))) = best else { return (Vec::new(), 0) };
+        (self.adjusted(pattern.clone(), skeleton), missing)
     }
 
     /// A pattern with its fields as long as they are asked for.
