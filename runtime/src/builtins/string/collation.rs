@@ -214,7 +214,9 @@ impl Key {
             let place = order::MARKS.chars().position(|mark| mark == character);
             self.accents.push(place.map_or(OTHER_MARKS | character as u16 & 0x7FFF, |place| MARKS + place as u16));
         } else if !is_ignorable(character) {
-            let base = if lower.is_alphanumeric() { OTHER_LETTERS } else { OTHER_SYMBOLS };
+            // What means nothing comes last; half a pair of surrogates is such a replacement character.
+            let is_last = matches!(lower, '\u{e000}'..='\u{f8ff}' | '\u{fffd}' | '\u{f0000}'..);
+            let base = if lower.is_alphanumeric() || is_last { OTHER_LETTERS } else { OTHER_SYMBOLS };
             self.weights(base + lower as u32, NO_ACCENT, case);
         }
     }
