@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, NativeFn, Row};
+use super::{Body, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -37,9 +37,14 @@ pub enum Family {
     Date,
     /// Regular expressions.
     RegExp,
+    /// `Intl.DateTimeFormat`.
+    DateTimeFormat,
 }
 
-const FAMILIES: usize = 14;
+const FAMILIES: usize = 15;
+
+/// Methods that are the very same function as another one.
+const ALIASES: [(Family, &str, &str); 1] = [(Family::Date, "toGMTString", "toUTCString")];
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -117,7 +122,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 18] = [
+        let globals: [&[Global]; 19] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -131,6 +136,7 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            intl::GLOBALS,
             regexp::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
@@ -138,15 +144,13 @@ impl Registry {
             tool::GLOBALS,
         ];
         for global in globals.into_iter().flatten() {
-            let number = this.add(global.name, global.length, global.call, global.construct);
+            let number = this.constructor(global);
             this.globals.insert(global.name, number);
-            for row in global.functions {
-                let function = this.row(row);
-                this.static_property(number, row.name, Static::Native(function));
-            }
-            for &(name, value) in global.numbers {
-                this.static_property(number, name, Static::Number(value));
-            }
+        }
+        let namespace = this.globals["Intl"];
+        for constructor in intl::CONSTRUCTORS {
+            let number = this.constructor(constructor);
+            this.static_property(namespace, constructor.name, Static::Native(number));
         }
         let methods: [(Family, &[Row]); FAMILIES] = [
             (Family::Object, object::METHODS),
@@ -163,6 +167,7 @@ impl Registry {
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
             (Family::RegExp, regexp::METHODS),
+            (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -171,6 +176,10 @@ impl Registry {
                 let symbol = this.name(row.name);
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
+        }
+        for (family, alias, name) in ALIASES {
+            let (alias, name) = (this.name(alias), this.name(name));
+            this.methods[alias.0 as usize][family as usize] = this.methods[name.0 as usize][family as usize];
         }
         let intrinsics: [&[Row]; 9] = [
             array::INTRINSICS,
@@ -225,6 +234,19 @@ impl Registry {
 
     fn row(&mut self, row: &Row) -> u32 {
         self.add(row.name, row.length, row.body, None)
+    }
+
+    /// A global, or a constructor of a namespace, with its static properties.
+    fn constructor(&mut self, global: &Global) -> u32 {
+        let number = self.add(global.name, global.length, global.call, global.construct);
+        for row in global.functions {
+            let function = self.row(row);
+            self.static_property(number, row.name, Static::Native(function));
+        }
+        for &(name, value) in global.numbers {
+            self.static_property(number, name, Static::Number(value));
+        }
+        number
     }
 
     fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
@@ -298,6 +320,16 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
+    pub fn path(&self, name: &str) -> Option<u32> {
+        let mut names = name.split('.');
+        let first = self.global(names.next()?)?;
+        names.try_fold(first, |owner, name| match self.property(owner, self.symbol(name.as_bytes())?)? {
+            Static::Native(native) => Some(native),
+            Static::Number(_) => None,
+        })
     }
 
     /// The function of that name that only the prelude can call.
