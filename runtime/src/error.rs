@@ -6,7 +6,7 @@
 use crate::builtins::inspect::Options;
 use crate::code::FunctionRef;
 use crate::heap::Class;
-use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::outcome::{Failure, Status};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
@@ -167,6 +167,12 @@ impl Vm {
     pub fn error_text(&mut self, error: Value) -> Result<String> {
         let name = self.get(error, known::NAME)?;
         let name = if name.is_undefined() { "Error".to_owned() } else { self.to_text(name)? };
+        let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
+        let code = if is_coded { self.heap.own(error, known::CODE) } else { None };
+        let name = match code {
+            Some(code) => format!("{name} [{}]", self.to_text(code)?),
+            None => name,
+        };
         let message = self.get(error, known::MESSAGE)?;
         let message = if message.is_undefined() { String::new() } else { self.to_text(message)? };
         Ok(match (name.is_empty(), message.is_empty()) {

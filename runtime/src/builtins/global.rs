@@ -111,6 +111,8 @@ impl Cloner {
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
             Kind::Exotic => match vm.heap.exotics[value.index()].structured_clone() {
                 Some(exotic) => vm.heap.new_exotic(exotic),
+                // They are no platform objects to Node's algorithm, and have no own properties.
+                None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),
             },
             Kind::Object => {

@@ -6,6 +6,7 @@
 mod error;
 mod layout;
 mod text;
+mod url;
 
 pub use text::width;
 
@@ -157,6 +158,9 @@ impl Inspector<'_> {
     }
 
     fn object(&mut self, object: Value, depth: usize) -> Result<String> {
+        if let Some(text) = self.custom(object, depth)? {
+            return Ok(text);
+        }
         let (outline, properties) = self.outline(object)?;
         if properties.is_empty() && self.is_bare(object, &outline) {
             return self.print(outline.empty);
@@ -239,6 +243,10 @@ impl Inspector<'_> {
             Kind::Object if self.vm.heap.flags(object) & NULL_PROTOTYPE != 0 => {
                 let label = "Object: null prototype";
                 plain(label, format!("[{label}] {{"), Parts::None)
+            }
+            Kind::Exotic => {
+                let class = self.vm.heap.exotics[object.index()].class();
+                plain(class, format!("{class} {{"), Parts::None)
             }
             _ => plain("Object", "{".into(), Parts::None),
         };

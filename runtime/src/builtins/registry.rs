@@ -35,9 +35,13 @@ pub enum Family {
     Iterator,
     /// Dates.
     Date,
+    /// URLs.
+    Url,
+    /// Queries of URLs.
+    Params,
 }
 
-const FAMILIES: usize = 13;
+const FAMILIES: usize = 15;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -112,7 +116,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 17] = [
+        let globals: [&[Global]; 20] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -126,6 +130,9 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            url::GLOBALS,
+            url::params::GLOBALS,
+            crypto::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -156,6 +163,8 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::Url, url::METHODS),
+            (Family::Params, url::params::METHODS),
         ];
         for (family, rows) in methods {
             for row in rows {
@@ -164,7 +173,7 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        let intrinsics: [&[Row]; 8] = [
+        let intrinsics: [&[Row]; 9] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
@@ -173,6 +182,7 @@ impl Registry {
             promise::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
+            url::params::INTRINSICS,
         ];
         for row in intrinsics.into_iter().flatten() {
             let number = this.row(row);

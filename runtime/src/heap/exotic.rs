@@ -3,6 +3,8 @@
 
 use super::Heap;
 use crate::builtins::registry::Family;
+use crate::builtins::url::UrlState;
+use crate::builtins::url::params::ParamsState;
 use crate::value::{Kind, Value};
 
 /// The state of a built-in object. Its named properties are kept as those of arrays are
@@ -11,6 +13,10 @@ use crate::value::{Kind, Value};
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// A `URL`.
+    Url(Box<UrlState>),
+    /// A `URLSearchParams`.
+    Params(Box<ParamsState>),
 }
 
 impl Exotic {
@@ -18,6 +24,8 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::Url(_) => Family::Url,
+            Self::Params(_) => Family::Params,
         }
     }
 
@@ -25,6 +33,8 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::Url(_) => "URL",
+            Self::Params(_) => "URLSearchParams",
         }
     }
 
@@ -37,6 +47,7 @@ impl Exotic {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
+            Self::Url(_) | Self::Params(_) => None,
         }
     }
 
@@ -44,13 +55,17 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
+            Self::Params(state) => size_of::<ParamsState>() + state.cost(),
         }
     }
 
     /// Append the values that it holds.
-    pub(super) fn trace(&self, _: &mut Vec<Value>) {
+    pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
+            Self::Url(state) => work.push(state.params),
+            Self::Params(state) => work.extend(state.url),
         }
     }
 }
@@ -65,5 +80,10 @@ impl Heap {
     /// The state of a value that is a built-in object.
     pub fn exotic(&self, value: Value) -> Option<&Exotic> {
         value.is(Kind::Exotic).then(|| &self.exotics[value.index()])
+    }
+
+    /// The same, to change it.
+    pub fn exotic_mut(&mut self, value: Value) -> Option<&mut Exotic> {
+        value.is(Kind::Exotic).then(|| &mut self.exotics[value.index()])
     }
 }
