@@ -16,6 +16,7 @@ pub mod error;
 pub mod function;
 pub mod global;
 pub mod inspect;
+pub mod intl;
 pub mod iterator;
 pub mod json;
 pub mod math;

@@ -246,7 +246,9 @@ impl Inspector<'_> {
             }
             Kind::Exotic => {
                 let class = self.vm.heap.exotics[object.index()].class();
-                plain(class, format!("{class} {{"), Parts::None)
+                let tag = self.vm.heap.exotics[object.index()].tag();
+                let open = if tag == class { format!("{class} {{") } else { format!("{class} [{tag}] {{") };
+                plain(class, open, Parts::None)
             }
             _ => plain("Object", "{".into(), Parts::None),
         };

@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, NativeFn, Row};
+use super::{Body, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -39,9 +39,11 @@ pub enum Family {
     Url,
     /// Queries of URLs.
     Params,
+    /// `Intl.NumberFormat`.
+    NumberFormat,
 }
 
-const FAMILIES: usize = 15;
+const FAMILIES: usize = 16;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -116,7 +118,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 20] = [
+        let globals: [&[Global]; 21] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -130,6 +132,7 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            intl::GLOBALS,
             url::GLOBALS,
             url::params::GLOBALS,
             crypto::GLOBALS,
@@ -139,15 +142,13 @@ impl Registry {
             tool::GLOBALS,
         ];
         for global in globals.into_iter().flatten() {
-            let number = this.add(global.name, global.length, global.call, global.construct);
+            let number = this.constructor(global);
             this.globals.insert(global.name, number);
-            for row in global.functions {
-                let function = this.row(row);
-                this.static_property(number, row.name, Static::Native(function));
-            }
-            for &(name, value) in global.numbers {
-                this.static_property(number, name, Static::Number(value));
-            }
+        }
+        let namespace = this.globals["Intl"];
+        for constructor in intl::CONSTRUCTORS {
+            let number = this.constructor(constructor);
+            this.static_property(namespace, constructor.name, Static::Native(number));
         }
         let methods: [(Family, &[Row]); FAMILIES] = [
             (Family::Object, object::METHODS),
@@ -163,6 +164,7 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::NumberFormat, intl::number_format::METHODS),
             (Family::Url, url::METHODS),
             (Family::Params, url::params::METHODS),
         ];
@@ -228,6 +230,19 @@ impl Registry {
         self.add(row.name, row.length, row.body, None)
     }
 
+    /// A global, or a constructor of a namespace, with its static properties.
+    fn constructor(&mut self, global: &Global) -> u32 {
+        let number = self.add(global.name, global.length, global.call, global.construct);
+        for row in global.functions {
+            let function = self.row(row);
+            self.static_property(number, row.name, Static::Native(function));
+        }
+        for &(name, value) in global.numbers {
+            self.static_property(number, name, Static::Number(value));
+        }
+        number
+    }
+
     fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
         let symbol = self.name(name);
         self.statics.insert((owner, symbol), property);
@@ -284,6 +299,16 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
+    pub fn path(&self, name: &str) -> Option<u32> {
+        let mut names = name.split('.');
+        let first = self.global(names.next()?)?;
+        names.try_fold(first, |owner, name| match self.property(owner, self.symbol(name.as_bytes())?)? {
+            Static::Native(native) => Some(native),
+            Static::Number(_) => None,
+        })
     }
 
     /// The function of that name that only the prelude can call.

@@ -2,6 +2,7 @@
 //! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::Heap;
+use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::registry::Family;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
@@ -13,6 +14,8 @@ use crate::value::{Kind, Value};
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// An `Intl.NumberFormat`.
+    NumberFormat(Box<NumberFormat>),
     /// A `URL`.
     Url(Box<UrlState>),
     /// A `URLSearchParams`.
@@ -24,6 +27,7 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::NumberFormat(_) => Family::NumberFormat,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
         }
@@ -33,6 +37,7 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::NumberFormat(_) => "NumberFormat",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
         }
@@ -40,14 +45,17 @@ impl Exotic {
 
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
-        self.class()
+        match self {
+            Self::NumberFormat(_) => "Intl.NumberFormat",
+            Self::Date(_) | Self::Url(_) | Self::Params(_) => self.class(),
+        }
     }
 
     /// The state that `structuredClone` gives the copy; `None` where the object cannot be cloned.
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::Url(_) | Self::Params(_) => None,
+            Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
         }
     }
 
@@ -55,6 +63,7 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
         }
@@ -64,6 +73,7 @@ impl Exotic {
     pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
+            Self::NumberFormat(format) => work.push(format.bound),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
         }
