@@ -12,7 +12,7 @@ pub use text::width;
 
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
-use crate::heap::Yields;
+use crate::heap::{Exotic, Yields};
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -235,6 +235,7 @@ impl Inspector<'_> {
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
+            Kind::Exotic => self.exotic(object),
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -244,15 +245,23 @@ impl Inspector<'_> {
                 let label = "Object: null prototype";
                 plain(label, format!("[{label}] {{"), Parts::None)
             }
-            Kind::Exotic => {
-                let class = self.vm.heap.exotics[object.index()].class();
-                let tag = self.vm.heap.exotics[object.index()].tag();
-                let open = if tag == class { format!("{class} {{") } else { format!("{class} [{tag}] {{") };
-                plain(class, open, Parts::None)
-            }
             _ => plain("Object", "{".into(), Parts::None),
         };
         Ok((outline, properties))
+    }
+
+    fn exotic(&self, object: Value) -> Outline {
+        let exotic = &self.vm.heap.exotics[object.index()];
+        let (class, tag) = (exotic.class(), exotic.tag());
+        let (base, open) = match exotic {
+            Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
+            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+                (String::new(), format!("{class} [{tag}] {{"))
+            }
+        };
+        let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
+        Outline { base, open, close: "}", array: false, parts: Parts::None, label: format!("[{class}]"), empty }
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {

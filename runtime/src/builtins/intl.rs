@@ -2,7 +2,10 @@
 //!
 //! This file has the namespace and what its constructors share: locales and options.
 
+pub mod collator;
+pub mod date_time_format;
 pub mod number_format;
+pub mod zone;
 
 use super::{Body, Global, Row, native};
 use crate::error::Result;
@@ -20,7 +23,7 @@ pub const GLOBALS: &[Global] = &[Global {
 }];
 
 /// Its constructors.
-pub const CONSTRUCTORS: &[Global] = &[number_format::CONSTRUCTOR];
+pub const CONSTRUCTORS: &[Global] = &[collator::CONSTRUCTOR, date_time_format::CONSTRUCTOR, number_format::CONSTRUCTOR];
 
 /// `supportedLocalesOf` of every constructor.
 pub const SUPPORTED_LOCALES_OF: Row = native("supportedLocalesOf", 1, supported_locales_of);
@@ -170,7 +173,11 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
     let text = vm.to_text(value)?;
     match words.iter().position(|&word| word == text) {
         Some(place) => Ok(Some(place)),
-        None => Err(vm.range_error(&format!("Value {text} out of range for {service} options property {name}"))),
+        None => {
+            // An object is not shown as the text that it was converted to.
+            let shown = if value.is_object() { vm.object_tag(value) } else { text };
+            Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))
+        }
     }
 }
 

@@ -39,11 +39,15 @@ pub enum Family {
     Url,
     /// Queries of URLs.
     Params,
+    /// `Intl.Collator`.
+    Collator,
+    /// `Intl.DateTimeFormat`.
+    DateTimeFormat,
     /// `Intl.NumberFormat`.
     NumberFormat,
 }
 
-const FAMILIES: usize = 16;
+const FAMILIES: usize = 18;
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -164,9 +168,11 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::Collator, intl::collator::METHODS),
             (Family::NumberFormat, intl::number_format::METHODS),
             (Family::Url, url::METHODS),
             (Family::Params, url::params::METHODS),
+            (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
             for row in rows {

@@ -1,13 +1,13 @@
 //! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
-//! look different in [`shape`], the order of the alphabet in [`collation`].
+//! look different in [`shape`].
 //!
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
-mod collation;
 mod search;
 mod shape;
 
+use super::intl::collator;
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::convert::{number_text, to_int32};
 use crate::error::Result;
@@ -52,7 +52,7 @@ pub const METHODS: &[Row] = &[
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
     native("isWellFormed", 0, shape::is_well_formed),
-    native("localeCompare", 1, collation::locale_compare),
+    native("localeCompare", 1, locale_compare),
     native("normalize", 0, shape::normalize),
     native("padEnd", 1, shape::pad_end),
     native("padStart", 1, shape::pad_start),
@@ -212,6 +212,13 @@ fn substr(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let start = vm.to_position(arg(arguments, 0), length, 0)?;
     let count = clamped(vm, arg(arguments, 1), length - start, length - start)?;
     part(vm, string, start, start + count)
+}
+
+/// `string.localeCompare(other, locales, options)`
+fn locale_compare(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let left = receiver(vm, this, "localeCompare")?;
+    let right = vm.to_string(arg(arguments, 0))?;
+    collator::locale_compare(vm, left, right, arguments)
 }
 
 /// `string.toString()`

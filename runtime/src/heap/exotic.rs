@@ -2,6 +2,8 @@
 //! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::Heap;
+use crate::builtins::intl::collator::Collator;
+use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::registry::Family;
 use crate::builtins::url::UrlState;
@@ -14,6 +16,10 @@ use crate::value::{Kind, Value};
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// An `Intl.Collator`.
+    Collator(Box<Collator>),
+    /// An `Intl.DateTimeFormat`.
+    DateTimeFormat(Box<DateTimeFormat>),
     /// An `Intl.NumberFormat`.
     NumberFormat(Box<NumberFormat>),
     /// A `URL`.
@@ -27,6 +33,8 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::Collator(_) => Family::Collator,
+            Self::DateTimeFormat(_) => Family::DateTimeFormat,
             Self::NumberFormat(_) => Family::NumberFormat,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
@@ -37,6 +45,8 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::Collator(_) => "Collator",
+            Self::DateTimeFormat(_) => "DateTimeFormat",
             Self::NumberFormat(_) => "NumberFormat",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
@@ -46,8 +56,10 @@ impl Exotic {
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::NumberFormat(_) => "Intl.NumberFormat",
             Self::Date(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::Collator(_) => "Intl.Collator",
+            Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
+            Self::NumberFormat(_) => "Intl.NumberFormat",
         }
     }
 
@@ -55,7 +67,9 @@ impl Exotic {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            // Cloned as a plain object: it has no properties.
+            Self::DateTimeFormat(_) => None,
+            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
         }
     }
 
@@ -63,6 +77,8 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            Self::Collator(_) => size_of::<Collator>(),
+            Self::DateTimeFormat(_) => 512,
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
@@ -73,6 +89,8 @@ impl Exotic {
     pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
+            Self::Collator(collator) => work.push(collator.bound),
+            Self::DateTimeFormat(format) => work.push(format.function),
             Self::NumberFormat(format) => work.push(format.bound),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
@@ -85,6 +103,13 @@ impl Heap {
     pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
         self.meter.add_bytes(size_of::<Exotic>() + exotic.cost());
         Value::handle(Kind::Exotic, self.exotics.add(exotic))
+    }
+
+    /// Changes the state of a built-in object; nothing where the value is none.
+    pub fn set_exotic(&mut self, value: Value, exotic: Exotic) {
+        if value.is(Kind::Exotic) {
+            self.exotics[value.index()] = exotic;
+        }
     }
 
     /// The state of a value that is a built-in object.

@@ -293,10 +293,8 @@ impl Picker<'_> {
         if !INCREMENTS.contains(&increment) {
             return Err(self.vm.range_error("roundingIncrement value is out of range."));
         }
-        let mode = self.one_of("roundingMode", &MODES)?.unwrap_or(Mode::HalfExpand);
         let service = "SetNumberFormatDigitOptions".to_owned();
         let priority = self.one_of_in(service, "roundingPriority", &PRIORITIES)?.flatten();
-        let strip_zeros = self.one_of("trailingZeroDisplay", &ZERO_DISPLAYS)?.unwrap_or(false);
         let max_default = if increment == 1 { max_default } else { min_default };
         let [has_fraction, has_significant] = [0, 2].map(|at| raw[at..at + 2].iter().any(|one| !one.is_undefined()));
         let needs_significant = priority.is_some() || has_significant;
@@ -336,6 +334,8 @@ impl Picker<'_> {
                 return Err(self.vm.range_error("maximumFractionDigits not equal to minimumFractionDigits"));
             }
         }
+        let mode = self.one_of("roundingMode", &MODES)?.unwrap_or(Mode::HalfExpand);
+        let strip_zeros = self.one_of("trailingZeroDisplay", &ZERO_DISPLAYS)?.unwrap_or(false);
         Ok(Digits { min_integer, rounding, mode, increment, strip_zeros })
     }
 
@@ -370,6 +370,7 @@ impl Picker<'_> {
             "always" => Grouping::Always,
             _ => {
                 let service = self.service;
+                let text = if value.is_object() { self.vm.object_tag(value) } else { text };
                 let message = format!("Value {text} out of range for {service} options property useGrouping");
                 return Err(self.vm.range_error(&message));
             }
@@ -481,7 +482,7 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
         put("currencyDisplay", name_of(&CURRENCY_DISPLAYS, format.currency_display).into());
-        put("currencySign", name_of(&CURRENCY_SIGNS, format.accounting).into());
+        put("currencySign", name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into());
     }
     if format.style == Style::Unit {
         put("unit", format.unit.as_str().into());
@@ -517,7 +518,8 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     put("roundingMode", name_of(&MODES, format.mode).into());
     put("roundingIncrement", format.increment.to_string().into());
     put("trailingZeroDisplay", name_of(&ZERO_DISPLAYS, format.strip_zeros).into());
-    put("roundingPriority", priority.into());
+    // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
+    put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
     if format.grouping == Grouping::Never {
         let name = vm.intern_text("useGrouping");
         vm.heap.set_own(object, name, Value::FALSE);

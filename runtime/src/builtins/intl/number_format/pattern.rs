@@ -132,6 +132,7 @@ impl NumberFormat {
         let (whole, fraction) = decimal.parts(self.min_integer, fraction);
         let least = match self.grouping {
             Grouping::Never => usize::MAX,
+            Grouping::Auto if self.notation == Notation::Compact => 5,
             Grouping::Auto | Grouping::Always => 4,
             Grouping::Min2 => 5,
         };
@@ -190,8 +191,8 @@ impl NumberFormat {
         }
         match self.style {
             Style::Decimal => {}
-            Style::Percent if self.notation == Notation::Standard => out.behind.push(("percentSign", "%".into())),
-            Style::Percent => out.unit.push((self.percent_part(), "%".into())),
+            Style::Percent if self.notation == Notation::Compact => out.unit.push(("unit", "%".into())),
+            Style::Percent => out.behind.push(("percentSign", "%".into())),
             Style::Currency if is_symbol => {
                 let symbol = self.currency_symbol();
                 // A space keeps letters and digits apart.
@@ -205,16 +206,13 @@ impl NumberFormat {
                 out.unit.push(("literal", " ".into()));
                 out.unit.push(("currency", self.currency_name(place).into()));
             }
-            Style::Unit => unit_parts(&self.unit, self.unit_display, place, &mut out.unit),
+            // ICU takes it for a percent sign.
+            Style::Unit if self.unit == "percent" && self.unit_display < 2 => out.behind.push(("unit", "%".into())),
+            Style::Unit => unit_parts(&self.unit, self.unit_display, place, false, &mut out.unit),
         }
         if brackets {
             out.behind.push(("literal", ")".into()));
         }
-    }
-
-    /// The type of the percent sign where it is no part of the pattern of the number.
-    fn percent_part(&self) -> &'static str {
-        if self.notation == Notation::Compact { "unit" } else { "percentSign" }
     }
 }
 
@@ -227,15 +225,15 @@ fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
 }
 
 /// A unit behind a number; `place` is 0 for one and 1 for any other number.
-fn unit_parts(unit: &str, display: usize, place: usize, out: &mut Vec<Part>) {
+pub fn unit_parts(unit: &str, display: usize, place: usize, is_range: bool, out: &mut Vec<Part>) {
     let text = match units::find(unit) {
         Some(texts) => texts[display][place].to_owned(),
         None => {
             let (first, second) = unit.split_once("-per-").unwrap_or((unit, ""));
             let first_text = units::find(first).map_or("", |texts| texts[display][place]);
             let per = units::per(second).map_or("", |texts| texts[display]);
-            // ICU writes nothing but the sign here.
-            if first == "percent" && display < 2 { first_text.to_owned() } else { format!("{first_text}{per}") }
+            // ICU writes nothing but the sign here, except in a range.
+            if first == "percent" && display < 2 && !is_range { first_text.to_owned() } else { format!("{first_text}{per}") }
         }
     };
     let trimmed = text.trim_start();

@@ -1,8 +1,8 @@
 //! `formatRange`: two numbers with a dash, what stands around both written once where ICU does so.
 
 use super::decimal::Quantity;
-use super::pattern::{Formatted, Part};
-use super::{NumberFormat, quantity, receiver};
+use super::pattern::{Formatted, Part, unit_parts};
+use super::{NumberFormat, Style, quantity, receiver};
 use crate::builtins::arg;
 use crate::builtins::intl::parts_value;
 use crate::error::Result;
@@ -49,36 +49,48 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
 fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
     let (first, second) = (format.format(start), format.format(end));
     let text = |formatted: &Formatted| formatted.clone().into_parts();
-    if text(&first) == text(&second) {
+    if start.is_negative() == end.is_negative() && text(&first) == text(&second) {
         let mut parts = first.into_parts();
-        // ICU has no pattern for brackets with a sign that it is about.
+        // ICU has no place for it in a pattern with brackets.
         if !matches!(parts.first(), Some(("literal", _))) {
             parts.insert(0, ("approximatelySign", "~".into()));
         }
         return parts.into_iter().map(|part| (part, "shared")).collect();
     }
-    let length = |parts: &[Part]| parts.iter().map(|(_, text)| text.chars().count()).sum::<usize>();
-    let around = |formatted: &Formatted| length(&formatted.before) + length(&formatted.behind);
-    // Sign and currency are written once where they are the same and more than one character.
-    let once = first.before == second.before && first.behind == second.behind && around(&first) > 1;
-    let repeats = !once && around(&first) > 0 || length(&first.compact) > 0 || is_scientific(&first);
-    let dash = if repeats { " – " } else { "–" };
-    let unit = second.unit.clone();
+    // Sign, currency and power of ten are written once where they are the same and more than one character.
+    let (around, other) = (around(&first), around(&second));
+    let length: usize = around.iter().map(|(_, text)| text.chars().count()).sum();
+    let once = around == other && length > 1;
+    let dash = if !once && length > 0 || is_scientific(&first) { " – " } else { "–" };
     let mut out = Vec::new();
     let mut push = |parts: Vec<Part>, source| out.extend(parts.into_iter().map(|part| (part, source)));
     push(first.before, if once { "shared" } else { "startRange" });
-    push([first.number, first.compact].concat(), "startRange");
+    push(first.number, "startRange");
     if !once {
-        push(first.behind, "startRange");
+        push([first.compact, first.behind].concat(), "startRange");
     }
     push(vec![("literal", dash.into())], "shared");
     if !once {
         push(second.before, "endRange");
     }
-    push([second.number, second.compact].concat(), "endRange");
-    push(second.behind, if once { "shared" } else { "endRange" });
+    push(second.number, "endRange");
+    push([second.compact, second.behind].concat(), if once { "shared" } else { "endRange" });
+    let unit = match (second.unit.len(), format.style) {
+        (1.., Style::Unit) => {
+            let mut unit = Vec::new();
+            unit_parts(&format.unit, format.unit_display, 1, true, &mut unit);
+            unit
+        }
+        _ => second.unit,
+    };
     push(unit, "shared");
     out
+}
+
+/// What stands around a number, without the space that keeps letters and digits apart.
+fn around(formatted: &Formatted) -> Vec<Part> {
+    let parts = [&formatted.before[..], &formatted.compact, &formatted.behind].concat();
+    parts.into_iter().filter(|(_, text)| text != "\u{a0}").collect()
 }
 
 fn is_scientific(formatted: &Formatted) -> bool {
