@@ -49,6 +49,13 @@ pub enum Family {
 
 const FAMILIES: usize = 18;
 
+/// Methods with two names, which are one function: the second is its own.
+const ALIASES: [(Family, &str, &str); 3] = [
+    (Family::Set, "keys", "values"),
+    (Family::String, "trimLeft", "trimStart"),
+    (Family::String, "trimRight", "trimEnd"),
+];
+
 /// A built-in function or namespace.
 pub struct Native {
     /// Its name.
@@ -154,11 +161,12 @@ impl Registry {
             let number = this.constructor(constructor);
             this.static_property(namespace, constructor.name, Static::Native(number));
         }
-        let methods: [(Family, &[Row]); FAMILIES] = [
+        let methods: [(Family, &[Row]); FAMILIES + 1] = [
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
             (Family::Function, function::METHODS),
             (Family::String, string::METHODS),
+            (Family::String, &string::html::METHODS),
             (Family::Number, number::METHODS),
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
@@ -180,6 +188,10 @@ impl Registry {
                 let symbol = this.name(row.name);
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
+        }
+        for (family, name, other) in ALIASES {
+            let (name, other) = (this.name(name), this.name(other));
+            this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
         let intrinsics: [&[Row]; 9] = [
             array::INTRINSICS,

@@ -4,6 +4,7 @@
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
+pub mod html;
 mod search;
 mod shape;
 
@@ -64,8 +65,6 @@ pub const METHODS: &[Row] = &[
     native("toWellFormed", 0, shape::to_well_formed),
     native("trim", 0, shape::trim),
     native("trimEnd", 0, shape::trim_end),
-    native("trimLeft", 0, shape::trim_start),
-    native("trimRight", 0, shape::trim_end),
     native("trimStart", 0, shape::trim_start),
 ];
 

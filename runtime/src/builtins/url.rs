@@ -189,7 +189,7 @@ fn get_protocol(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_protocol(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_protocol(url, text).unwrap_or_default())
+    change(vm, this, arguments, assign_protocol)
 }
 
 fn get_username(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -213,7 +213,7 @@ fn get_host(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_host(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_host(url, text).unwrap_or_default())
+    change(vm, this, arguments, |url, text| assign_host(url, text, true))
 }
 
 fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -221,7 +221,7 @@ fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_hostname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_hostname(url, text).unwrap_or_default())
+    change(vm, this, arguments, |url, text| assign_host(url, text, false))
 }
 
 fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -229,7 +229,7 @@ fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_port(url, text).unwrap_or_default())
+    change(vm, this, arguments, assign_port)
 }
 
 fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -259,6 +259,56 @@ fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     change(vm, this, arguments, |url, text| quirks::set_hash(url, text))
+}
+
+/// Schemes that have an authority and a path of their own rules.
+const SPECIAL: [&str; 5] = ["ftp", "http", "https", "ws", "wss"];
+
+/// Set the scheme. The crate never changes to or from `file`, the standard does where nothing is lost.
+fn assign_protocol(url: &mut Url, text: &str) {
+    let scheme = text.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let is_bare = url.port().is_none() && url.username().is_empty() && url.password().is_none();
+    let to_file = scheme == "file" && SPECIAL.contains(&url.scheme()) && is_bare;
+    let from_file = url.scheme() == "file" && SPECIAL.contains(&scheme.as_str()) && url.has_host();
+    if (to_file || from_file)
+        && let Ok(changed) = Url::parse(&format!("{scheme}{}", &url.as_str()[url.scheme().len()..]))
+    {
+        *url = changed;
+    } else if !to_file && !from_file {
+        quirks::set_protocol(url, text).unwrap_or_default();
+    }
+}
+
+/// Set the host, with the port or without, as Node does where it is empty.
+fn assign_host(url: &mut Url, text: &str, with_port: bool) {
+    let is_special = url.scheme() == "file" || SPECIAL.contains(&url.scheme());
+    let is_end = |c: char| matches!(c, '/' | '?' | '#') || is_special && c == '\\';
+    let authority = text.split(is_end).next().unwrap_or_default();
+    if authority.is_empty() && url.scheme() == "file" {
+        url.set_host(None).unwrap_or_default();
+    } else if authority.is_empty() && !url.has_host() {
+        // There is none, and none is added.
+    } else if with_port {
+        let before = url.host_str().map(str::to_owned);
+        quirks::set_host(url, text).unwrap_or_default();
+        let port = authority.rsplit_once(':').map(|(host, port)| (host.is_empty(), port));
+        let is_odd = |port: &str| !port.starts_with(|c: char| c.is_ascii_digit()) && !port.ends_with(']');
+        if port.is_some_and(|(no_host, port)| !no_host && is_odd(port)) && before.is_some() {
+            url.set_port(None).unwrap_or_default();
+        }
+    } else {
+        quirks::set_hostname(url, text).unwrap_or_default();
+    }
+}
+
+/// Set the port; as in Node a text that does not begin with a digit takes it away.
+fn assign_port(url: &mut Url, text: &str) {
+    let digits = text.trim_start_matches(['\t', '\n', '\r']);
+    if !digits.is_empty() && !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        url.set_port(None).unwrap_or_default();
+    } else {
+        quirks::set_port(url, text).unwrap_or_default();
+    }
 }
 
 impl Vm {

@@ -208,7 +208,10 @@ impl NumberFormat {
             }
             // ICU takes it for a percent sign.
             Style::Unit if self.unit == "percent" && self.unit_display < 2 => out.behind.push(("unit", "%".into())),
-            Style::Unit => unit_parts(&self.unit, self.unit_display, place, false, &mut out.unit),
+            Style::Unit => {
+                let in_full = self.notation == Notation::Compact;
+                unit_parts(&self.unit, self.unit_display, place, in_full, &mut out.unit);
+            },
         }
         if brackets {
             out.behind.push(("literal", ")".into()));
@@ -225,15 +228,15 @@ fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
 }
 
 /// A unit behind a number; `place` is 0 for one and 1 for any other number.
-pub fn unit_parts(unit: &str, display: usize, place: usize, is_range: bool, out: &mut Vec<Part>) {
+pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: &mut Vec<Part>) {
     let text = match units::find(unit) {
         Some(texts) => texts[display][place].to_owned(),
         None => {
             let (first, second) = unit.split_once("-per-").unwrap_or((unit, ""));
             let first_text = units::find(first).map_or("", |texts| texts[display][place]);
             let per = units::per(second).map_or("", |texts| texts[display]);
-            // ICU writes nothing but the sign here, except in a range.
-            if first == "percent" && display < 2 && !is_range { first_text.to_owned() } else { format!("{first_text}{per}") }
+            // ICU writes nothing but the sign here, except where the number is compact or a range.
+            if first == "percent" && display < 2 && !in_full { first_text.to_owned() } else { format!("{first_text}{per}") }
         }
     };
     let trimmed = text.trim_start();

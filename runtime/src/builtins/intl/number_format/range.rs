@@ -81,6 +81,9 @@ fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced
             unit_parts(&format.unit, format.unit_display, 1, true, &mut unit);
             unit
         }
+        (1.., Style::Currency) => {
+            vec![("literal", " ".into()), ("currency", format.currency_name(1).into())]
+        }
         _ => second.unit,
     };
     push(unit, "shared");
