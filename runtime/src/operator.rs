@@ -160,7 +160,7 @@ impl Vm {
     /// `key in object`
     fn contains(&mut self, key: Value, object: Value) -> Result<bool> {
         if !object.is_object() {
-            let key = self.to_text_lossy(key);
+            let key = self.describe(key);
             let text = self.to_text_lossy(object);
             return Err(self.type_error(&format!("Cannot use 'in' operator to search for '{key}' in {text}")));
         }

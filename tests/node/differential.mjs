@@ -51,12 +51,14 @@ for (; done < Number(count); done += BATCH) {
   const expected = JSON.parse((await runScript(script)).outcome.text);
   const outcome = JSON.parse(run(file));
   if (outcome.status !== 'ok') {
-    console.log(JSON.stringify(outcome.error).slice(0, 600));
+    const line = (outcome.error.location?.line ?? 0) - PROLOGUE.split('\n').length;
+    console.log(`${expressions[line]}\n  ${JSON.stringify(outcome.error).slice(0, 300)}`);
     differences += 1;
     continue;
   }
   expressions.forEach((text, i) => {
-    if (outcome.result[i] === expected[i]) return;
+    // Messages of errors are text without lone surrogates here.
+    if (outcome.result[i].toWellFormed() === expected[i].toWellFormed()) return;
     differences += 1;
     if (differences <= SHOWN) console.log(`${text}\n  Node ${expected[i]}\n  ours ${outcome.result[i]}`);
   });

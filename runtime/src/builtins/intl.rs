@@ -9,6 +9,7 @@ pub mod zone;
 
 use super::{Body, Global, Row, native};
 use crate::error::Result;
+use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -71,7 +72,10 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
         _ => Vec::new(),
     };
     let mut tags = Vec::new();
-    for item in items {
+    for (index, item) in items.into_iter().enumerate() {
+        if item.is_undefined() && !vm.has_property(locales, PropertyKey::Index(index as u32))? {
+            continue;
+        }
         if !item.is_string() && !item.is_object() {
             return Err(vm.type_error("Language ID should be string or object."));
         }

@@ -284,6 +284,11 @@ impl Registry {
         number.checked_sub(1).map(u32::from)
     }
 
+    /// Whether a family has a method of that name that is not the one of `Object.prototype`.
+    pub fn has_own_method(&self, family: Family, name: Sym) -> bool {
+        self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
+    }
+
     /// How a property that the objects of a family compute is written: `None` where there is no such
     /// property, `Some(None)` where it is only read.
     pub fn setter(&self, family: Family, name: Sym) -> Option<Option<NativeFn>> {
