@@ -1,5 +1,8 @@
 //! The documentation says what the code does. `UPDATE=1` rewrites what is made from the code.
 
+#[path = "docs/language.rs"]
+mod language;
+
 use agentscript::{LIMITS, Loops, Policy, Preset, Unit};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -50,19 +53,27 @@ fn presets() -> String {
     table
 }
 
-#[test]
-fn limits_are_those_of_the_code() {
-    let path = "docs/limits.md";
+/// Compare the parts of a page that are made from the code, or write them anew. A part stands between
+/// `<!-- NAME` and `<!-- /NAME -->`.
+fn rewritten(path: &str, parts: &[(&str, String)]) {
     let text = read(path);
-    let begin = text.find("<!-- presets").expect("a place for the table");
-    let begin = begin + text[begin..].find('\n').expect("a line") + 1;
-    let end = text.find("<!-- /presets -->").expect("an end of the table");
-    let fresh = format!("{}{}\n{}", &text[..begin], presets(), &text[end..]);
+    let mut fresh = text.clone();
+    for (name, part) in parts {
+        let begin = fresh.find(&format!("<!-- {name}")).expect("a place for the part");
+        let begin = begin + fresh[begin..].find('\n').expect("a line") + 1;
+        let end = fresh.find(&format!("<!-- /{name} -->")).expect("an end of the part");
+        fresh.replace_range(begin..end, &format!("{part}\n"));
+    }
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(root().join(path), &fresh).expect("the documentation can be written");
     } else {
         assert!(text == fresh, "{path} is out of date: UPDATE=1 cargo test -p codecall-tests --test docs");
     }
+}
+
+#[test]
+fn limits_are_those_of_the_code() {
+    rewritten("docs/limits.md", &[("presets", presets())]);
 }
 
 #[test]
@@ -95,7 +106,7 @@ fn the_architecture_page_names_every_file() {
 /// Paths in code marks, and links, lead to something.
 #[test]
 fn what_the_pages_point_to_exists() {
-    for page in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md"] {
+    for page in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md", "docs/language.md"] {
         let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {

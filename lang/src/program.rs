@@ -8,6 +8,8 @@
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
 //! is safe.
 
+mod parts;
+
 use crate::Span;
 
 /// A text of the program, interned: property names and string constants share one table.

@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod intl;
 pub mod iterator;
 pub mod json;
+pub mod listing;
 pub mod math;
 pub mod number;
 pub mod object;

@@ -60,6 +60,7 @@ mod symbol;
 mod value;
 mod vm;
 
+pub use builtins::listing::{BuiltIn, builtins};
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use drive::{Host, drive};
 pub use host::*;

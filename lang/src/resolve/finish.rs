@@ -189,109 +189,36 @@ impl Finisher<'_> {
         value.as_mut().is_some_and(|value| self.expression(value))
     }
 
-    fn expressions(&self, values: &mut [Expr]) -> bool {
-        values.iter_mut().fold(false, |splits, value| splits | self.expression(value))
-    }
-
     fn expression(&self, e: &mut Expr) -> bool {
-        e.splits = match &mut e.kind {
-            ExprKind::Undefined
-            | ExprKind::Null
-            | ExprKind::Bool(_)
-            | ExprKind::Number(_)
-            | ExprKind::String(_)
-            | ExprKind::BigInt(_)
-            | ExprKind::TemplateObject(_)
-            | ExprKind::Function(_)
-            | ExprKind::Global(_)
-            | ExprKind::TypeofGlobal(_)
-            | ExprKind::Uninitialized(_) => false,
-            ExprKind::Template(_, values) | ExprKind::Sequence(values) => self.expressions(values),
-            ExprKind::Array(elements) => elements.iter_mut().fold(false, |splits, element| {
-                splits
-                    | match element {
-                        Element::Hole => false,
-                        Element::Item(value) | Element::Spread(value) => self.expression(value),
-                    }
-            }),
-            ExprKind::Object(_, properties) => self.properties(properties),
-            ExprKind::Read(variable) | ExprKind::Update { variable, .. } => {
-                self.variable(variable);
-                false
-            }
-            ExprKind::Write(variable, value) | ExprKind::WriteConst(variable, value) => {
-                self.variable(variable);
-                self.expression(value)
-            }
-            ExprKind::Temp(slot) | ExprKind::IteratorNext(slot) | ExprKind::IteratorRest(slot) => {
-                self.slot(slot);
-                false
-            }
-            ExprKind::SetTemp(slot, value) => {
-                self.slot(slot);
-                self.expression(value)
-            }
-            ExprKind::ObjectRest(slot, keys) => {
-                self.slot(slot);
-                self.expressions(keys)
-            }
-            ExprKind::WriteGlobal(_, value)
-            | ExprKind::Member(value, _)
-            | ExprKind::DeleteMember(value, _)
-            | ExprKind::Unary(_, value)
-            | ExprKind::RequireObject { value, .. }
-            | ExprKind::Iterator(value, _) => self.expression(value),
-            ExprKind::Index(left, right)
-            | ExprKind::SetMember(left, _, right)
-            | ExprKind::DeleteIndex(left, right)
-            | ExprKind::Binary(_, left, right)
-            | ExprKind::Logical(_, left, right) => self.expression(left) | self.expression(right),
-            ExprKind::SetIndex(first, second, third) | ExprKind::Conditional(first, second, third) => {
-                self.expression(first) | self.expression(second) | self.expression(third)
-            }
-            ExprKind::Chain(first, rest) => {
-                rest.iter_mut().fold(self.expression(first), |splits, (_, operand)| splits | self.expression(operand))
-            }
-            ExprKind::Call(call) => self.call(call),
-            ExprKind::New(names, arguments) => self.arguments(arguments) | !self.is_plain_new(names),
-            ExprKind::Await(value) => {
-                self.expression(value);
-                true
-            }
+        match &mut e.kind {
+            ExprKind::Read(variable)
+            | ExprKind::Update { variable, .. }
+            | ExprKind::Write(variable, _)
+            | ExprKind::WriteConst(variable, _) => self.variable(variable),
+            ExprKind::Temp(slot)
+            | ExprKind::SetTemp(slot, _)
+            | ExprKind::ObjectRest(slot, _)
+            | ExprKind::IteratorNext(slot)
+            | ExprKind::IteratorRest(slot) => self.slot(slot),
+            _ => {}
+        }
+        let mut splits = match &e.kind {
+            ExprKind::Await(_) => true,
+            ExprKind::Call(call) => !self.is_plain(call),
+            ExprKind::New(names, _) => !self.is_plain_new(names),
+            _ => false,
         };
-        e.splits
-    }
-
-    fn properties(&self, properties: &mut [Property]) -> bool {
-        properties.iter_mut().fold(false, |splits, property| {
-            splits
-                | match property {
-                    Property::Named(_, value) | Property::Spread(value) => self.expression(value),
-                    Property::Computed(key, value) => self.expression(key) | self.expression(value),
-                }
-        })
-    }
-
-    fn arguments(&self, arguments: &mut [Argument]) -> bool {
-        arguments.iter_mut().fold(false, |splits, argument| splits | self.expression(&mut argument.value))
+        e.parts_mut(&mut |part| splits |= self.expression(part));
+        e.splits = splits;
+        splits
     }
 
     // ---- Calls ---------------------------------------------------------------------------------
 
-    fn call(&self, call: &mut Call) -> bool {
+    fn is_plain(&self, call: &Call) -> bool {
         let is_tag =
             matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
-        let is_plain = self.is_plain(&call.callee, is_tag);
-        let splits = match &mut call.callee {
-            Callee::Value(value) | Callee::Member(value, _) => self.expression(value),
-            Callee::Index(object, key) => self.expression(object) | self.expression(key),
-            Callee::With { function, this } => self.expression(function) | self.expression(this),
-        };
-        splits | self.arguments(&mut call.arguments) | !is_plain
-    }
-
-    fn is_plain(&self, callee: &Callee, is_tag: bool) -> bool {
-        let call = match callee {
+        let call = match &call.callee {
             Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => PlainCall::Global(self.text(*name)),
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 PlainCall::Static(self.text(*object), self.text(*name))

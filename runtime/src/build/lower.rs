@@ -1,86 +1,7 @@
 //! Questions about parts of the program that decide how they are lowered.
 
 use super::Lowering;
-use agentscript_lang::program::{
-    Argument, Callee, Element, Expr, ExprKind, Label, Place, Property, Stmt, StmtKind, Variable,
-};
-
-/// Call `visit` for each direct part of an expression, without going into functions.
-pub(super) fn each_part<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
-    let arguments = |arguments: &'e [Argument], visit: &mut dyn FnMut(&'e Expr)| {
-        arguments.iter().for_each(|argument| visit(&argument.value));
-    };
-    match &expr.kind {
-        ExprKind::Undefined
-        | ExprKind::Null
-        | ExprKind::Bool(_)
-        | ExprKind::Number(_)
-        | ExprKind::String(_)
-        | ExprKind::BigInt(_)
-        | ExprKind::TemplateObject(_)
-        | ExprKind::Function(_)
-        | ExprKind::Read(_)
-        | ExprKind::Update { .. }
-        | ExprKind::Temp(_)
-        | ExprKind::Global(_)
-        | ExprKind::TypeofGlobal(_)
-        | ExprKind::Uninitialized(_)
-        | ExprKind::IteratorNext(_)
-        | ExprKind::IteratorRest(_) => {}
-        ExprKind::Template(_, parts) | ExprKind::Sequence(parts) | ExprKind::ObjectRest(_, parts) => {
-            parts.iter().for_each(visit);
-        }
-        ExprKind::Array(elements) => elements.iter().for_each(|element| match element {
-            Element::Hole => {}
-            Element::Item(value) | Element::Spread(value) => visit(value),
-        }),
-        ExprKind::Object(_, properties) => properties.iter().for_each(|property| match property {
-            Property::Named(_, value) | Property::Spread(value) => visit(value),
-            Property::Computed(key, value) => {
-                visit(key);
-                visit(value);
-            }
-        }),
-        ExprKind::Write(_, value)
-        | ExprKind::WriteConst(_, value)
-        | ExprKind::SetTemp(_, value)
-        | ExprKind::WriteGlobal(_, value)
-        | ExprKind::Member(value, _)
-        | ExprKind::DeleteMember(value, _)
-        | ExprKind::Unary(_, value)
-        | ExprKind::Await(value)
-        | ExprKind::RequireObject { value, .. }
-        | ExprKind::Iterator(value, _) => visit(value),
-        ExprKind::Index(a, b)
-        | ExprKind::SetMember(a, _, b)
-        | ExprKind::DeleteIndex(a, b)
-        | ExprKind::Binary(_, a, b)
-        | ExprKind::Logical(_, a, b) => {
-            visit(a);
-            visit(b);
-        }
-        ExprKind::SetIndex(a, b, c) | ExprKind::Conditional(a, b, c) => {
-            visit(a);
-            visit(b);
-            visit(c);
-        }
-        ExprKind::Chain(first, rest) => {
-            visit(first);
-            rest.iter().for_each(|(_, operand)| visit(operand));
-        }
-        ExprKind::Call(call) => {
-            match &call.callee {
-                Callee::Value(value) | Callee::Member(value, _) => visit(value),
-                Callee::Index(a, b) | Callee::With { function: a, this: b } => {
-                    visit(a);
-                    visit(b);
-                }
-            }
-            arguments(&call.arguments, visit);
-        }
-        ExprKind::New(_, list) => arguments(list, visit),
-    }
-}
+use agentscript_lang::program::{Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
 
 /// Whether an expression writes a slot.
 pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
@@ -91,7 +12,7 @@ pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
         _ => {}
     }
     let mut found = false;
-    each_part(expr, &mut |part| found = found || assigns(part, slot));
+    expr.parts(&mut |part| found = found || assigns(part, slot));
     found
 }
 

@@ -55,24 +55,23 @@ pub const METHODS: &[Row] = &[
     native("getUTCMonth", 0, get::<MONTH>),
     native("getUTCSeconds", 0, get::<SECOND>),
     native("getYear", 0, get_year),
-    native("setDate", 1, set::<DAY, 1>),
-    native("setFullYear", 3, set::<YEAR, 3>),
-    native("setHours", 4, set::<HOUR, 4>),
-    native("setMilliseconds", 1, set::<MS, 1>),
-    native("setMinutes", 3, set::<MINUTE, 3>),
-    native("setMonth", 2, set::<MONTH, 2>),
-    native("setSeconds", 2, set::<SECOND, 2>),
+    native("setDate", 1, set::<DAY, 1, false>),
+    native("setFullYear", 3, set::<YEAR, 3, false>),
+    native("setHours", 4, set::<HOUR, 4, false>),
+    native("setMilliseconds", 1, set::<MS, 1, false>),
+    native("setMinutes", 3, set::<MINUTE, 3, false>),
+    native("setMonth", 2, set::<MONTH, 2, false>),
+    native("setSeconds", 2, set::<SECOND, 2, false>),
     native("setTime", 1, set_time),
-    native("setUTCDate", 1, set::<DAY, 1>),
-    native("setUTCFullYear", 3, set::<YEAR, 3>),
-    native("setUTCHours", 4, set::<HOUR, 4>),
-    native("setUTCMilliseconds", 1, set::<MS, 1>),
-    native("setUTCMinutes", 3, set::<MINUTE, 3>),
-    native("setUTCMonth", 2, set::<MONTH, 2>),
-    native("setUTCSeconds", 2, set::<SECOND, 2>),
+    native("setUTCDate", 1, set::<DAY, 1, true>),
+    native("setUTCFullYear", 3, set::<YEAR, 3, true>),
+    native("setUTCHours", 4, set::<HOUR, 4, true>),
+    native("setUTCMilliseconds", 1, set::<MS, 1, true>),
+    native("setUTCMinutes", 3, set::<MINUTE, 3, true>),
+    native("setUTCMonth", 2, set::<MONTH, 2, true>),
+    native("setUTCSeconds", 2, set::<SECOND, 2, true>),
     native("setYear", 1, set_year),
     native("toDateString", 0, to_date_string),
-    native("toGMTString", 0, to_utc_string),
     native("toISOString", 0, to_iso_string),
     native("toJSON", 1, to_json),
     native("toLocaleDateString", 0, to_locale_date_string),
@@ -189,6 +188,7 @@ fn get_timezone_offset(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// `date.getYear()`: years since 1900
 fn get_year(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    check_date(vm, this, "getYear")?;
     let time = this_time(vm, this)?;
     Ok(Value::foreign_number(if time.is_nan() { time } else { (Fields::of(time).year - 1900) as f64 }))
 }
@@ -200,39 +200,62 @@ fn keep(vm: &mut Vm, this: Value, time: f64) -> Result {
 }
 
 /// `date.setHours(hours, minutes, seconds, ms)` and its kin: up to `COUNT` fields from the first.
-fn set<const FIRST: u8, const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let time = this_time(vm, this)?;
-    let mut given = [f64::NAN; 4];
-    let count = arguments.len().clamp(1, COUNT);
-    for (index, number) in given.iter_mut().enumerate().take(count) {
-        *number = vm.to_number(arg(arguments, index))?;
-    }
-    // A year makes a date of an invalid one; everything else leaves it invalid.
-    let time = if time.is_nan() && FIRST == YEAR { 0.0 } else { time };
+fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    const NAMES: [[&str; 2]; 7] = [
+        ["setFullYear", "setUTCFullYear"],
+        ["setMonth", "setUTCMonth"],
+        ["setDate", "setUTCDate"],
+        ["setHours", "setUTCHours"],
+        ["setMinutes", "setUTCMinutes"],
+        ["setSeconds", "setUTCSeconds"],
+        ["setMilliseconds", "setUTCMilliseconds"],
+    ];
+    let first = usize::from(FIRST);
+    check_date(vm, this, NAMES[first][usize::from(UTC)])?;
+    let mut given = [vm.to_number(arg(arguments, 0))?, f64::NAN, f64::NAN, f64::NAN];
+    // As in V8, the time is read between the first conversion and the others. A year makes a date of
+    // an invalid one; everything else leaves it invalid.
+    let time = match this_time(vm, this)? {
+        time if time.is_nan() && FIRST == YEAR => 0.0,
+        time => time,
+    };
     if time.is_nan() {
         return Ok(Value::foreign_number(time));
+    }
+    let count = arguments.len().clamp(1, COUNT);
+    for (index, number) in given.iter_mut().enumerate().take(count).skip(1) {
+        *number = vm.to_number(arg(arguments, index))?;
     }
     let fields = Fields::of(time);
     let mut parts = [fields.year, fields.month, fields.day, fields.hour, fields.minute, fields.second, fields.ms]
         .map(|field| field as f64);
-    let first = usize::from(FIRST);
     parts[first..first + count].copy_from_slice(&given[..count]);
     let [year, month, day, hour, minute, second, ms] = parts;
     let day = if FIRST < HOUR { make_day(year, month, day) } else { (time / MS_PER_DAY).floor() };
     keep(vm, this, make_date(day, make_time(hour, minute, second, ms)))
 }
 
+/// A `TypeError` in the words of V8 for methods that change a date or write it.
+fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
+    if matches!(vm.heap.exotic(this), Some(Exotic::Date(_))) {
+        return Ok(());
+    }
+    let what = vm.to_text_lossy(this);
+    Err(vm.type_error(&format!("Method Date.prototype.{method} called on incompatible receiver {what}")))
+}
+
 /// `date.setTime(ms)`
 fn set_time(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    this_time(vm, this)?;
+    check_date(vm, this, "setTime")?;
     let time = vm.to_number(arg(arguments, 0))?;
     keep(vm, this, time)
 }
 
 /// `date.setYear(year)`
 fn set_year(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let time = this_time(vm, this)?;
+    check_date(vm, this, "setYear")?;
     let year = vm.to_number(arg(arguments, 0))?;
+    let time = this_time(vm, this)?;
     if year.is_nan() {
         return keep(vm, this, year);
     }
@@ -242,7 +265,8 @@ fn set_year(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     keep(vm, this, make_date(day, time.rem_euclid(MS_PER_DAY)))
 }
 
-fn written(vm: &mut Vm, this: Value, write: fn(f64) -> String) -> Result {
+fn written(vm: &mut Vm, this: Value, method: &str, write: fn(f64) -> String) -> Result {
+    check_date(vm, this, method)?;
     let time = this_time(vm, this)?;
     if time.is_nan() {
         return Ok(vm.string(INVALID));
@@ -252,21 +276,18 @@ fn written(vm: &mut Vm, this: Value, write: fn(f64) -> String) -> Result {
 
 /// `date.toDateString()`
 fn to_date_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    written(vm, this, date_text)
+    written(vm, this, "toDateString", date_text)
 }
 
 /// `date.toUTCString()`
 fn to_utc_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    written(vm, this, utc_text)
+    written(vm, this, "toUTCString", utc_text)
 }
 
 /// `date.toISOString()`
 fn to_iso_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let Some(&Exotic::Date(time)) = vm.heap.exotic(this) else {
-        let what = vm.to_text_lossy(this);
-        let message = format!("Method Date.prototype.toISOString called on incompatible receiver {what}");
-        return Err(vm.type_error(&message));
-    };
+    check_date(vm, this, "toISOString")?;
+    let time = this_time(vm, this)?;
     if time.is_nan() {
         return Err(vm.range_error("Invalid time value"));
     }
@@ -289,20 +310,21 @@ fn to_json(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// `date.toLocaleDateString(locales, options)`
 fn to_locale_date_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Date)
+    localized(vm, this, arguments, Wanted::Date, "toLocaleDateString")
 }
 
 /// `date.toLocaleString(locales, options)`
 fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Any)
+    localized(vm, this, arguments, Wanted::Any, "toLocaleString")
 }
 
 /// `date.toLocaleTimeString(locales, options)`
 fn to_locale_time_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    localized(vm, this, arguments, Wanted::Time)
+    localized(vm, this, arguments, Wanted::Time, "toLocaleTimeString")
 }
 
-fn localized(vm: &mut Vm, this: Value, arguments: &[Value], wanted: Wanted) -> Result {
+fn localized(vm: &mut Vm, this: Value, arguments: &[Value], wanted: Wanted, method: &str) -> Result {
+    check_date(vm, this, method)?;
     let time = this_time(vm, this)?;
     if time.is_nan() {
         return Ok(vm.string(INVALID));
@@ -313,10 +335,10 @@ fn localized(vm: &mut Vm, this: Value, arguments: &[Value], wanted: Wanted) -> R
 
 /// `date.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    written(vm, this, full_text)
+    written(vm, this, "toString", full_text)
 }
 
 /// `date.toTimeString()`
 fn to_time_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    written(vm, this, time_text)
+    written(vm, this, "toTimeString", time_text)
 }

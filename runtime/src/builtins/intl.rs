@@ -133,9 +133,7 @@ fn canonical_tag(tag: &str) -> Option<String> {
             return None;
         }
         let mut count = 0;
-        while let Some(part) =
-            parts.next_if(|part| is_word(part) && part.len() <= 8 && part.len() >= shortest)
-        {
+        while let Some(part) = parts.next_if(|part| is_word(part) && part.len() <= 8 && part.len() >= shortest) {
             extension.push('-');
             extension.push_str(&part.to_ascii_lowercase());
             count += 1;

@@ -50,7 +50,8 @@ pub enum Family {
 const FAMILIES: usize = 18;
 
 /// Methods with two names, which are one function: the second is its own.
-const ALIASES: [(Family, &str, &str); 3] = [
+const ALIASES: [(Family, &str, &str); 4] = [
+    (Family::Date, "toGMTString", "toUTCString"),
     (Family::Set, "keys", "values"),
     (Family::String, "trimLeft", "trimStart"),
     (Family::String, "trimRight", "trimEnd"),
@@ -100,6 +101,8 @@ pub struct Registry {
     statics: HashMap<(u32, Sym), Static>,
     static_names: HashMap<u32, Vec<Sym>>,
     globals: HashMap<&'static str, u32>,
+    /// The families in the order of [`Family`], with the names of their constructors.
+    families: Vec<(String, Family)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
 }
@@ -123,6 +126,7 @@ impl Registry {
             statics: HashMap::new(),
             static_names: HashMap::new(),
             globals: HashMap::new(),
+            families: Vec::new(),
             intrinsics: HashMap::new(),
         };
         for text in known::TEXTS {
@@ -183,6 +187,7 @@ impl Registry {
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
+            this.families.push((format!("{family:?}"), family));
             for row in rows {
                 let number = this.row(row) as u16 + 1;
                 let symbol = this.name(row.name);
@@ -317,6 +322,21 @@ impl Registry {
     /// The names of the static properties.
     pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Sym> + '_ {
         self.static_names.get(&owner).into_iter().flatten().copied()
+    }
+
+    /// The names of the methods and computed properties of what a global makes, in alphabetical order.
+    pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Sym> {
+        let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
+        let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
+        let rows = self.methods.iter().enumerate().filter(|(_, row)| has(row));
+        let mut symbols: Vec<Sym> = rows.map(|(index, _)| Sym(index as u32)).collect();
+        symbols.sort_by_key(|symbol| self.names[symbol.0 as usize]);
+        symbols.into_iter()
+    }
+
+    /// All globals with their numbers.
+    pub fn globals(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+        self.globals.iter().map(|(&name, &number)| (name, number))
     }
 
     /// The global of that name.

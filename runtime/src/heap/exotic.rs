@@ -67,7 +67,6 @@ impl Exotic {
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
-            // Cloned as a plain object: it has no properties.
             Self::DateTimeFormat(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
         }

@@ -35,20 +35,7 @@ impl MetaTool for Execute {
     }
 
     fn description(&self) -> &'static str {
-        "Run one AgentScript script that calls tools and works on their results. Do joins, filters, loops and sums in the script and return only \
-         what is needed: intermediate data costs no tokens.\n\
-         AgentScript is JavaScript (types are allowed too) as the body of an async function: `return` the result, plain JSON data.\n\
-         - `await callTool('app:tool', {…})` gives the tool's result as data; a failing tool throws an Error with `code`, `toolName`. \
-         With `{ throwOnError: false }` as third argument it gives `{success, data, error}`. `await app.tool({…})` is the same.\n\
-         - `await parallel(items, async (item) => …)` or `parallel([() => …, () => …], { maxConcurrency: 10 })`: up to 100 at once, results in order. Promise.all works too.\n\
-         - `getTool(name)` gives its schemas; `codecallContext` is the `context` of this request, read-only; `console.log` goes to `logs`.\n\
-         - All of modern JavaScript for data: destructuring, spread, regex, Map, Set, Date (UTC), JSON, Math, Intl, closures, try/catch.\n\
-         Refused before anything runs: eval, Function, import, require, fetch, process, globalThis, setTimeout, class, this, generators, \
-         getters, Proxy, Reflect, Symbol, `constructor`, `prototype`, `__proto__`. By default `while` and `do` loops too: use for-of or array methods.\n\
-         Limits (defaults): 3.5 s of script time, 100 tool calls, 100,000 loop turns.\n\
-         Example: `const { users } = await callTool('users:list', { status: 'active' }); return users.filter(u => !u.email).map(u => u.id);`\n\
-         Gives `{status: \"ok\", result, logs?}`; otherwise `status` says what failed (syntax_error, illegal_access, runtime_error, tool_error, timeout) \
-         and `error` where and why; `error.toolCalls` counts calls that have already happened."
+        include_str!("execute.md").trim_end()
     }
 
     fn input_schema(&self) -> Value {

@@ -398,9 +398,8 @@ impl Parts {
         if !is_clock && (hour, minute, second, ms) != (24, 0, 0, 0) {
             return None;
         }
-        let offset = self.sign.map_or(0, |sign| {
-            sign * (self.hour.unwrap_or(0) * 3_600_000 + self.minute.unwrap_or(0) * 60_000)
-        });
+        let offset =
+            self.sign.map_or(0, |sign| sign * (self.hour.unwrap_or(0) * 3_600_000 + self.minute.unwrap_or(0) * 60_000));
         let day = make_day(year as f64, (month - 1) as f64, day as f64);
         Some(make_date(day, make_time(hour as f64, minute as f64, second as f64, ms as f64)) - offset as f64)
     }
@@ -410,13 +409,10 @@ impl Parts {
             return None;
         }
         let is_day = |value: i64| (1..=31).contains(&value);
-        let given = self.day.len();
         self.day.resize(3, 1);
         let &[first, second, third] = self.day.as_slice() else { return None };
         let (year, month, day) = match self.named_month {
-            None if self.is_standard || given == 3 && !is_day(first) => (first, second, third),
-            // Without a year it is one of those that are meant below.
-            None if given < 3 => (1, first, second),
+            None if self.is_standard || !is_day(first) => (first, second, third),
             None => (third, first, second),
             Some(month) if !is_day(first) => (first, month, second),
             Some(month) => (second, month, first),

@@ -56,8 +56,7 @@ fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat>
         return Ok((**format).clone());
     }
     let what = vm.to_text_lossy(this);
-    let message = format!("Method Intl.DateTimeFormat.prototype.{method} called on incompatible receiver {what}");
-    Err(vm.type_error(&message))
+    Err(vm.type_error(&format!("Method {method} called on incompatible receiver {what}")))
 }
 
 /// The time that an argument stands for; now, where there is none.
@@ -71,7 +70,7 @@ fn time(vm: &mut Vm, value: Value) -> Result<f64> {
 
 /// `format.format`: a function of its own for each format, always the same one
 fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = this_format(vm, this, "format")?;
+    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
     if !format.function.is_undefined() {
         return Ok(format.function);
     }
@@ -84,7 +83,7 @@ fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let [format, ..] = vm.heap.bound[function.index()].data;
-    let format = this_format(vm, format, "format")?;
+    let format = this_format(vm, format, "UnwrapDateTimeFormat")?;
     let time = time(vm, arg(arguments, 0))?;
     Ok(vm.string(&format.text(time)))
 }
@@ -100,24 +99,28 @@ fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
 
 /// `format.formatRange(from, to)`
 fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatRange")?;
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRange")?;
     let (from, to) = times(vm, arguments)?;
-    let text: String = format.range(from, to).into_iter().map(|(part, _)| part.text).collect();
+    let text = match format.range(from, to) {
+        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(),
+        None => format.text(from),
+    };
     Ok(vm.string(&text))
 }
 
 /// `format.formatRangeToParts(from, to)`
 fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatRangeToParts")?;
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRangeToParts")?;
     let (from, to) = times(vm, arguments)?;
     let parts = format.range(from, to);
+    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(|part| (part, "shared")).collect());
     let parts: Vec<_> = parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))).collect();
     Ok(parts_value(vm, &parts))
 }
 
 /// `format.formatToParts(date)`
 fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let format = this_format(vm, this, "formatToParts")?;
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatToParts")?;
     let time = time(vm, arg(arguments, 0))?;
     let parts = format.parts(time);
     let parts: Vec<_> = parts.iter().map(|part| (part.kind, &*part.text, None)).collect();
@@ -126,7 +129,7 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `format.resolvedOptions()`
 fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let format = this_format(vm, this, "resolvedOptions")?;
+    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
     let object = vm.heap.new_object();
     for (name, value) in format.resolved() {
         let name = vm.intern_text(name);

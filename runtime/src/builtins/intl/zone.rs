@@ -120,14 +120,17 @@ impl Zone {
         let offset = self.offset(time);
         let minute = (time / MINUTE).floor();
         let pair = match style {
-            _ if time > LAST => None,
             Style::ShortOffset | Style::LongOffset => None,
             Style::Short | Style::Long => {
-                let period = self.names.periods.iter().rev().find(|(from, _)| *from <= minute);
+                // Behind the year 9999 only UTC has its name.
+                let is_named = time <= LAST || self.name == "UTC";
+                let period = self.names.periods.iter().rev().find(|(from, _)| is_named && *from <= minute);
                 let named = period.and_then(|(_, names)| names.iter().find(|(at, _)| at * 60 == offset));
                 named.map(|&(_, pair)| pair)
             }
             Style::ShortGeneric | Style::LongGeneric => {
+                // The first one names the place, as is done where there is nothing else.
+                let minute = if time > LAST { f64::NEG_INFINITY } else { minute };
                 self.names.generic.iter().rev().find(|(from, _)| *from <= minute).and_then(|&(_, pair)| pair)
             }
         };

@@ -69,6 +69,78 @@ const FIELDS: &[(&str, Kind, &[&str], &[&str])] = &[
     ("timeZoneName", Kind::Zone, ZONES, &["z", "zzzz", "O", "OOOO", "v", "vvvv"]),
 ];
 
+/// What `resolvedOptions` finds in a pattern, the first that is there.
+const RESOLVED: &[(&str, &[(&str, &str)])] = &[
+    (
+        "weekday",
+        &[
+            ("EEEEE", "narrow"),
+            ("EEEE", "long"),
+            ("EEE", "short"),
+            ("ccccc", "narrow"),
+            ("cccc", "long"),
+            ("ccc", "short"),
+        ],
+    ),
+    ("era", &[("GGGGG", "narrow"), ("GGGG", "long"), ("GGG", "short")]),
+    ("year", &[("yy", "2-digit"), ("y", "numeric")]),
+    (
+        "month",
+        &[
+            ("MMMMM", "narrow"),
+            ("MMMM", "long"),
+            ("MMM", "short"),
+            ("MM", "2-digit"),
+            ("M", "numeric"),
+            ("LLLLL", "narrow"),
+            ("LLLL", "long"),
+            ("LLL", "short"),
+            ("LL", "2-digit"),
+            ("L", "numeric"),
+        ],
+    ),
+    ("day", &[("dd", "2-digit"), ("d", "numeric")]),
+    ("dayPeriod", &[("BBBBB", "narrow"), ("BBBB", "long"), ("B", "short")]),
+    (
+        "hour",
+        &[
+            ("HH", "2-digit"),
+            ("H", "numeric"),
+            ("hh", "2-digit"),
+            ("h", "numeric"),
+            ("kk", "2-digit"),
+            ("k", "numeric"),
+            ("KK", "2-digit"),
+            ("K", "numeric"),
+        ],
+    ),
+    ("minute", &[("mm", "2-digit"), ("m", "numeric")]),
+    ("second", &[("ss", "2-digit"), ("s", "numeric")]),
+    (
+        "timeZoneName",
+        &[
+            ("zzzz", "long"),
+            ("z", "short"),
+            ("OOOO", "longOffset"),
+            ("O", "shortOffset"),
+            ("vvvv", "longGeneric"),
+            ("v", "shortGeneric"),
+        ],
+    ),
+];
+
+/// A pattern as CLDR writes it, without quotes.
+fn pattern_text(pattern: &[Item]) -> String {
+    let mut text = String::new();
+    for item in pattern {
+        match item {
+            Item::Literal(literal) => text.push_str(literal),
+            Item::Field(field) => text.extend(std::iter::repeat_n(char::from(field.letter), field.count.into())),
+        }
+    }
+    text
+}
+
 impl DateTimeFormat {
     /// Reads the arguments of a constructor (ECMA-402 11.1.2).
     pub fn read(vm: &mut Vm, locales: Value, given: Value, wanted: Wanted) -> Result<Self> {
@@ -79,9 +151,9 @@ impl DateTimeFormat {
             let value = option(vm, given, name)?;
             if !value.is_undefined() {
                 let text = vm.to_text(value)?;
-                let is_type = text.split('-').all(|part| {
-                    (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                });
+                let is_type = text
+                    .split('-')
+                    .all(|part| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
                 if !is_type {
                     return Err(vm.range_error(&format!("{message} : {text}")));
                 }
@@ -168,22 +240,16 @@ impl DateTimeFormat {
             out.push(("hour12", Resolved::Flag(cycle < 2)));
         }
         if self.styles == [None, None] {
-            for &(name, kind, words, letters) in FIELDS {
-                let Some(field) = fields(&self.pattern).find(|field| field.kind() == kind && field.letter != b'a')
-                else {
-                    continue;
-                };
-                if kind == Kind::Fraction {
-                    out.push((name, Resolved::Number(field.count)));
-                    continue;
+            // As V8 does, the fields are looked for in the text of the pattern, quoted words included.
+            let pattern = pattern_text(&self.pattern);
+            for &(name, letters) in RESOLVED {
+                if let Some(&(_, word)) = letters.iter().find(|(letters, _)| pattern.contains(letters)) {
+                    out.push((name, text(word)));
                 }
-                let shown = |letters: &&str| {
-                    let letters = letters.as_bytes();
-                    let is_letter = kind != Kind::Zone || letters[0] == field.letter;
-                    is_letter && (letters.len() == usize::from(field.count) || letters.len() == 3 && field.count < 3)
-                };
-                if let Some(place) = letters.iter().position(|letters| shown(&letters)) {
-                    out.push((name, text(words[place])));
+                if name == "second"
+                    && let Some(field) = fields(&self.pattern).find(|field| field.kind() == Kind::Fraction)
+                {
+                    out.push(("fractionalSecondDigits", Resolved::Number(field.count)));
                 }
             }
         }

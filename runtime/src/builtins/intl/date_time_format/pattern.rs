@@ -74,8 +74,11 @@ impl Field {
         };
         let number = 0x100 + count;
         match self.letter {
-            b'M' | b'L' if count < 3 => number,
-            b'G' | b'M' | b'L' | b'E' | b'c' | b'a' => text,
+            b'M' if count < 3 => number,
+            b'L' if count < 3 => number + STEP,
+            b'G' | b'M' | b'E' | b'a' => text,
+            b'L' => text - STEP,
+            b'c' => text - 2 * STEP,
             b'B' => text - 3 * STEP,
             b'H' => number + 10 * STEP,
             b'k' => number + 11 * STEP,
@@ -113,7 +116,6 @@ const PATTERNS: &[(&str, &str)] = &[
     ("EBhms", "E h:mm:ss B"),
     ("Ed", "d E"),
     ("Eh", "E h~a"),
-    ("EH", "E HH"),
     ("EHm", "E HH:mm"),
     ("EHms", "E HH:mm:ss"),
     ("Ehm", "E h:mm~a"),
@@ -255,18 +257,16 @@ impl Skeleton {
 
     /// The nearest pattern for the fields in the mask; one more pattern is appended where some are missing.
     fn appended(&self, mask: u16) -> Vec<Item> {
-        let (mut pattern, missing) = self.nearest(mask);
-        if missing == 0 {
-            return pattern;
-        }
+        let (mut pattern, mut missing) = self.nearest(mask);
         let [second, fraction] = [Kind::Second, Kind::Fraction].map(|kind| 1_u16 << kind as usize);
         if missing & (second | fraction) == fraction && mask & self.mask() & second != 0 {
             let is_second = |item: &Item| matches!(item, Item::Field(field) if field.kind() == Kind::Second);
-            if let (Some(at), Some(field)) =
-                (pattern.iter().position(is_second), self.0[Kind::Fraction as usize])
-            {
+            if let (Some(at), Some(field)) = (pattern.iter().position(is_second), self.0[Kind::Fraction as usize]) {
                 pattern.splice(at + 1..at + 1, [Item::Literal(".".into()), Item::Field(field)]);
             }
+            missing &= !fraction;
+        }
+        if missing == 0 {
             return pattern;
         }
         let (more, still) = self.nearest(missing);

@@ -15,9 +15,9 @@ pub struct Part {
 }
 
 impl DateTimeFormat {
-    /// A time, which must be finite, as text.
+    /// A time, which must be finite, as text; here V8 has plain spaces, other than in parts.
     pub fn text(&self, time: f64) -> String {
-        self.parts(time).into_iter().map(|part| part.text).collect()
+        self.parts(time).into_iter().map(|part| part.text.replace('\u{202f}', " ")).collect()
     }
 
     /// A time, which must be finite, by parts.
