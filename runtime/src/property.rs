@@ -9,7 +9,6 @@ mod write;
 use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::error::{Result, Thrown};
-use crate::heap::Exotic;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
@@ -403,11 +402,7 @@ impl Vm {
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
-            Kind::Exotic => match &self.heap.exotics[object.index()] {
-                // What has a `toString` of its own is named by its tag.
-                exotic @ Exotic::Date(_) => format!("[object {}]", exotic.tag()),
-                exotic @ Exotic::DateTimeFormat(_) => format!("#<{}>", exotic.class()),
-            },
+            Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),
         }

@@ -89,6 +89,8 @@ impl Vm {
                 state.position = behind;
                 Ok(Some(item))
             }
+            // Pairs may be added to these later.
+            None if state.source.is(Kind::Exotic) => Ok(None),
             None => {
                 state.source = Value::UNDEFINED;
                 Ok(None)

@@ -229,7 +229,7 @@ fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, assign_port)
+    change(vm, this, arguments, |url, text| quirks::set_port(url, text).unwrap_or_default())
 }
 
 fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -289,25 +289,9 @@ fn assign_host(url: &mut Url, text: &str, with_port: bool) {
     } else if authority.is_empty() && !url.has_host() {
         // There is none, and none is added.
     } else if with_port {
-        let before = url.host_str().map(str::to_owned);
         quirks::set_host(url, text).unwrap_or_default();
-        let port = authority.rsplit_once(':').map(|(host, port)| (host.is_empty(), port));
-        let is_odd = |port: &str| !port.starts_with(|c: char| c.is_ascii_digit()) && !port.ends_with(']');
-        if port.is_some_and(|(no_host, port)| !no_host && is_odd(port)) && before.is_some() {
-            url.set_port(None).unwrap_or_default();
-        }
     } else {
         quirks::set_hostname(url, text).unwrap_or_default();
-    }
-}
-
-/// Set the port; as in Node a text that does not begin with a digit takes it away.
-fn assign_port(url: &mut Url, text: &str) {
-    let digits = text.trim_start_matches(['\t', '\n', '\r']);
-    if !digits.is_empty() && !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        url.set_port(None).unwrap_or_default();
-    } else {
-        quirks::set_port(url, text).unwrap_or_default();
     }
 }
 
