@@ -23,6 +23,7 @@ pub mod parse;
 pub mod print;
 pub mod program;
 pub mod refused;
+pub mod regexp;
 mod resolve;
 mod span;
 mod targets;

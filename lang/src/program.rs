@@ -269,6 +269,8 @@ pub enum ExprKind {
     String(TextId),
     /// `12n`: the digits in base ten
     BigInt(TextId),
+    /// `/pattern/flags`, which is a regular expression
+    Regex(TextId, TextId),
     /// `` `text${hole}text` ``; one text more than holes
     Template(Vec<TextId>, Vec<Expr>),
     /// The frozen array of strings that a tagged template passes first: index in

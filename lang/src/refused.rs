@@ -126,7 +126,6 @@ table! {
         "WeakMap" => "use a `Map`",
         "WeakSet" => "use a `Set`",
         "Symbol" => "use a string key",
-        "RegExp" => "regular expressions are not part of this version; use strings: `includes`, `split`, `replaceAll`",
         "Buffer" => "use strings with `atob` and `btoa`, or arrays of numbers",
         "arguments" => "use a rest parameter: `(...values) => …`",
     }

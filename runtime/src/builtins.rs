@@ -24,6 +24,7 @@ pub mod math;
 pub mod number;
 pub mod object;
 pub mod promise;
+pub mod regexp;
 pub mod registry;
 pub mod string;
 pub mod tool;

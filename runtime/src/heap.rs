@@ -13,7 +13,7 @@ pub mod object;
 mod string;
 
 pub use array::Array;
-pub use exotic::Exotic;
+pub use exotic::{Exotic, RegExp};
 pub use map::MapData;
 pub use object::{Class, Object, Slots};
 pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
@@ -118,6 +118,8 @@ pub enum Yields {
     Values,
     /// Pairs of both.
     Entries,
+    /// Matches: the source is an array of a regular expression and a string.
+    Matches,
     /// The keys of `for…in` that are still there: the source is an array of the object and its keys.
     ForIn,
 }

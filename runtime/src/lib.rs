@@ -53,6 +53,7 @@ mod pause;
 mod prelude;
 mod promise;
 mod property;
+pub mod regexp;
 mod run;
 mod script;
 mod support;

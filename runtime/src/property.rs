@@ -270,6 +270,9 @@ impl Vm {
                 }
             }
             Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::Exotic => {
+                if let (PropertyKey::Symbol(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
+                    return Some(regexp.last_index);
+                }
                 let symbol = self.key_symbol(key);
                 self.extra(object, symbol)
             }
@@ -335,6 +338,9 @@ impl Vm {
                 if all {
                     keys.push(PropertyKey::Symbol(known::LENGTH));
                 }
+            }
+            Kind::Exotic if all && self.heap.regexp(object).is_some() => {
+                keys.push(PropertyKey::Symbol(known::LAST_INDEX));
             }
             Kind::Function | Kind::Bound if all => {
                 keys.extend([PropertyKey::Symbol(known::LENGTH), PropertyKey::Symbol(known::NAME)]);
@@ -402,6 +408,7 @@ impl Vm {
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
+            Kind::Exotic if self.heap.regexp(object).is_some() => "[object RegExp]".into(),
             Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),

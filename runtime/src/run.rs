@@ -66,6 +66,8 @@ impl Run {
             grant: GRANT,
             stress: false,
             hide_frames: false,
+            matcher: crate::regexp::Matcher::default(),
+            regexps: crate::builtins::regexp::Cache::default(),
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {

@@ -37,6 +37,7 @@ known! {
     THROW_ON_ERROR = "throwOnError", TIMEOUT_MS = "timeoutMs", SIZE = "size", UNDEFINED = "undefined",
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
+    INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
 }
 
 /// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.

@@ -7,6 +7,7 @@ use crate::host::{Call, CallId, Inputs, Message};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Status};
 use crate::promise::Job;
+use crate::regexp::Matcher;
 use crate::script::Script;
 use crate::symbol::{Sym, Symbols};
 use crate::value::Value;
@@ -57,6 +58,10 @@ pub struct Vm {
     pub(crate) stress: bool,
     /// Whether errors have no frames, for tests.
     pub(crate) hide_frames: bool,
+    /// The matcher of regular expressions, kept for its memory.
+    pub(crate) matcher: Matcher,
+    /// Regular expressions that were made from text.
+    pub(crate) regexps: crate::builtins::regexp::Cache,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.

@@ -14,6 +14,7 @@ macro_rules! walk {
                 | ExprKind::Number(_)
                 | ExprKind::String(_)
                 | ExprKind::BigInt(_)
+                | ExprKind::Regex(..)
                 | ExprKind::TemplateObject(_)
                 | ExprKind::Function(_)
                 | ExprKind::Read(_)

@@ -219,6 +219,10 @@ impl Dumper<'_> {
                 let text = self.text(*text);
                 let _ = write!(self.out, "'{text}'");
             }
+            ExprKind::Regex(pattern, flags) => {
+                let (pattern, flags) = (self.text(*pattern), self.text(*flags));
+                let _ = write!(self.out, "/{pattern}/{flags}");
+            }
             ExprKind::BigInt(digits) => {
                 let digits = self.text(*digits);
                 let _ = write!(self.out, "{digits}n");

@@ -6,7 +6,7 @@ use super::target::twice;
 use super::{Resolver, boxed, count, expr};
 use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::{Diagnostic, Span, regexp};
 
 type Ast<'s> = ast::Node<E<'s>>;
 
@@ -32,7 +32,7 @@ impl Resolver<'_> {
             E::Number(value) => ExprKind::Number(*value),
             E::Object(properties) => self.object(properties),
             E::Paren(inner) => return self.expression(inner),
-            E::Regex(..) => self.refuse_regex(span),
+            E::Regex(pattern, flags) => self.regex(pattern, flags, span),
             E::Sequence(items) => ExprKind::Sequence(self.expressions(items)),
             // The grammar has it in lists only, which look for it.
             E::Spread(value) => return self.expression(value),
@@ -43,6 +43,21 @@ impl Resolver<'_> {
             E::Update { delta, prefix, target } => return self.update_target(target, *delta, *prefix, span),
         };
         expr(kind, span)
+    }
+
+    /// `/pattern/flags`
+    fn regex(&mut self, pattern: &str, flags: &str, span: Span) -> ExprKind {
+        let units: Vec<u16> = pattern.encode_utf16().collect();
+        match regexp::Flags::parse(flags.as_bytes()) {
+            None => self.error(Diagnostic::syntax("Invalid regular expression flags", span)),
+            Some(read) => {
+                if let Err(error) = regexp::parse(&units, read) {
+                    let message = regexp::message(pattern, read, error);
+                    self.error(Diagnostic::syntax(message, span));
+                }
+            }
+        }
+        ExprKind::Regex(self.texts.intern(pattern.as_bytes()), self.texts.intern(flags.as_bytes()))
     }
 
     /// An expression whose value is not used.
@@ -460,6 +475,7 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::Number(_)
         | ExprKind::String(_)
         | ExprKind::BigInt(_)
+        | ExprKind::Regex(..)
         | ExprKind::Template(..)
         | ExprKind::TemplateObject(_)
         | ExprKind::Array(_)

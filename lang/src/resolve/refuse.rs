@@ -28,6 +28,7 @@ const CONSTRUCTORS: &[&str] = &[
     "Promise",
     "RangeError",
     "ReferenceError",
+    "RegExp",
     "Set",
     "SyntaxError",
     "TypeError",
@@ -154,15 +155,6 @@ impl Resolver<'_> {
             };
             self.refuse(CREATE.at(span));
         }
-    }
-
-    /// Refuses a literal as long as there are no regular expressions; the name `RegExp` is refused by
-    /// its row.
-    pub(super) fn refuse_regex(&mut self, span: Span) -> ExprKind {
-        let message = "Regular expressions are not part of this version of AgentScript";
-        let hint = "use strings: `includes`, `startsWith`, `indexOf`, `split` and `replaceAll` take them";
-        self.refuse(Diagnostic::refused(Refusal::DisallowedSyntax, message, span).with_hint(hint));
-        ExprKind::Undefined
     }
 
     // ---- Constructors --------------------------------------------------------------------------

@@ -21,6 +21,16 @@ impl Lowering<'_, '_> {
         Variable { place: variable.place, name, checked: variable.checked, at }
     }
 
+    /// A regular expression, which the resolver has read.
+    fn regexp(&self, pattern: program::TextId, flags: program::TextId) -> Built {
+        let program = &self.builder.program;
+        let source = self.builder.symbol(pattern);
+        match crate::builtins::regexp::literal(source, program.text(pattern), program.text(flags)) {
+            Some(literal) => Built::of(literal),
+            None => Built::Constant(Constant(Value::UNDEFINED)),
+        }
+    }
+
     /// Emit what has to be done before, and give what is left to be evaluated.
     pub(super) fn value(&mut self, expr: &Expr) -> Built {
         let at = expr.span.start;
@@ -30,6 +40,7 @@ impl Lowering<'_, '_> {
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
             ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
+            ExprKind::Regex(pattern, flags) => self.regexp(*pattern, *flags),
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);

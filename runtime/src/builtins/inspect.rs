@@ -222,6 +222,7 @@ impl Inspector<'_> {
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
                 let tag = match (iterator.source.kind(), iterator.yields) {
+                    (_, Yields::Matches) => "RegExp String Iterator",
                     (Kind::Map, Yields::Entries) => "Map Entries",
                     (Kind::Map, _) => "Map Iterator",
                     (Kind::Set, Yields::Entries) => "Set Entries",
@@ -235,6 +236,10 @@ impl Inspector<'_> {
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
+            Kind::Exotic if self.vm.heap.regexp(object).is_some() => {
+                let text = super::regexp::shown(self.vm, object)?;
+                Outline { empty: text.clone(), base: text, ..plain("RegExp", "{".into(), Parts::None) }
+            }
             Kind::Exotic => self.exotic(object),
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
@@ -255,7 +260,7 @@ impl Inspector<'_> {
         let (class, tag) = (exotic.class(), exotic.tag());
         let (base, open) = match exotic {
             Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
-            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::RegExp(_) | Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
             Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
                 (String::new(), format!("{class} [{tag}] {{"))
             }
@@ -311,6 +316,11 @@ impl Inspector<'_> {
             self.vm.enumerable_entries(object).into_iter().map(shown).collect()
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        if self.options.hidden && self.vm.heap.regexp(object).is_some() {
+            let key = PropertyKey::Symbol(known::LAST_INDEX);
+            let value = self.vm.own_property(object, key);
+            properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
+        }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let hidden: Vec<Property> = names
@@ -418,7 +428,7 @@ impl Inspector<'_> {
             let value = if source.is(Kind::Set) { key } else { value };
             let text = match yields {
                 Yields::Keys | Yields::ForIn => self.value(key, depth)?,
-                Yields::Values => self.value(value, depth)?,
+                Yields::Values | Yields::Matches => self.value(value, depth)?,
                 Yields::Entries => {
                     let pair = vec![self.value(key, depth)?, self.value(value, depth)?];
                     self.joined(pair, "", ("[", "]"), None, depth)

@@ -58,6 +58,7 @@ impl Vm {
         let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
         let item = match (source.kind(), yields) {
             (Kind::Undefined, _) => return Ok(None),
+            (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
             (Kind::Exotic, _) => match self.pair_at(source, position) {
@@ -101,7 +102,7 @@ impl Vm {
     fn yielded(&mut self, yields: Yields, key: Value, value: Value) -> Value {
         match yields {
             Yields::Keys => key,
-            Yields::Values | Yields::ForIn => value,
+            Yields::Values | Yields::ForIn | Yields::Matches => value,
             Yields::Entries => self.heap.new_array(vec![key, value]),
         }
     }

@@ -6,6 +6,7 @@
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
 use crate::error::{Result, Thrown};
+use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -217,6 +218,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Set => "Set",
         Kind::Promise => "Promise",
         Kind::Exotic => vm.heap.exotics[this.index()].tag(),
+        Kind::Iterator if vm.heap.iterators[this.index()].yields == Yields::Matches => "RegExp String Iterator",
         Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",

@@ -35,6 +35,8 @@ pub enum Family {
     Iterator,
     /// Dates.
     Date,
+    /// Regular expressions.
+    RegExp,
     /// URLs.
     Url,
     /// Queries of URLs.
@@ -47,7 +49,7 @@ pub enum Family {
     NumberFormat,
 }
 
-const FAMILIES: usize = 18;
+const FAMILIES: usize = 19;
 
 /// Methods with two names, which are one function: the second is its own.
 const ALIASES: [(Family, &str, &str); 4] = [
@@ -133,7 +135,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 21] = [
+        let globals: [&[Global]; 22] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -147,6 +149,7 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
+            regexp::GLOBALS,
             intl::GLOBALS,
             url::GLOBALS,
             url::params::GLOBALS,
@@ -180,6 +183,7 @@ impl Registry {
             (Family::Promise, promise::METHODS),
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
+            (Family::RegExp, regexp::METHODS),
             (Family::Collator, intl::collator::METHODS),
             (Family::NumberFormat, intl::number_format::METHODS),
             (Family::Url, url::METHODS),
@@ -198,13 +202,14 @@ impl Registry {
             let (name, other) = (this.name(name), this.name(other));
             this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
-        let intrinsics: [&[Row]; 9] = [
+        let intrinsics: [&[Row]; 10] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
             json::INTRINSICS,
             object::INTRINSICS,
             promise::INTRINSICS,
+            regexp::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
             url::params::INTRINSICS,

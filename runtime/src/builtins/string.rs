@@ -9,7 +9,7 @@ mod search;
 mod shape;
 
 use super::intl::collator;
-use super::{Body, Global, Row, arg, native, prelude};
+use super::{Body, Global, Row, arg, native, prelude, regexp};
 use crate::convert::{number_text, to_int32};
 use crate::error::Result;
 use crate::heap::{first_code_point, push_surrogate};
@@ -48,8 +48,11 @@ pub const METHODS: &[Row] = &[
     native("includes", 1, search::includes),
     native("indexOf", 1, search::index_of),
     native("lastIndexOf", 1, search::last_index_of),
+    native("match", 1, regexp::match_text),
+    native("matchAll", 1, regexp::match_all),
     prelude("replace", 2, "String_replace"),
     prelude("replaceAll", 2, "String_replaceAll"),
+    native("search", 1, regexp::search),
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
     native("isWellFormed", 0, shape::is_well_formed),
@@ -244,7 +247,7 @@ fn string_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// The receiver of a method as a string.
-fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
+pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_nullish() {
         return Err(vm.type_error(&format!("String.prototype.{method} called on null or undefined")));
     }
@@ -278,7 +281,7 @@ fn character(vm: &mut Vm, string: Value, index: f64) -> Option<Value> {
 const WALK: u32 = 512;
 
 /// The part of a string between two positions; nothing where the second is before the first.
-fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
+pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
         return Ok(vm.symbol_string(known::EMPTY));
     }

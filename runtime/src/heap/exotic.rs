@@ -8,7 +8,9 @@ use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::registry::Family;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
+use crate::regexp::Program;
 use crate::value::{Kind, Value};
+use std::sync::Arc;
 
 /// The state of a built-in object. Its named properties are kept as those of arrays are
 /// ([`Heap::extras`]).
@@ -26,6 +28,19 @@ pub enum Exotic {
     Url(Box<UrlState>),
     /// A `URLSearchParams`.
     Params(Box<ParamsState>),
+    /// A regular expression.
+    RegExp(RegExp),
+}
+
+/// The state of a regular expression.
+#[derive(Clone, Debug)]
+pub struct RegExp {
+    /// What it matches.
+    pub program: Arc<Program>,
+    /// The text of its pattern, a string.
+    pub source: Value,
+    /// Its property `lastIndex`.
+    pub last_index: Value,
 }
 
 impl Exotic {
@@ -38,6 +53,7 @@ impl Exotic {
             Self::NumberFormat(_) => Family::NumberFormat,
             Self::Url(_) => Family::Url,
             Self::Params(_) => Family::Params,
+            Self::RegExp(_) => Family::RegExp,
         }
     }
 
@@ -50,13 +66,14 @@ impl Exotic {
             Self::NumberFormat(_) => "NumberFormat",
             Self::Url(_) => "URL",
             Self::Params(_) => "URLSearchParams",
+            Self::RegExp(_) => "RegExp",
         }
     }
 
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
         match self {
-            Self::Date(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
             Self::Collator(_) => "Intl.Collator",
             Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
             Self::NumberFormat(_) => "Intl.NumberFormat",
@@ -69,6 +86,7 @@ impl Exotic {
             Self::Date(_) => Some(self.clone()),
             Self::DateTimeFormat(_) => None,
             Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
+            Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
 
@@ -81,6 +99,8 @@ impl Exotic {
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
+            // All who share a program pay for a part of it.
+            Self::RegExp(regexp) => regexp.program.bytes() / Arc::strong_count(&regexp.program).max(1),
         }
     }
 
@@ -93,6 +113,7 @@ impl Exotic {
             Self::NumberFormat(format) => work.push(format.bound),
             Self::Url(state) => work.push(state.params),
             Self::Params(state) => work.extend(state.url),
+            Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
         }
     }
 }
@@ -109,6 +130,23 @@ impl Heap {
         if value.is(Kind::Exotic) {
             self.exotics[value.index()] = exotic;
         }
+    }
+
+    /// A new regular expression.
+    pub fn new_regexp(&mut self, program: Arc<Program>, source: Value) -> Value {
+        self.new_exotic(Exotic::RegExp(RegExp { program, source, last_index: Value::ZERO }))
+    }
+
+    /// The state of a value that is a regular expression.
+    pub fn regexp(&self, value: Value) -> Option<&RegExp> {
+        let Exotic::RegExp(regexp) = self.exotic(value)? else { return None };
+        Some(regexp)
+    }
+
+    /// The same to be changed.
+    pub fn regexp_mut(&mut self, value: Value) -> Option<&mut RegExp> {
+        let Exotic::RegExp(regexp) = self.exotic_mut(value)? else { return None };
+        Some(regexp)
     }
 
     /// The state of a value that is a built-in object.

@@ -4,11 +4,13 @@ use super::{Argument, Expression, Node, Slots};
 use crate::code::FunctionRef;
 use crate::error::Result;
 use crate::heap::Closure;
+use crate::regexp::Program;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Walk, program};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// `'text'`
 pub struct Text(pub Sym);
@@ -17,6 +19,21 @@ impl Node for Text {
     #[inline]
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         Ok(vm.symbol_string(self.0))
+    }
+}
+
+/// `/pattern/flags`
+pub struct Regex {
+    /// The text of the pattern.
+    pub source: Sym,
+    /// What it was compiled to; each evaluation makes a new object with it.
+    pub program: Arc<Program>,
+}
+
+impl Node for Regex {
+    fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        let source = vm.symbol_string(self.source);
+        Ok(vm.heap.new_regexp(Arc::clone(&self.program), source))
     }
 }
 
@@ -273,7 +290,7 @@ impl Vm {
         {
             return Ok(known);
         }
-        let script = std::sync::Arc::clone(&self.script);
+        let script = Arc::clone(&self.script);
         let (cooked, raw) = &script.code.templates[index];
         let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
         let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();

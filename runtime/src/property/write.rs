@@ -85,12 +85,21 @@ impl Vm {
                 if let Some(set) = registry().setter(self.family(object), name) =>
             {
                 let Some(set) = set else {
-                    let (key, text) = (self.key_text(key), self.object_tag(object));
+                    let key = self.key_text(key);
+                    // V8 names the prototype of regular expressions here.
+                    let is_regexp = self.heap.regexp(object).is_some();
+                    let text = if is_regexp { "[object Object]".into() } else { self.object_tag(object) };
                     return Err(
                         self.type_error(&format!("Cannot set property {key} of {text} which has only a getter"))
                     );
                 };
                 set(self, object, &[value]).map(drop)
+            }
+            (Kind::Exotic, PropertyKey::Symbol(known::LAST_INDEX)) if self.heap.regexp(object).is_some() => {
+                if let Some(regexp) = self.heap.regexp_mut(object) {
+                    regexp.last_index = value;
+                }
+                Ok(())
             }
             (Kind::Function | Kind::Bound, PropertyKey::Symbol(known::NAME | known::LENGTH)) => {
                 Err(self.read_only(object, key))
@@ -174,6 +183,7 @@ impl Vm {
         }
         let fixed = match (object.kind(), key) {
             (Kind::Array | Kind::String, PropertyKey::Symbol(known::LENGTH)) => true,
+            (Kind::Exotic, PropertyKey::Symbol(known::LAST_INDEX)) => self.heap.regexp(object).is_some(),
             _ => {
                 self.heap.flags(object) & (SEALED | FROZEN) != 0
                     || matches!(object.kind(), Kind::Native | Kind::App | Kind::Tool | Kind::String)

@@ -63,7 +63,7 @@ impl Inspector<'_> {
         let mut items = Vec::new();
         while let Some((name, value)) = self.vm.pair_at(source, position + items.len()) {
             items.push(match yields {
-                Yields::Keys | Yields::ForIn => name,
+                Yields::Keys | Yields::ForIn | Yields::Matches => name,
                 Yields::Values => value,
                 Yields::Entries => self.vm.heap.new_array(vec![name, value]),
             });

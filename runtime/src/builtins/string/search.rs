@@ -7,6 +7,7 @@ use crate::heap::{to_utf16, units};
 /// `string.endsWith(search, end)`
 pub fn ends_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "endsWith")?;
+    no_pattern(vm, arguments, "endsWith")?;
     let search = vm.to_string(arg(arguments, 0))?;
     let length = vm.heap.str(string).units as usize;
     let end = clamped(vm, arg(arguments, 1), length, length)?;
@@ -17,6 +18,7 @@ pub fn ends_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `string.includes(search, start)`
 pub fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "includes")?;
+    no_pattern(vm, arguments, "includes")?;
     Ok(Value::bool(first(vm, string, arguments)?.is_some()))
 }
 
@@ -59,6 +61,9 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `string.split(separator, limit)`
 pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "split")?;
+    if vm.heap.regexp(arg(arguments, 0)).is_some() {
+        return crate::builtins::regexp::split(vm, string, arg(arguments, 0), arg(arguments, 1));
+    }
     let limit = match arg(arguments, 1) {
         Value::UNDEFINED => usize::MAX,
         limit => to_int32(vm.to_number(limit)?) as u32 as usize,
@@ -108,6 +113,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `string.startsWith(search, start)`
 pub fn starts_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "startsWith")?;
+    no_pattern(vm, arguments, "startsWith")?;
     let search = vm.to_string(arg(arguments, 0))?;
     let length = vm.heap.str(string).units as usize;
     let start = clamped(vm, arg(arguments, 1), length, 0)?;
@@ -253,6 +259,15 @@ fn substituted<U: Unit>(text: &[U], length: usize, template: &[U], found: &[usiz
     }
     out.extend_from_slice(&text[begin..]);
     out
+}
+
+/// What looks for a text does not take a regular expression.
+fn no_pattern(vm: &mut Vm, arguments: &[Value], method: &str) -> Result<()> {
+    if vm.heap.regexp(arg(arguments, 0)).is_none() {
+        return Ok(());
+    }
+    let what = format!("First argument to String.prototype.{method} must not be a regular expression");
+    Err(vm.type_error(&what))
 }
 
 fn position(found: Option<usize>) -> Value {

@@ -1,0 +1,285 @@
+//! `[…]`: classes of characters, and with the flag `v` sets of characters and strings.
+
+use super::error::Wrong;
+use super::parse::{Parser, Result};
+use super::{CharSet, Node, case};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a class with the flag `v` matches: characters, and strings of any other length.
+#[derive(Default)]
+struct Strings {
+    set: CharSet,
+    strings: BTreeSet<Vec<u32>>,
+    /// Whether there are strings by the look of it, even if none is left.
+    may_have_strings: bool,
+}
+
+impl Strings {
+    fn of(set: CharSet) -> Self {
+        Self { set, ..Self::default() }
+    }
+}
+
+/// A part of a class with the flag `v`.
+enum Operand {
+    Character(u32),
+    Strings(Strings),
+}
+
+impl Parser {
+    pub fn class(&mut self) -> Result<Node> {
+        if self.flags.unicode_sets {
+            self.at += 1;
+            let found = self.nested_class(0)?;
+            return Ok(self.strings_node(found));
+        }
+        self.at += 1;
+        let negative = self.eat("^");
+        let mut set = CharSet::default();
+        let mut ranges = Vec::new();
+        while !self.eat("]") {
+            if self.peek().is_none() {
+                return Err(self.error(Wrong::UnterminatedClass));
+            }
+            let first = self.class_atom(&mut set)?;
+            if !self.is("-") {
+                ranges.extend(first.map(|first| (first, first)));
+                continue;
+            }
+            self.at += 1;
+            let dash = (u32::from('-'), u32::from('-'));
+            if self.peek().is_none() {
+                return Err(self.error(Wrong::UnterminatedClass));
+            }
+            if self.is("]") {
+                ranges.extend(first.map(|first| (first, first)));
+                ranges.push(dash);
+                continue;
+            }
+            let last = self.class_atom(&mut set)?;
+            match (first, last) {
+                (Some(first), Some(last)) if first > last => return Err(self.error(Wrong::RangeOutOfOrder)),
+                (Some(first), Some(last)) => ranges.push((first, last)),
+                _ if self.unicode() => return Err(self.error(Wrong::Class)),
+                _ => {
+                    ranges.extend(first.into_iter().chain(last).map(|one| (one, one)));
+                    ranges.push(dash);
+                }
+            }
+        }
+        ranges.extend_from_slice(set.ranges());
+        let closed = case::close(&CharSet::new(ranges), self.flags);
+        Ok(Node::Set(Arc::new(if negative { closed.complement() } else { closed })))
+    }
+
+    /// A character; a set of characters is added to `set`.
+    fn class_atom(&mut self, set: &mut CharSet) -> Result<Option<u32>> {
+        let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
+        if next != u32::from('\\') {
+            self.at += 1;
+            return Ok(Some(next));
+        }
+        if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
+            *set = set.union(&found);
+            return Ok(None);
+        }
+        self.class_character().map(Some)
+    }
+
+    /// `\…` for a character in a class
+    fn class_character(&mut self) -> Result<u32> {
+        self.at += 1;
+        if self.eat("b") {
+            return Ok(0x08);
+        }
+        self.character_escape(true)
+    }
+
+    // ---- The flag `v` --------------------------------------------------------------------------
+
+    /// What stands behind `[`, up to the `]` that belongs to it.
+    fn nested_class(&mut self, depth: u32) -> Result<Strings> {
+        if depth > 100 {
+            return Err(self.error(Wrong::TooLarge));
+        }
+        let negative = self.eat("^");
+        let mut all = Strings::default();
+        let mut operator = None;
+        let mut is_first = true;
+        let mut ranges = Vec::new();
+        while !self.eat("]") {
+            if self.peek().is_none() {
+                return Err(self.error(Wrong::UnterminatedClass));
+            }
+            if !is_first {
+                let here = ["--", "&&"].into_iter().find(|&sign| self.is(sign));
+                match (operator, here) {
+                    (None, None) => operator = Some(""),
+                    (None, Some(sign)) => operator = Some(sign),
+                    (Some(""), None) => {}
+                    (Some(sign), here) if sign != "" && here == Some(sign) => {}
+                    (Some(_), Some(_)) => return Err(self.error(Wrong::SetOperation)),
+                    (Some(_), None) => return Err(self.error(Wrong::SetOperation)),
+                }
+                if here.is_some() {
+                    self.at += 2;
+                    if self.is("&") && operator == Some("&&") {
+                        return Err(self.error(Wrong::ClassCharacter));
+                    }
+                }
+            }
+            let operand = self.operand(depth)?;
+            let is_union = is_first || operator == Some("");
+            is_first = false;
+            let operand = match operand {
+                Operand::Character(first) if is_union && self.is("-") && !self.is("--") => {
+                    operator = Some("");
+                    self.at += 1;
+                    let Operand::Character(last) = self.operand(depth)? else {
+                        return Err(self.error(Wrong::Class));
+                    };
+                    if first > last {
+                        return Err(self.error(Wrong::RangeOutOfOrder));
+                    }
+                    Strings::of(CharSet::new(vec![(first, last)]))
+                }
+                Operand::Character(only) => Strings::of(CharSet::of(only)),
+                Operand::Strings(found) => found,
+            };
+            let set = case::close(&operand.set, self.flags);
+            let strings = operand.strings;
+            match operator {
+                Some("--") => {}
+                Some("&&") => all.may_have_strings &= operand.may_have_strings,
+                _ => all.may_have_strings |= operand.may_have_strings,
+            }
+            // A union is made at once, not one operand after the other.
+            if is_union {
+                ranges.extend_from_slice(set.ranges());
+                all.strings.extend(strings);
+                continue;
+            }
+            if !ranges.is_empty() {
+                all.set = CharSet::new(std::mem::take(&mut ranges));
+            }
+            match operator {
+                Some("--") => {
+                    all.set = all.set.difference(&set);
+                    all.strings.retain(|string| !strings.contains(string));
+                }
+                Some("&&") => {
+                    all.set = all.set.intersection(&set);
+                    all.strings.retain(|string| strings.contains(string));
+                }
+                _ => {}
+            }
+        }
+        if !ranges.is_empty() {
+            all.set = CharSet::new(ranges);
+        }
+        if negative {
+            if all.may_have_strings {
+                return Err(self.error(Wrong::NegatedStrings));
+            }
+            all.set = all.set.complement();
+            all.may_have_strings = false;
+        }
+        Ok(all)
+    }
+
+    fn operand(&mut self, depth: u32) -> Result<Operand> {
+        let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
+        if self.eat("[") {
+            return Ok(Operand::Strings(self.nested_class(depth + 1)?));
+        }
+        if next == u32::from('\\') {
+            if self.is("\\q") {
+                self.at += 2;
+                return self.alternatives().map(Operand::Strings);
+            }
+            if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
+                return Ok(Operand::Strings(Strings::of((*found).clone())));
+            }
+        }
+        self.set_character().map(Operand::Character)
+    }
+
+    /// A character of a class with the flag `v`.
+    fn set_character(&mut self) -> Result<u32> {
+        let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
+        let plain = char::from_u32(next).unwrap_or(char::REPLACEMENT_CHARACTER);
+        if plain == '\\' {
+            let escaped = self.peek_at(1).and_then(char::from_u32).unwrap_or('\0');
+            if "&-!#%,:;<=>@`~".contains(escaped) {
+                self.at += 2;
+                return Ok(u32::from(escaped));
+            }
+            return self.class_character();
+        }
+        if "()[]{}/-|".contains(plain) {
+            return Err(self.error(Wrong::ClassCharacter));
+        }
+        if self.peek_at(1) == Some(next) && "&!#$%*+,.:;<=>?@^`~".contains(plain) {
+            return Err(self.error(Wrong::SetOperation));
+        }
+        self.at += 1;
+        Ok(next)
+    }
+
+    /// `{abc|d}` behind `\q`
+    fn alternatives(&mut self) -> Result<Strings> {
+        if !self.eat("{") {
+            return Err(self.error(Wrong::Escape));
+        }
+        let mut found = Strings::default();
+        let mut singles = Vec::new();
+        let mut string = Vec::new();
+        loop {
+            let ends = self.is("}");
+            if ends || self.is("|") {
+                self.at += 1;
+                let string = std::mem::take(&mut string);
+                match string.as_slice() {
+                    &[single] => singles.push((single, single)),
+                    _ => {
+                        let fold = |c| if self.flags.ignore_case { case::canonicalize(c, true) } else { c };
+                        found.may_have_strings = true;
+                        found.strings.insert(string.into_iter().map(fold).collect());
+                    }
+                }
+                if ends {
+                    found.set = CharSet::new(singles);
+                    return Ok(found);
+                }
+                continue;
+            }
+            if self.peek().is_none() {
+                return Err(self.error(Wrong::ClassCharacter));
+            }
+            string.push(self.set_character()?);
+        }
+    }
+
+    /// The longest string first, as the specification has it; then the characters, then nothing.
+    fn strings_node(&self, found: Strings) -> Node {
+        if found.strings.is_empty() {
+            return Node::Set(Arc::new(found.set));
+        }
+        let mut strings: Vec<Vec<u32>> = found.strings.into_iter().collect();
+        strings.sort_by_key(|string| std::cmp::Reverse(string.len()));
+        let text = |string: Vec<u32>| Node::Sequence(string.into_iter().map(|c| self.character(c)).collect());
+        let empty = strings.last().is_some_and(Vec::is_empty);
+        if empty {
+            strings.pop();
+        }
+        let mut alternatives: Vec<Node> = strings.into_iter().map(text).collect();
+        if !found.set.is_empty() {
+            alternatives.push(Node::Set(Arc::new(found.set)));
+        }
+        if empty {
+            alternatives.push(Node::Empty);
+        }
+        Node::Alternatives(alternatives)
+    }
+}

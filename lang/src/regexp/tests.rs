@@ -1,0 +1,33 @@
+//! Patterns that are too deep, and sets.
+
+use super::*;
+
+fn read(pattern: &str, flags: &str) -> Result<Pattern, Wrong> {
+    let units: Vec<u16> = pattern.encode_utf16().collect();
+    parse(&units, Flags::parse(flags.as_bytes()).unwrap_or_default()).map_err(|error| error.wrong)
+}
+
+#[test]
+fn deep_patterns_end() {
+    assert_eq!(read(&"(".repeat(100_000), "").err(), Some(Wrong::TooLarge));
+    assert_eq!(read(&"[".repeat(100_000), "v").err(), Some(Wrong::TooLarge));
+    assert!(read(&format!("{}{}", "(?:a|".repeat(200), ")*".repeat(200)), "").is_ok());
+}
+
+#[test]
+fn sets_are_sets() {
+    let set = CharSet::new(vec![(5, 9), (1, 2), (3, 3), (20, 30)]);
+    assert_eq!(set.ranges(), [(1, 3), (5, 9), (20, 30)]);
+    assert_eq!(set.complement().complement(), set);
+    assert_eq!(set.difference(&CharSet::new(vec![(2, 25)])).ranges(), [(1, 1), (26, 30)]);
+    assert!(set.contains(7) && !set.contains(4) && !set.contains(31));
+}
+
+#[test]
+fn case_is_folded_as_the_flags_say() {
+    let kelvin = |flags| match read("k", flags) {
+        Ok(Pattern { root: Node::Set(set), .. }) => set.contains(0x212A),
+        _ => false,
+    };
+    assert!(kelvin("iu") && kelvin("iv") && !kelvin("i"));
+}

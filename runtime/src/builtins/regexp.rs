@@ -1,0 +1,225 @@
+//! `RegExp` (ECMAScript 22.2): the constructor and what regular expressions do themselves. Searching
+//! is in [`exec`], what methods of strings do with them in [`text`] and [`replace`].
+//!
+//! A script cannot replace `exec`, nor `Symbol.match` and its like, so that methods of strings need
+//! not ask for them.
+
+mod exec;
+mod replace;
+mod text;
+
+pub use exec::next_match;
+pub use text::{match_all, match_text, search, split};
+
+use super::{Body, Global, Row, arg, getter, native};
+use crate::error::Result;
+use crate::heap::{Exotic, RegExp, lossy, push_utf16, to_utf16};
+use crate::node::Regex;
+use crate::regexp::{Program, compile};
+use crate::symbol::{Sym, known};
+use crate::value::Value;
+use crate::vm::Vm;
+use agentscript_lang::regexp::{Flags, message};
+use hashbrown::HashMap;
+use std::sync::Arc;
+
+/// The constructor.
+pub const GLOBALS: &[Global] = &[Global {
+    name: "RegExp",
+    length: 2,
+    call: Body::Native(call),
+    construct: Some(Body::Native(construct)),
+    functions: &[],
+    numbers: &[],
+}];
+
+/// Methods and properties of regular expressions.
+pub const METHODS: &[Row] = &[
+    native("exec", 1, exec::exec),
+    native("test", 1, exec::test),
+    native("toString", 0, to_string),
+    getter("source", source),
+    getter("flags", flags),
+    getter("dotAll", |vm, this, _| flag(vm, this, |flags| flags.dot_all)),
+    getter("global", |vm, this, _| flag(vm, this, |flags| flags.global)),
+    getter("hasIndices", |vm, this, _| flag(vm, this, |flags| flags.has_indices)),
+    getter("ignoreCase", |vm, this, _| flag(vm, this, |flags| flags.ignore_case)),
+    getter("multiline", |vm, this, _| flag(vm, this, |flags| flags.multiline)),
+    getter("sticky", |vm, this, _| flag(vm, this, |flags| flags.sticky)),
+    getter("unicode", |vm, this, _| flag(vm, this, |flags| flags.unicode)),
+    getter("unicodeSets", |vm, this, _| flag(vm, this, |flags| flags.unicode_sets)),
+];
+
+/// Functions that only the prelude can call; their names begin with `$`.
+pub const INTRINSICS: &[Row] = &[
+    native("$isRegExp", 1, is_regexp),
+    native("$matches", 2, replace::matches),
+    native("$replaceMatches", 3, replace::replace_matches),
+];
+
+/// Programs of a run by pattern and flags.
+pub type Cache = HashMap<(Box<[u8]>, Flags), Arc<Program>>;
+
+/// Programs that are kept, and the greatest that is.
+const CACHED: usize = 64;
+const CACHED_BYTES: usize = 16 << 10;
+
+/// `RegExp(pattern, flags)`
+fn call(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let pattern = arg(arguments, 0);
+    if vm.heap.regexp(pattern).is_some() && arg(arguments, 1).is_undefined() {
+        return Ok(pattern);
+    }
+    construct(vm, this, arguments)
+}
+
+/// `new RegExp(pattern, flags)`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let (pattern, flags) = (arg(arguments, 0), arg(arguments, 1));
+    let known = vm.heap.regexp(pattern).map(|known| (known.source, known.program.flags));
+    let source = match known {
+        Some((source, _)) => source,
+        None if pattern.is_undefined() => vm.symbol_string(known::EMPTY),
+        None => vm.to_string(pattern)?,
+    };
+    let flags = match known {
+        Some((_, same)) if flags.is_undefined() => same,
+        _ if flags.is_undefined() => Flags::default(),
+        _ => {
+            let text = vm.to_string(flags)?;
+            match Flags::parse(vm.heap.bytes(text)) {
+                Some(flags) => flags,
+                None => {
+                    let text = vm.heap.text(text).into_owned();
+                    return Err(syntax_error(vm, &format!("Invalid flags supplied to RegExp constructor '{text}'")));
+                }
+            }
+        }
+    };
+    from_text(vm, source, flags)
+}
+
+/// A regular expression of a text that is a string.
+fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
+    let length = vm.heap.str(source).bytes as usize;
+    vm.work(length / 64)?;
+    let bytes = vm.heap.bytes(source);
+    if let Some(program) = vm.regexps.get(&(bytes.into(), flags)) {
+        let program = Arc::clone(program);
+        return Ok(vm.heap.new_regexp(program, source));
+    }
+    vm.reserve(length.saturating_mul(512))?;
+    vm.work(64 + length.saturating_mul(16))?;
+    let bytes: Box<[u8]> = vm.heap.bytes(source).into();
+    let program = match compile(&to_utf16(&bytes), flags) {
+        Ok(program) => Arc::new(program),
+        Err(error) => {
+            let text = message(&lossy(&bytes), flags, error);
+            return Err(syntax_error(vm, &text));
+        }
+    };
+    vm.work(program.bytes() / 64)?;
+    if length + program.bytes() <= CACHED_BYTES {
+        if vm.regexps.len() >= CACHED {
+            vm.regexps.clear();
+        }
+        vm.regexps.insert((bytes, flags), Arc::clone(&program));
+    }
+    Ok(vm.heap.new_regexp(program, source))
+}
+
+fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
+    vm.throw(crate::heap::Class::SyntaxError, message)
+}
+
+/// What a literal is compiled to. The text is right: the resolver has read it.
+pub fn literal(source: Sym, pattern: &[u8], flags: &[u8]) -> Option<Regex> {
+    let program = compile(&to_utf16(pattern), Flags::parse(flags)?).ok()?;
+    Some(Regex { source, program: Arc::new(program) })
+}
+
+/// `regexp.toString()`, which works on anything with `source` and `flags`.
+fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    if !this.is_object() {
+        let what = vm.describe(this);
+        let text = format!("Method RegExp.prototype.toString called on incompatible receiver {what}");
+        return Err(vm.type_error(&text));
+    }
+    let (source, flags) = (vm.intern_text("source"), vm.intern_text("flags"));
+    let slash = vm.string("/");
+    let mut text = slash;
+    for (part, tail) in [(source, Some(slash)), (flags, None)] {
+        let part = vm.get(this, part)?;
+        let part = vm.to_string(part)?;
+        text = vm.concat(text, part)?;
+        if let Some(tail) = tail {
+            text = vm.concat(text, tail)?;
+        }
+    }
+    Ok(text)
+}
+
+/// A regular expression as a literal has it, whatever its properties are.
+pub fn shown(vm: &mut Vm, regexp: Value) -> Result<String> {
+    let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
+    Ok(format!("/{}/{}", vm.heap.text(source), vm.heap.text(flags)))
+}
+
+/// `regexp.source` (22.2.6.13.1): the pattern as a literal has it.
+fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let Some(&RegExp { source, .. }) = vm.heap.regexp(this) else { return Ok(Value::UNDEFINED) };
+    let bytes = vm.heap.bytes(source);
+    vm.work(bytes.len() / 32)?;
+    let bytes = vm.heap.bytes(source);
+    if bytes.is_empty() {
+        return Ok(vm.string("(?:)"));
+    }
+    if !bytes.iter().any(|byte| matches!(byte, b'/' | b'\n' | b'\r' | 0xE2)) {
+        return Ok(source);
+    }
+    let (mut units, mut escaped, mut in_class) = (Vec::new(), false, false);
+    for unit in to_utf16(bytes) {
+        let ends_line = match unit {
+            0x0A => "n",
+            0x0D => "r",
+            0x2028 => "u2028",
+            0x2029 => "u2029",
+            _ => "",
+        };
+        if !ends_line.is_empty() {
+            units.extend((!escaped).then_some(u16::from(b'\\')));
+            units.extend(ends_line.bytes().map(u16::from));
+            escaped = false;
+            continue;
+        }
+        let plain = u8::try_from(unit).unwrap_or(0);
+        if !escaped {
+            match plain {
+                b'/' if !in_class => units.push(u16::from(b'\\')),
+                b'[' => in_class = true,
+                b']' => in_class = false,
+                _ => {}
+            }
+        }
+        escaped = !escaped && plain == b'\\';
+        units.push(unit);
+    }
+    let mut out = Vec::new();
+    push_utf16(&units, &mut out);
+    Ok(vm.heap.take_string(out))
+}
+
+/// `regexp.flags`
+fn flags(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let text = vm.heap.regexp(this).map(|regexp| regexp.program.flags.to_string());
+    Ok(text.map_or(Value::UNDEFINED, |text| vm.string(&text)))
+}
+
+fn flag(vm: &mut Vm, this: Value, which: fn(Flags) -> bool) -> Result {
+    Ok(vm.heap.regexp(this).map_or(Value::UNDEFINED, |regexp| Value::bool(which(regexp.program.flags))))
+}
+
+/// `$isRegExp(value)`
+fn is_regexp(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    Ok(Value::bool(matches!(vm.heap.exotic(arg(arguments, 0)), Some(Exotic::RegExp(_)))))
+}

@@ -1,0 +1,200 @@
+//! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
+
+use crate::builtins::arg;
+use crate::builtins::string::part;
+use crate::error::Result;
+use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
+use crate::heap::RegExp;
+use crate::regexp::{Program, Progress};
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
+use std::sync::Arc;
+
+/// Steps of the matcher between two charges, and how many of them are one unit of work.
+const SLICE: usize = 1 << 14;
+const STEPS: usize = 4;
+/// Memory of the matcher that is kept for the next search.
+const KEPT: usize = 1 << 20;
+
+/// `regexp.exec(string)`
+pub fn exec(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    check(vm, this, "exec")?;
+    let string = vm.to_string(arg(arguments, 0))?;
+    match next(vm, this, string)? {
+        Some(program) => match_array(vm, &program, string),
+        None => Ok(Value::NULL),
+    }
+}
+
+/// `regexp.test(string)`
+pub fn test(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if vm.heap.regexp(this).is_none() {
+        let what = if this.is_object() { vm.describe(this) } else { "undefined".into() };
+        return Err(incompatible(vm, "test", &what));
+    }
+    let string = vm.to_string(arg(arguments, 0))?;
+    Ok(Value::bool(next(vm, this, string)?.is_some()))
+}
+
+fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
+    if vm.heap.regexp(this).is_some() {
+        return Ok(());
+    }
+    let what = vm.describe(this);
+    Err(incompatible(vm, method, &what))
+}
+
+fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::error::Thrown {
+    vm.type_error(&format!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
+}
+
+/// The next match of an iterator of `matchAll`, whose source is a regular expression and a string.
+pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
+    let &[regexp, string] = vm.heap.items(source) else { return Ok(None) };
+    let Some(program) = next(vm, regexp, string)? else { return Ok(None) };
+    if !program.flags.global {
+        // The only one: the iterator ends.
+        vm.heap.with_items(source, Vec::clear);
+    } else if let Some((start, end)) = vm.matcher.group(0)
+        && start == end
+    {
+        let behind = behind(vm, &program, string, end);
+        set_last_index(vm, regexp, behind)?;
+    }
+    match_array(vm, &program, string).map(Some)
+}
+
+/// The next match, found from `lastIndex` on and noted there where the flags say so (22.2.7.2). The
+/// matcher knows where it is.
+pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Program>>> {
+    let Some(RegExp { program, last_index, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(None) };
+    let from = match last_index {
+        Value::ZERO => 0.0,
+        other => vm.to_integer(other)?.max(0.0),
+    };
+    let moves = program.flags.global || program.flags.sticky;
+    let from = if moves { from } else { 0.0 };
+    let fits = from <= f64::from(vm.heap.str(string).units);
+    let found = fits && find(vm, &program, string, from as usize, program.flags.sticky)?;
+    if moves {
+        let end = vm.matcher.group(0).filter(|_| found).map_or(0, |(_, end)| end);
+        if found || last_index != Value::ZERO || vm.heap.flags(regexp) & FROZEN != 0 {
+            set_last_index(vm, regexp, end)?;
+        }
+    }
+    Ok(found.then_some(program))
+}
+
+/// Writes `lastIndex`, which fails where the object is frozen.
+pub fn set_last_index(vm: &mut Vm, regexp: Value, place: usize) -> Result<()> {
+    vm.set(regexp, known::LAST_INDEX, Value::number(place as f64))
+}
+
+/// Where to go on behind an empty match.
+pub fn behind(vm: &mut Vm, program: &Program, string: Value, place: usize) -> usize {
+    let pair = program.flags.is_unicode()
+        && matches!(vm.heap.unit_at(string, place), Some(0xD800..=0xDBFF))
+        && matches!(vm.heap.unit_at(string, place + 1), Some(0xDC00..=0xDFFF));
+    place + 1 + usize::from(pair)
+}
+
+/// Searches from a place on and charges for it; whether there is a match.
+pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
+    let header = vm.heap.str(string);
+    let mut from = from;
+    if !header.is_ascii() {
+        vm.reserve(header.units as usize * 2)?;
+        let text = vm.heap.utf16(string);
+        // Where characters are code points, a search begins at the first half of a pair.
+        if program.flags.is_unicode()
+            && let (Some(0xDC00..=0xDFFF), Some(0xD800..=0xDBFF)) =
+                (text.get(from), from.checked_sub(1).and_then(|before| text.get(before)))
+        {
+            from -= 1;
+        }
+    }
+    let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
+    let mut matcher = std::mem::take(&mut vm.matcher);
+    matcher.begin(program, from, sticky);
+    loop {
+        let (progress, steps) = if header.is_ascii() {
+            matcher.run(program, vm.heap.bytes(string), SLICE, room)
+        } else {
+            matcher.run(program, vm.heap.utf16(string), SLICE, room)
+        };
+        vm.work(1 + steps / STEPS)?;
+        let bytes = matcher.bytes();
+        if progress == Progress::Paused {
+            vm.reserve(bytes)?;
+            continue;
+        }
+        if bytes > KEPT {
+            matcher.shrink();
+        }
+        vm.matcher = matcher;
+        return Ok(progress == Progress::Matched);
+    }
+}
+
+/// The text of a group, or `undefined`.
+pub fn group(vm: &mut Vm, string: Value, place: Option<(usize, usize)>) -> Result {
+    match place {
+        Some((start, end)) => part(vm, string, start, end),
+        None => Ok(Value::UNDEFINED),
+    }
+}
+
+/// The places of the match and of its groups.
+pub fn places(vm: &Vm, program: &Program) -> Vec<Option<(usize, usize)>> {
+    (0..=program.groups).map(|number| vm.matcher.group(number)).collect()
+}
+
+/// An array of the match and its groups, with `index`, `input` and what else there is.
+pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
+    let places = places(vm, program);
+    vm.work(4 + places.len())?;
+    let mut items = Vec::with_capacity(places.len());
+    for &place in &places {
+        items.push(group(vm, string, place)?);
+    }
+    let start = places.first().copied().flatten().map_or(0, |(start, _)| start);
+    let groups = named(vm, program, &items);
+    let found = vm.heap.new_array(items);
+    let extra = vm.heap.extra_of(found);
+    vm.heap.set_own(extra, known::INDEX, Value::number(start as f64));
+    vm.heap.set_own(extra, known::INPUT, string);
+    vm.heap.set_own(extra, known::GROUPS, groups);
+    if program.flags.has_indices {
+        let mut pairs = Vec::with_capacity(places.len());
+        for &place in &places {
+            let pair = |(start, end)| vec![Value::number(start as f64), Value::number(end as f64)];
+            pairs.push(match place.map(pair) {
+                Some(pair) => vm.heap.new_array(pair),
+                None => Value::UNDEFINED,
+            });
+        }
+        let groups = named(vm, program, &pairs);
+        let indices = vm.heap.new_array(pairs);
+        let named = vm.heap.extra_of(indices);
+        vm.heap.set_own(named, known::GROUPS, groups);
+        vm.heap.set_own(extra, known::INDICES, indices);
+    }
+    Ok(found)
+}
+
+/// An object of the named groups, by their values; `undefined` where no group has a name.
+pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Value {
+    if program.names.is_empty() {
+        return Value::UNDEFINED;
+    }
+    let object = vm.heap.new_object();
+    vm.heap.add_flags(object, NULL_PROTOTYPE);
+    for (name, number) in &program.names {
+        let (symbol, bytes) = vm.symbols.intern(name);
+        vm.keep_bytes(bytes);
+        let value = values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED);
+        vm.heap.set_own(object, symbol, value);
+    }
+    object
+}

@@ -1,0 +1,140 @@
+//! `match`, `matchAll`, `search` and `split` of strings (ECMAScript 22.1.3 and 22.2.6).
+
+use super::exec::{behind, find, group, match_array, next, set_last_index};
+use super::from_text;
+use crate::builtins::arg;
+use crate::builtins::string::{part, receiver};
+use crate::convert::to_int32;
+use crate::error::Result;
+use crate::heap::{RegExp, Yields};
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
+use agentscript_lang::regexp::Flags;
+
+/// `string.match(pattern)`
+pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "match")?;
+    let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
+    let global = vm.heap.regexp(regexp).is_some_and(|regexp| regexp.program.flags.global);
+    if !global {
+        return match next(vm, regexp, string)? {
+            Some(program) => match_array(vm, &program, string),
+            None => Ok(Value::NULL),
+        };
+    }
+    set_last_index(vm, regexp, 0)?;
+    let mut found = Vec::new();
+    while let Some(program) = next(vm, regexp, string)? {
+        let Some((start, end)) = vm.matcher.group(0) else { break };
+        found.push(part(vm, string, start, end)?);
+        if found.len() % 64 == 0 {
+            vm.reserve(found.len() * 24)?;
+        }
+        if start == end {
+            let behind = behind(vm, &program, string, end);
+            set_last_index(vm, regexp, behind)?;
+        }
+    }
+    Ok(if found.is_empty() { Value::NULL } else { vm.heap.new_array(found) })
+}
+
+/// `string.matchAll(pattern)`
+pub fn match_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if this.is_nullish() {
+        receiver(vm, this, "matchAll")?;
+    }
+    let wanted = arg(arguments, 0);
+    let known = vm.heap.regexp(wanted).cloned();
+    if known.as_ref().is_some_and(|known| !known.program.flags.global) {
+        return Err(vm.type_error("String.prototype.matchAll called with a non-global RegExp argument"));
+    }
+    let string = receiver(vm, this, "matchAll")?;
+    let regexp = match known {
+        Some(RegExp { program, source, last_index }) => {
+            let last_index = vm.to_integer(last_index)?.max(0.0);
+            let copy = vm.heap.new_regexp(program, source);
+            vm.set(copy, known::LAST_INDEX, Value::number(last_index))?;
+            copy
+        }
+        None => pattern(vm, wanted, Flags { global: true, ..Flags::default() })?,
+    };
+    let source = vm.heap.new_array(vec![regexp, string]);
+    Ok(vm.heap.new_iterator(source, Yields::Matches))
+}
+
+/// `string.search(pattern)`
+pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let string = receiver(vm, this, "search")?;
+    let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
+    let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
+    let found = find(vm, &program, string, 0, program.flags.sticky)?;
+    let place = vm.matcher.group(0).filter(|_| found);
+    Ok(Value::number(place.map_or(-1.0, |(start, _)| start as f64)))
+}
+
+/// The regular expression that a method of strings was given, or made of what it was given.
+fn pattern(vm: &mut Vm, value: Value, flags: Flags) -> Result {
+    if vm.heap.regexp(value).is_some() {
+        return Ok(value);
+    }
+    let source = if value.is_undefined() { vm.symbol_string(known::EMPTY) } else { vm.to_string(value)? };
+    from_text(vm, source, flags)
+}
+
+/// `string.split(regexp, limit)` (22.2.6.14)
+pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result {
+    let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
+    let limit = match limit {
+        Value::UNDEFINED => usize::MAX,
+        limit => to_int32(vm.to_number(limit)?) as u32 as usize,
+    };
+    let mut pieces = Vec::new();
+    let length = vm.heap.str(string).units as usize;
+    if limit == 0 {
+        return Ok(vm.heap.new_array(pieces));
+    }
+    if length == 0 {
+        if !find(vm, &program, string, 0, true)? {
+            pieces.push(string);
+        }
+        return Ok(vm.heap.new_array(pieces));
+    }
+    let (mut begin, mut from) = (0, 0);
+    let sticky = program.flags.sticky;
+    while from < length {
+        if !find(vm, &program, string, from, sticky)? {
+            if !sticky {
+                break;
+            }
+            from = behind(vm, &program, string, from);
+            continue;
+        }
+        let Some((start, end)) = vm.matcher.group(0) else { break };
+        if start >= length {
+            break;
+        }
+        if end == begin {
+            from = behind(vm, &program, string, start.max(from));
+            continue;
+        }
+        let places = super::exec::places(vm, &program);
+        pieces.push(part(vm, string, begin, start)?);
+        for &place in places.iter().skip(1) {
+            if pieces.len() == limit {
+                break;
+            }
+            pieces.push(group(vm, string, place)?);
+        }
+        vm.work(places.len())?;
+        if pieces.len() >= limit {
+            return Ok(vm.heap.new_array(pieces));
+        }
+        if pieces.len() % 64 < places.len() {
+            vm.reserve(pieces.len() * 24)?;
+        }
+        (begin, from) = (end, end);
+    }
+    pieces.push(part(vm, string, begin, length)?);
+    Ok(vm.heap.new_array(pieces))
+}

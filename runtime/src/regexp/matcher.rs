@@ -1,0 +1,528 @@
+//! The matcher: runs a program over a text, so many steps at a time.
+
+use super::program::{Counter, Op, Program};
+use agentscript_lang::regexp::{Assertion, canonicalize, is_word};
+
+/// A unit of text: a byte of ASCII, or a code unit of UTF-16.
+pub trait Unit: Copy {
+    /// Its number.
+    fn code(self) -> u32;
+    /// The text as bytes, where units are bytes.
+    fn bytes(text: &[Self]) -> Option<&[u8]>;
+}
+
+impl Unit for u8 {
+    #[inline(always)]
+    fn code(self) -> u32 {
+        u32::from(self)
+    }
+
+    fn bytes(text: &[Self]) -> Option<&[u8]> {
+        Some(text)
+    }
+}
+
+impl Unit for u16 {
+    #[inline(always)]
+    fn code(self) -> u32 {
+        u32::from(self)
+    }
+
+    fn bytes(_: &[Self]) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// How far matching has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There is a match: [`Matcher::group`] tells where.
+    Matched,
+    /// There is none.
+    Failed,
+    /// The steps are used up.
+    Paused,
+}
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// What can still be tried, or has to be undone.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// Go on with an operation at a place.
+    Branch(u32, u32),
+    /// A slot had another value.
+    Slot(u32, u32),
+    /// Go on with an operation at any place from the second down to the first.
+    Places(u32, u32, u32),
+    /// Where looking around began: nothing is there to be found, so a positive one fails.
+    Look,
+}
+
+/// The state of a search. It can be used again for another program and text.
+#[derive(Default)]
+pub struct Matcher {
+    slots: Vec<u32>,
+    stack: Vec<Entry>,
+    op: u32,
+    place: u32,
+    /// Where the present attempt began, and where the first one did.
+    begin: u32,
+    first: u32,
+    /// Whether matches begin at the first place only.
+    sticky: bool,
+    /// Whether an attempt is under way.
+    trying: bool,
+    /// Steps since the search began.
+    spent: usize,
+    /// What has failed, by row of the program's memo and place; empty as long as it is not needed.
+    failed: Vec<u64>,
+    /// Whether to remember from the first step on, for tests.
+    pub(super) eager: bool,
+    /// Whether there is no room for it.
+    forgetful: bool,
+}
+
+impl Matcher {
+    /// Begins a search at a place; `sticky`: matches begin there only.
+    pub fn begin(&mut self, program: &Program, place: usize, sticky: bool) {
+        self.sticky = sticky;
+        self.slots.clear();
+        self.slots.resize(program.slots as usize, NONE);
+        self.stack.clear();
+        self.failed.clear();
+        (self.begin, self.first) = (place as u32, place as u32);
+        (self.trying, self.spent, self.forgetful) = (false, 0, false);
+    }
+
+    /// Where a group of the match is; 0 is the whole match.
+    pub fn group(&self, number: u32) -> Option<(usize, usize)> {
+        let slot = number as usize * 2;
+        match (self.slots.get(slot), self.slots.get(slot + 1)) {
+            (Some(&start), Some(&end)) if start != NONE && end != NONE => Some((start as usize, end as usize)),
+            _ => None,
+        }
+    }
+
+    /// Gives back what only a long search needs.
+    pub fn shrink(&mut self) {
+        self.stack = Vec::new();
+        self.failed = Vec::new();
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> usize {
+        self.slots.capacity() * 4 + self.stack.capacity() * size_of::<Entry>() + self.failed.capacity() * 8
+    }
+
+    /// Goes on for at most about `steps` steps; gives how many there were. `room` is how many bytes
+    /// may be taken to remember what has failed.
+    pub fn run<U: Unit>(&mut self, program: &Program, text: &[U], steps: usize, room: usize) -> (Progress, usize) {
+        let mut left = steps;
+        loop {
+            if !self.trying {
+                let from = self.begin as usize;
+                let next = if self.sticky { Some(from) } else { program.start.next(text, from) };
+                let Some(next) = next.filter(|&next| next <= text.len()) else {
+                    return (Progress::Failed, steps - left + (text.len().saturating_sub(from)) / 16);
+                };
+                left = left.saturating_sub((next - from) / 16 + 1);
+                self.begin = next as u32;
+                self.restart();
+            }
+            let before = left;
+            let found = self.attempt(program, text, &mut left);
+            self.spent += before - left;
+            match found {
+                Some(true) => return (Progress::Matched, steps - left),
+                Some(false) if self.sticky => return (Progress::Failed, steps - left),
+                Some(false) => {
+                    self.trying = false;
+                    // V8 looks within pairs of surrogates too: no character is there, but an empty match may be.
+                    self.begin += 1;
+                }
+                None => {}
+            }
+            if self.failed.is_empty() && !self.forgetful {
+                self.remember(program, text.len(), room);
+            }
+            if left == 0 {
+                return (Progress::Paused, steps);
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.slots.fill(NONE);
+        self.stack.clear();
+        (self.op, self.place, self.trying) = (0, self.begin, true);
+    }
+
+    /// Begins to remember what fails where the search has taken more steps than that costs.
+    fn remember(&mut self, program: &Program, length: usize, room: usize) {
+        let Some(memo) = &program.memo else {
+            self.forgetful = true;
+            return;
+        };
+        let words = (memo.width as usize * (length + 1 - self.first as usize)).div_ceil(64);
+        let patience = if self.eager { 0 } else { words.max(1024) };
+        if self.spent < patience {
+            return;
+        }
+        if words == 0 || words * 8 > room {
+            self.forgetful = true;
+            return;
+        }
+        self.first = self.begin.min(length as u32);
+        let words = (memo.width as usize * (length + 1 - self.first as usize)).div_ceil(64);
+        self.failed.resize(words, 0);
+        if self.trying {
+            self.restart();
+        }
+    }
+
+    /// Whether an operation has not been at a place before, in the same state of the loops around it.
+    #[inline]
+    fn is_new(&mut self, program: &Program, point: u32) -> bool {
+        let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) else { return true };
+        let (row, _) = memo.row(point, &self.slots, self.place);
+        self.mark(memo.width, row, self.place)
+    }
+
+    /// Marks a row at a place; whether it was not marked.
+    #[inline]
+    fn mark(&mut self, width: u32, row: u32, place: u32) -> bool {
+        let bit = (place - self.first) as usize * width as usize + row as usize;
+        let Some(word) = self.failed.get_mut(bit / 64) else { return true };
+        let mask = 1 << (bit % 64);
+        let is_new = *word & mask == 0;
+        *word |= mask;
+        is_new
+    }
+
+    /// Goes on with an attempt: whether it matches, or nothing where the steps are used up.
+    fn attempt<U: Unit>(&mut self, program: &Program, text: &[U], left: &mut usize) -> Option<bool> {
+        loop {
+            let Some(rest) = left.checked_sub(1) else { return None };
+            *left = rest;
+            let place = self.place as usize;
+            let goes_on = match program.code[self.op as usize] {
+                Op::Unit(unit) => self.forward(text.get(place).is_some_and(|next| next.code() == u32::from(unit)), 1),
+                Op::Set(set) => {
+                    let set = &program.sets[set as usize];
+                    self.forward(text.get(place).is_some_and(|next| set.contains(next.code())), 1)
+                }
+                Op::Point(set) => match point(text, place) {
+                    Some((character, width)) => self.forward(program.sets[set as usize].contains(character), width),
+                    None => false,
+                },
+                Op::UnitBack(unit) => self.backward(unit_before(text, place) == Some(u32::from(unit)), 1),
+                Op::SetBack(set) => {
+                    let set = &program.sets[set as usize];
+                    self.backward(unit_before(text, place).is_some_and(|unit| set.contains(unit)), 1)
+                }
+                Op::PointBack(set) => match point_before(text, place) {
+                    Some((character, width)) => self.backward(program.sets[set as usize].contains(character), width),
+                    None => false,
+                },
+                Op::Star(set, memo) | Op::PointStar(set, memo) => self.star(program, text, (set, memo), left),
+                Op::Jump(target) => {
+                    self.op = target;
+                    true
+                }
+                Op::Split(first, second, memo) => {
+                    let is_new = self.is_new(program, memo);
+                    if is_new {
+                        self.stack.push(Entry::Branch(second, self.place));
+                        self.op = first;
+                    }
+                    is_new
+                }
+                Op::Save(slot) => self.set_slot(slot, self.place),
+                Op::Reset(from, to) => {
+                    *left = left.saturating_sub((to - from) as usize / 8);
+                    (from..to).for_each(|slot| self.change(slot, NONE));
+                    self.next()
+                }
+                Op::NotAt(slot) => self.slots[slot as usize] != self.place && self.next(),
+                Op::Zero(register) => self.set_slot(register, 0),
+                Op::Count(counter) => self.count(program, counter),
+                Op::Moved(slot, register, min) => {
+                    let moved = self.slots[slot as usize] != self.place || self.slots[register as usize] <= min;
+                    moved && self.next()
+                }
+                Op::Assert(assertion) => holds(program, text, place, assertion) && self.next(),
+                Op::Reference(group) => self.reference(program, text, group, false, left),
+                Op::ReferenceBack(group) => self.reference(program, text, group, true, left),
+                Op::Look(register, otherwise) => self.look(register, otherwise.map(std::num::NonZeroU32::get)),
+                Op::Found(register, negative) => self.found(register, negative, left),
+                Op::Match => return Some(true),
+            };
+            if !goes_on && !self.backtrack(text, program.flags.is_unicode(), left) {
+                return Some(false);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> bool {
+        self.op += 1;
+        true
+    }
+
+    #[inline(always)]
+    fn forward(&mut self, matches: bool, width: u32) -> bool {
+        self.place += u32::from(matches) * width;
+        self.op += u32::from(matches);
+        matches
+    }
+
+    #[inline(always)]
+    fn backward(&mut self, matches: bool, width: u32) -> bool {
+        self.place -= u32::from(matches) * width;
+        self.op += u32::from(matches);
+        matches
+    }
+
+    fn set_slot(&mut self, slot: u32, value: u32) -> bool {
+        self.change(slot, value);
+        self.next()
+    }
+
+    /// Changes a slot so that it can be changed back.
+    fn change(&mut self, slot: u32, value: u32) {
+        let old = std::mem::replace(&mut self.slots[slot as usize], value);
+        if old != value && !self.stack.is_empty() {
+            self.stack.push(Entry::Slot(slot, old));
+        }
+    }
+
+    fn count(&mut self, program: &Program, counter: Counter) -> bool {
+        let limits = program.limits[counter.limits as usize];
+        let turns = self.slots[counter.register as usize];
+        let body = self.op + 1;
+        if turns >= limits.max {
+            self.op = counter.exit;
+            return true;
+        }
+        if turns < limits.min || limits.greedy {
+            if turns >= limits.min {
+                self.stack.push(Entry::Branch(counter.exit, self.place));
+            }
+            self.op = body;
+        } else {
+            // Once the exit has failed, the body is entered with its turn counted.
+            self.change(counter.register, turns + 1);
+            self.stack.push(Entry::Branch(body, self.place));
+            self.op = counter.exit;
+            return true;
+        }
+        self.change(counter.register, turns.saturating_add(1));
+        true
+    }
+
+    /// As many as there are; what is less is tried later.
+    fn star<U: Unit>(&mut self, program: &Program, text: &[U], what: (u32, u32), left: &mut usize) -> bool {
+        let (set, wide) = match program.code[self.op as usize] {
+            Op::PointStar(set, _) => (set, true),
+            _ => (what.0, false),
+        };
+        let set = &program.sets[set as usize];
+        let begin = self.place;
+        let mut end = begin as usize;
+        if let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) {
+            let (row, moved) = memo.row(what.1, &self.slots, begin);
+            if !self.mark(memo.width, row, begin) {
+                return false;
+            }
+            // Where it has been before, on its own or on the way of another, all behind has failed.
+            while let Some(width) = follows(text, end, set, wide)
+                && self.mark(memo.width, moved, (end + width) as u32)
+            {
+                end += width;
+            }
+        } else {
+            while let Some(width) = follows(text, end, set, wide) {
+                end += width;
+            }
+        }
+        *left = left.saturating_sub((end - begin as usize) / 8);
+        self.op += 1;
+        if end as u32 > begin {
+            self.place = end as u32;
+            let before = end - back_step(text, end, wide);
+            self.stack.push(Entry::Places(self.op, begin, before as u32));
+        }
+        true
+    }
+
+    fn reference<U: Unit>(&mut self, program: &Program, text: &[U], group: u32, back: bool, left: &mut usize) -> bool {
+        let Some((start, end)) = self.group(group) else { return self.next() };
+        let (length, place) = (end - start, self.place as usize);
+        *left = left.saturating_sub(length / 8);
+        let from = if back { place.checked_sub(length) } else { Some(place) };
+        let Some((from, there)) = from.and_then(|from| Some((from, text.get(from..from + length)?))) else {
+            return false;
+        };
+        let wanted = &text[start..end];
+        let flags = program.flags;
+        let same = if flags.ignore_case {
+            same_letters(wanted, there, flags.is_unicode())
+        } else {
+            wanted.iter().zip(there).all(|(a, b)| a.code() == b.code())
+        };
+        if same {
+            self.place = if back { from } else { from + length } as u32;
+            self.op += 1;
+        }
+        same
+    }
+
+    /// Begins to look around: what is tried meanwhile stands on the stack above what is noted here.
+    fn look(&mut self, register: u32, otherwise: Option<u32>) -> bool {
+        let height = self.stack.len() as u32;
+        // The register is not restored: nothing reads it before it is written again.
+        self.slots[register as usize] = height;
+        self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.place)));
+        self.stack.push(Entry::Branch(NONE, self.place));
+        self.next()
+    }
+
+    fn found(&mut self, register: u32, negative: bool, left: &mut usize) -> bool {
+        let height = self.slots[register as usize] as usize;
+        *left = left.saturating_sub((self.stack.len() - height) / 8);
+        if negative {
+            while self.stack.len() > height {
+                if let Some(Entry::Slot(slot, old)) = self.stack.pop() {
+                    self.slots[slot as usize] = old;
+                }
+            }
+            return false;
+        }
+        if let Some(&Entry::Branch(_, place)) = self.stack.get(height + 1) {
+            self.place = place;
+        }
+        // Its groups stay, and are undone with what was before; its alternatives are gone.
+        let mut kept = height;
+        for index in height..self.stack.len() {
+            if matches!(self.stack[index], Entry::Slot(..)) {
+                self.stack[kept] = self.stack[index];
+                kept += 1;
+            }
+        }
+        self.stack.truncate(kept);
+        self.next()
+    }
+
+    /// Takes up what can still be tried; false where there is nothing.
+    fn backtrack<U: Unit>(&mut self, text: &[U], wide: bool, left: &mut usize) -> bool {
+        while let Some(entry) = self.stack.pop() {
+            match entry {
+                Entry::Branch(NONE, _) | Entry::Look => {}
+                Entry::Branch(op, place) => {
+                    (self.op, self.place) = (op, place);
+                    return true;
+                }
+                Entry::Slot(slot, old) => {
+                    *left = left.saturating_sub(1);
+                    self.slots[slot as usize] = old;
+                }
+                Entry::Places(op, first, place) => {
+                    if place > first {
+                        let before = place - back_step(text, place as usize, wide) as u32;
+                        self.stack.push(Entry::Places(op, first, before));
+                    }
+                    (self.op, self.place) = (op, place);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// How far it is to the character before.
+#[inline(always)]
+fn back_step<U: Unit>(text: &[U], place: usize, wide: bool) -> usize {
+    if wide { point_before(text, place).map_or(1, |(_, width)| width as usize) } else { 1 }
+}
+
+/// The length of the next character, if it is in a set.
+#[inline(always)]
+fn follows<U: Unit>(text: &[U], place: usize, set: &super::program::Set, wide: bool) -> Option<usize> {
+    if wide {
+        let (character, width) = point(text, place)?;
+        return set.contains(character).then_some(width as usize);
+    }
+    set.contains(text.get(place)?.code()).then_some(1)
+}
+
+#[inline(always)]
+fn unit_before<U: Unit>(text: &[U], place: usize) -> Option<u32> {
+    text.get(place.checked_sub(1)?).map(|unit| unit.code())
+}
+
+/// The code point at a place, and how many units it takes; there is none within a pair.
+#[inline(always)]
+fn point<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
+    let first = text.get(place)?.code();
+    if let 0xD800..=0xDBFF = first
+        && let Some(second @ 0xDC00..=0xDFFF) = text.get(place + 1).map(|unit| unit.code())
+    {
+        return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
+    }
+    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, place)) {
+        return None;
+    }
+    Some((first, 1))
+}
+
+/// The code point before a place, and how many units it takes.
+#[inline(always)]
+fn point_before<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
+    let second = unit_before(text, place)?;
+    if let 0xDC00..=0xDFFF = second
+        && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, place - 1)
+    {
+        return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
+    }
+    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(place).map(|unit| unit.code())) {
+        return None;
+    }
+    Some((second, 1))
+}
+
+/// Whether two texts of one length are the same but for case.
+fn same_letters<U: Unit>(left: &[U], right: &[U], unicode: bool) -> bool {
+    let mut at = 0;
+    while at < left.len() {
+        let (Some((a, width)), Some((b, other))) = (character(left, at, unicode), character(right, at, unicode)) else {
+            return false;
+        };
+        if width != other || canonicalize(a, unicode) != canonicalize(b, unicode) {
+            return false;
+        }
+        at += width as usize;
+    }
+    true
+}
+
+fn character<U: Unit>(text: &[U], place: usize, unicode: bool) -> Option<(u32, u32)> {
+    if unicode { point(text, place) } else { text.get(place).map(|unit| (unit.code(), 1)) }
+}
+
+fn holds<U: Unit>(program: &Program, text: &[U], place: usize, assertion: Assertion) -> bool {
+    let is_end = |unit: Option<u32>| unit.is_none_or(|unit| matches!(unit, 0x0A | 0x0D | 0x2028 | 0x2029));
+    let before = || unit_before(text, place);
+    let after = || text.get(place).map(|unit| unit.code());
+    let is_letter = |unit: Option<u32>| unit.is_some_and(|unit| is_word(unit, program.flags));
+    match assertion {
+        Assertion::Start => place == 0,
+        Assertion::End => place == text.len(),
+        Assertion::LineStart => is_end(before()),
+        Assertion::LineEnd => is_end(after()),
+        Assertion::Boundary => is_letter(before()) != is_letter(after()),
+        Assertion::NoBoundary => is_letter(before()) == is_letter(after()),
+    }
+}
