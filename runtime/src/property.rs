@@ -408,7 +408,6 @@ impl Vm {
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
-            Kind::Exotic if self.heap.regexp(object).is_some() => "[object RegExp]".into(),
             Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),

@@ -236,11 +236,7 @@ impl Inspector<'_> {
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
-            Kind::Exotic if self.vm.heap.regexp(object).is_some() => {
-                let text = super::regexp::shown(self.vm, object)?;
-                Outline { empty: text.clone(), base: text, ..plain("RegExp", "{".into(), Parts::None) }
-            }
-            Kind::Exotic => self.exotic(object),
+            Kind::Exotic => self.exotic(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -255,18 +251,20 @@ impl Inspector<'_> {
         Ok((outline, properties))
     }
 
-    fn exotic(&self, object: Value) -> Outline {
+    fn exotic(&mut self, object: Value) -> Result<Outline> {
         let exotic = &self.vm.heap.exotics[object.index()];
         let (class, tag) = (exotic.class(), exotic.tag());
         let (base, open) = match exotic {
             Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
-            Exotic::RegExp(_) | Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
+            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
             Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
                 (String::new(), format!("{class} [{tag}] {{"))
             }
         };
         let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
-        Outline { base, open, close: "}", array: false, parts: Parts::None, label: format!("[{class}]"), empty }
+        let label = format!("[{class}]");
+        Ok(Outline { base, open, close: "}", array: false, parts: Parts::None, label, empty })
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {

@@ -35,23 +35,26 @@ pub const METHODS: &[Row] = &[
     native("resolvedOptions", 0, resolved_options),
 ];
 
+/// Units of fuel for reading options and finding a pattern.
+const READING: usize = 64;
+
 /// A date in the words of a locale: `toLocaleString` and its kin.
 pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
-    vm.work(16)?;
+    vm.work(READING)?;
     let format = DateTimeFormat::read(vm, locales, options, wanted)?;
     Ok(format.text(time))
 }
 
 /// `new Intl.DateTimeFormat(locales, options)`, with or without `new`
 fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    vm.work(16)?;
+    vm.work(READING)?;
     let format = DateTimeFormat::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
     Ok(vm.heap.new_exotic(Exotic::DateTimeFormat(Box::new(format))))
 }
 
 /// The format that a receiver is; it is copied, as what follows may run functions of the script.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
-    vm.work(4)?;
+    vm.work(8)?;
     if let Some(Exotic::DateTimeFormat(format)) = vm.heap.exotic(this) {
         return Ok((**format).clone());
     }

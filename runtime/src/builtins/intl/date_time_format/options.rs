@@ -215,7 +215,7 @@ impl DateTimeFormat {
             }
             styled(styles, cycle)
         };
-        let has_hour = fields(&pattern).any(|field| field.kind() == Kind::Hour);
+        let has_hour = styles[1].is_some() || request.iter().any(|field| field.kind() == Kind::Hour);
         let locale = match in_locale() {
             Some(own) if hour12.is_none() && hour_cycle.is_none_or(|cycle| cycle == own) => {
                 format!("{locale}-u-hc-{}", CYCLES[own])

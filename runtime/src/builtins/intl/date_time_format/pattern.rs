@@ -1,6 +1,8 @@
 //! From the fields that are asked for to the pattern of en-US, by the distance between the fields of
 //! a request and those of the patterns of CLDR (UTS 35, part 4, "Matching Skeletons").
 
+use std::sync::LazyLock;
+
 /// A kind of field, in the order of significance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -167,23 +169,33 @@ const PATTERNS: &[(&str, &str)] = &[
     ("yMd", "M/d/y"),
 ];
 
+/// The same, read once a process.
+static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
+    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::of(fields(&parse(skeleton))), parse(pattern));
+    PATTERNS.iter().map(known).collect()
+});
+
 /// The fields of a request or of a pattern, by kind.
 #[derive(Clone, Copy, Default)]
-struct Skeleton([Option<Field>; KINDS]);
+struct Skeleton {
+    fields: [Option<Field>; KINDS],
+    /// Whether hours are as long as the pattern has them, not as they are asked for.
+    own_hours: bool,
+}
 
 impl Skeleton {
     fn of(fields: impl Iterator<Item = Field>) -> Self {
         let mut this = Self::default();
         for field in fields {
-            this.0[field.kind() as usize] = Some(field);
+            this.fields[field.kind() as usize] = Some(field);
         }
-        let has = |kind: Kind| this.0[kind as usize].is_some();
+        let has = |kind: Kind| this.fields[kind as usize].is_some();
         if has(Kind::Minute) && has(Kind::Fraction) && !has(Kind::Second) {
-            this.0[Kind::Second as usize] = Some(Field { letter: b's', count: 1 });
+            this.fields[Kind::Second as usize] = Some(Field { letter: b's', count: 1 });
         }
         // Hours of half days need to say which half; others must not.
-        let hour = this.0[Kind::Hour as usize].map(|hour| hour.letter);
-        let period = &mut this.0[Kind::DayPeriod as usize];
+        let hour = this.fields[Kind::Hour as usize].map(|hour| hour.letter);
+        let period = &mut this.fields[Kind::DayPeriod as usize];
         match hour {
             Some(b'h' | b'K') => _ = period.get_or_insert(Field { letter: b'a', count: 1 }),
             Some(_) => *period = None,
@@ -193,14 +205,14 @@ impl Skeleton {
     }
 
     fn mask(&self) -> u16 {
-        self.0.iter().enumerate().map(|(kind, field)| u16::from(field.is_some()) << kind).sum()
+        self.fields.iter().enumerate().map(|(kind, field)| u16::from(field.is_some()) << kind).sum()
     }
 
     /// How far a pattern is from those fields of the request that are in the mask, and which of them
     /// it has not.
     fn distance(&self, pattern: &Self, mask: u16) -> (i32, u16) {
         let (mut distance, mut missing) = (0, 0);
-        for (kind, (wanted, given)) in self.0.iter().zip(&pattern.0).enumerate() {
+        for (kind, (wanted, given)) in self.fields.iter().zip(&pattern.fields).enumerate() {
             let wanted = wanted.filter(|_| mask & 1 << kind != 0);
             match (wanted, given) {
                 (None, None) => {}
@@ -217,19 +229,17 @@ impl Skeleton {
 
     /// The nearest pattern, and which fields are missing in it.
     fn nearest(&self, mask: u16) -> (Vec<Item>, u16) {
-        let mut best: Option<(i32, u16, Self, &str)> = None;
-        for &(skeleton, pattern) in PATTERNS {
-            let skeleton = Self::of(fields(&parse(skeleton)));
-            let (distance, missing) = self.distance(&skeleton, mask);
-            let is_better = best
-                .as_ref()
-                .is_none_or(|&(least, without, ..)| distance < least || distance == least && without < missing);
+        let mut best: Option<(i32, u16, &(Self, Vec<Item>))> = None;
+        for known in KNOWN.iter() {
+            let (distance, missing) = self.distance(&known.0, mask);
+            let is_better =
+                best.is_none_or(|(least, without, _)| distance < least || distance == least && without < missing);
             if is_better {
-                best = Some((distance, missing, skeleton, pattern));
+                best = Some((distance, missing, known));
             }
         }
-        let Some((_, missing, skeleton, pattern)) = best else { return (Vec::new(), 0) };
-        (self.adjusted(parse(pattern), &skeleton), missing)
+        let Some((_, missing, (skeleton, pattern))) = best else { return (Vec::new(), 0) };
+        (self.adjusted(pattern.clone(), skeleton), missing)
     }
 
     /// A pattern with its fields as long as they are asked for.
@@ -237,11 +247,12 @@ impl Skeleton {
         for item in &mut pattern {
             let Item::Field(field) = item else { continue };
             let kind = field.kind();
-            let Some(wanted) = self.0[kind as usize] else { continue };
+            let Some(wanted) = self.fields[kind as usize] else { continue };
             let keeps_length = match kind {
                 Kind::Minute | Kind::Second => true,
+                Kind::Hour if self.own_hours => true,
                 _ => {
-                    let given = skeleton.0[kind as usize].map_or(0, |field| field.count);
+                    let given = skeleton.fields[kind as usize].map_or(0, |field| field.count);
                     given == wanted.count || field.is_number() != wanted.is_number()
                 }
             };
@@ -261,7 +272,8 @@ impl Skeleton {
         let [second, fraction] = [Kind::Second, Kind::Fraction].map(|kind| 1_u16 << kind as usize);
         if missing & (second | fraction) == fraction && mask & self.mask() & second != 0 {
             let is_second = |item: &Item| matches!(item, Item::Field(field) if field.kind() == Kind::Second);
-            if let (Some(at), Some(field)) = (pattern.iter().position(is_second), self.0[Kind::Fraction as usize]) {
+            if let (Some(at), Some(field)) = (pattern.iter().position(is_second), self.fields[Kind::Fraction as usize])
+            {
                 pattern.splice(at + 1..at + 1, [Item::Literal(".".into()), Item::Field(field)]);
             }
             missing &= !fraction;
@@ -297,7 +309,15 @@ fn append_format(kind: usize) -> (&'static str, &'static str) {
 
 /// The pattern for these fields.
 pub fn best(request: &[Field]) -> Vec<Item> {
-    let skeleton = Skeleton::of(request.iter().copied());
+    assembled(Skeleton::of(request.iter().copied()))
+}
+
+/// The pattern for these fields, with hours as long as the pattern has them.
+pub fn best_with_own_hours(request: &[Field]) -> Vec<Item> {
+    assembled(Skeleton { own_hours: true, ..Skeleton::of(request.iter().copied()) })
+}
+
+fn assembled(skeleton: Skeleton) -> Vec<Item> {
     let all = skeleton.mask();
     let (pattern, missing) = skeleton.nearest(all);
     if missing == 0 && fields(&pattern).all(|field| all & 1 << field.kind() as usize != 0) {
@@ -306,7 +326,7 @@ pub fn best(request: &[Field]) -> Vec<Item> {
     merged(match (all & !TIME != 0, all & TIME != 0) {
         (true, true) => {
             let mut pattern = skeleton.appended(all & !TIME);
-            let is_long = matches!(skeleton.0[Kind::Month as usize], Some(Field { count: 4, .. }));
+            let is_long = matches!(skeleton.fields[Kind::Month as usize], Some(Field { count: 4, .. }));
             pattern.push(Item::Literal(if is_long { " at " } else { ", " }.into()));
             pattern.extend(skeleton.appended(all & TIME));
             pattern

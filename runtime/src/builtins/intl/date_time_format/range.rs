@@ -2,7 +2,7 @@
 //! the pattern has its parts in the usual order; else both times are shown in full.
 
 use super::DateTimeFormat;
-use super::pattern::{Field, Item, Kind, best, fields};
+use super::pattern::{Field, Item, Kind, best, best_with_own_hours, fields};
 use super::write::Part;
 use crate::builtins::date::calendar::Fields;
 
@@ -31,17 +31,18 @@ impl DateTimeFormat {
     /// A range by parts, each with the time that it is from; `None` where both times look the same.
     pub fn range(&self, from: f64, to: f64) -> Option<Vec<Ranged>> {
         let difference = difference(&self.local(from), &self.local(to));
-        let mut request: Vec<Field> = fields(&self.pattern).filter(|field| field.letter != b'a').collect();
-        let finest = fields(&self.pattern).map(level).max();
+        let request: Vec<Field> = fields(&self.pattern).filter(|field| field.letter != b'a').collect();
+        let mut finest = fields(&self.pattern).map(level).max();
+        if request.iter().all(|field| is_time(field.kind())) && finest == Some(Difference::Era) {
+            // The part of the day alone is that of a day.
+            finest = Some(Difference::Day);
+        }
         if difference == Difference::None || finest.is_none_or(|finest| finest < difference) {
             return None;
         }
         // Offsets are no part of interval patterns.
-        let mut split = match request.iter().any(|field| is_time(field.kind()) && field.letter != b'O') {
-            false => {
-                request.retain(|field| field.letter != b'O');
-                dates(&request, difference)
-            }
+        let mut split = match request.iter().any(|field| is_time(field.kind()) && has_interval(field)) {
+            false => dates(&request, difference),
             true => times(&request, difference),
         };
         let mut parts: Vec<Ranged> = Vec::new();
@@ -56,7 +57,7 @@ impl DateTimeFormat {
         add(&[Item::Literal(DASH.into())], from, "shared");
         add(&split.middle, to, "endRange");
         add(&behind, from, "shared");
-        add(&split.after, from, "shared");
+        add(&split.after, to, "shared");
         Some(joined(parts))
     }
 }
@@ -93,10 +94,12 @@ fn dates(request: &[Field], difference: Difference) -> Split {
         (false, true, false) | (false, false, true) => !weekday && !era,
         (false, false, false) | (true, false, true) => false,
     };
-    if !is_usual {
+    // A month that stands alone has no interval pattern.
+    let is_alone = request.iter().any(|field| field.letter == b'L');
+    if !is_usual || is_alone && !request.iter().all(has_interval) {
         return Split::full(&best(request));
     }
-    let mut request: Vec<Field> = request.iter().copied().map(short).collect();
+    let mut request: Vec<Field> = request.iter().copied().filter(has_interval).map(short).collect();
     if day && !month {
         extend(&mut request, difference, Difference::Month);
         extend(&mut request, difference, Difference::Year);
@@ -132,30 +135,42 @@ fn dates(request: &[Field], difference: Difference) -> Split {
 /// A range of times, with or without dates.
 fn times(request: &[Field], difference: Difference) -> Split {
     let has = |kind: Kind| request.iter().any(|field| field.kind() == kind);
-    let is_usual = has(Kind::Hour) && !has(Kind::Second) && !has(Kind::Fraction);
+    // Parts of the day have no interval patterns with a zone.
+    let is_zoned = request.iter().any(|field| field.kind() == Kind::Zone && has_interval(field));
+    let is_plain = !has(Kind::DayPeriod) || !is_zoned;
+    let is_usual = is_plain && has(Kind::Hour) && !has(Kind::Second) && !has(Kind::Fraction);
     let (date, time): (Vec<Field>, Vec<Field>) = request.iter().partition(|field| !is_time(field.kind()));
-    let shown = |field: &Field| field.letter != b'O';
-    let short_time: Vec<Field> = time.iter().copied().filter(shown).map(short).collect();
     if difference <= Difference::Day || !is_usual && date.is_empty() {
-        let mut whole: Vec<Field> = date.iter().chain(&short_hours(&time)).copied().collect();
-        let differing = match difference {
-            Difference::Era => Kind::Era,
-            Difference::Year => Kind::Year,
-            Difference::Month => Kind::Month,
-            _ => Kind::Day,
+        let mut whole = request.to_vec();
+        let is_shown = match difference {
+            Difference::Era => has(Kind::Era),
+            Difference::Year => has(Kind::Year),
+            // A month that stands alone does not count.
+            Difference::Month => request.iter().any(|field| field.letter == b'M'),
+            _ => has(Kind::Day),
         };
-        if difference <= Difference::Day && !has(differing) && (is_usual || date.is_empty()) {
+        if difference <= Difference::Day && !is_shown && (is_usual || date.is_empty()) {
             if date.is_empty() {
+                whole.retain(has_interval);
                 whole.extend([b'y', b'M', b'd'].map(|letter| Field { letter, count: 1 }));
             }
-            whole.retain(shown);
             for wanted in [Difference::Day, Difference::Month, Difference::Year, Difference::Era] {
                 extend(&mut whole, difference, wanted);
             }
         }
-        return Split::full(&best(&whole));
+        return Split::full(&best_with_own_hours(&whole));
     }
-    let time = best(&short_time);
+    let time: Vec<Field> = time.into_iter().filter(has_interval).map(short).collect();
+    let mut time = best(&time);
+    for item in &mut time {
+        // Hours alone are written `13h UTC`, but not in a range.
+        if let Item::Literal(text) = item
+            && is_usual
+            && text == "h "
+        {
+            *text = " ".into();
+        }
+    }
     let position = |kind: Kind| time.iter().position(|item| matches!(item, Item::Field(field) if field.kind() == kind));
     let zone = position(Kind::Zone).map(|at| at.saturating_sub(1));
     let end = match difference {
@@ -165,7 +180,8 @@ fn times(request: &[Field], difference: Difference) -> Split {
     };
     let mut split = Split::at(&time, 0, end.unwrap_or(time.len()));
     if !date.is_empty() {
-        split.before = best(&date.into_iter().map(short).collect::<Vec<_>>());
+        let date: Vec<Field> = if is_usual { date } else { date.into_iter().map(short).collect() };
+        split.before = best(&date);
         split.before.push(Item::Literal(", ".into()));
     }
     split
@@ -186,19 +202,14 @@ fn extend(request: &mut Vec<Field>, difference: Difference, wanted: Difference) 
 }
 
 fn difference(from: &Fields, to: &Fields) -> Difference {
-    let fields: [(Difference, fn(&Fields) -> i64); 9] = [
-        (Difference::Era, |at| i64::from(at.year > 0)),
-        (Difference::Year, |at| at.year),
-        (Difference::Month, |at| at.month),
-        (Difference::Day, |at| at.day),
-        (Difference::Half, |at| at.hour / 12),
-        (Difference::Hour, |at| at.hour),
-        (Difference::Minute, |at| at.minute),
-        (Difference::Second, |at| at.second),
-        (Difference::Ms, |at| at.ms),
-    ];
-    let differs = fields.into_iter().find(|(_, of)| of(from) != of(to));
-    differs.map_or(Difference::None, |(difference, _)| difference)
+    use Difference::*;
+    let parts = |at: &Fields| {
+        let (era, half) = (i64::from(at.year > 0), at.hour / 12);
+        [era, at.year, at.month, at.day, half, at.hour, at.minute, at.second, at.ms]
+    };
+    let kinds = [Era, Year, Month, Day, Half, Hour, Minute, Second, Ms];
+    let differs = parts(from).into_iter().zip(parts(to)).zip(kinds).find(|((from, to), _)| from != to);
+    differs.map_or(None, |(_, kind)| kind)
 }
 
 /// The finest difference that a field shows.
@@ -226,10 +237,9 @@ fn short(field: Field) -> Field {
     if is_number || matches!(field.letter, b'z' | b'v') { Field { count: 1, ..field } } else { field }
 }
 
-/// Fields whose hours are as long as their pattern has them.
-fn short_hours(fields: &[Field]) -> Vec<Field> {
-    let hour = |field: &Field| if field.kind() == Kind::Hour { short(*field) } else { *field };
-    fields.iter().map(hour).collect()
+/// Whether a field may be part of an interval pattern: offsets are not.
+fn has_interval(field: &Field) -> bool {
+    field.letter != b'O'
 }
 
 /// Parts without literals that follow each other.

@@ -38,7 +38,7 @@ impl DateTimeFormat {
             Item::Field(field) => {
                 let text = match field.kind() {
                     Kind::Zone => self.zone.name_at(time, zone_style(*field)),
-                    Kind::DayPeriod if field.letter == b'B' => day_period(*field, &at, pattern).to_owned(),
+                    Kind::DayPeriod if field.letter == b'B' => day_period(*field, &at, &self.pattern).to_owned(),
                     _ => field_text(*field, &at),
                 };
                 Part { kind: part_name(field.kind()), text }
