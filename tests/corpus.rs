@@ -1,56 +1,9 @@
 //! Every case of the corpus gives what its file says.
 
-use codecall_tests::corpus::{Case, Expected, load};
+use codecall_tests::compare::problem;
+use codecall_tests::corpus::load;
 use codecall_tests::host::run;
-use serde_json::Value;
 use std::path::Path;
-
-fn escaped(text: &str) -> String {
-    serde_json::to_string(text).expect("text is JSON")
-}
-
-/// What is wrong with the outcome of a case, if anything is.
-fn problem(case: &Case, outcome: &agentscript::Outcome) -> Option<String> {
-    let json = outcome.to_json();
-    let logs: Vec<String> = outcome.logs.iter().map(|line| escaped(line)).collect();
-    let seen: Value = match serde_json::from_str(&json) {
-        Ok(value) => value,
-        Err(_) => Value::Null,
-    };
-    let error = &seen["error"];
-    let ends = match &case.expected {
-        Expected::Nothing => return Some("the file expects nothing".into()),
-        Expected::Result(expected) => (outcome.result.as_ref().ok() == Some(expected)).then_some(()),
-        Expected::Error(expected) => {
-            let text = match (error["name"].as_str(), error["message"].as_str()) {
-                (Some(name), Some("")) => format!("{name}:"),
-                (Some(name), Some(message)) => format!("{name}: {message}"),
-                _ => String::new(),
-            };
-            let uncaught = format!("Uncaught {}", error["message"].as_str().unwrap_or_default());
-            let fits = text == *expected
-                || uncaught.replace("Uncaught Uncaught", "Uncaught") == *expected
-                || expected.starts_with("Uncaught '")
-                    && *expected == format!("Uncaught '{}'", error["message"].as_str().unwrap_or_default());
-            (fits && error["code"] == "EXECUTION_ERROR").then_some(())
-        }
-        Expected::Status(first, fields) => {
-            let status = format!("{} {}", seen["status"].as_str().unwrap_or(""), error["code"].as_str().unwrap_or(""));
-            let holds = |(field, text): &(String, String)| {
-                let found = match &error[field.as_str()] {
-                    Value::String(found) => found.clone(),
-                    found => found.to_string(),
-                };
-                found.contains(text.as_str())
-            };
-            (status.trim() == first && fields.iter().all(holds)).then_some(())
-        }
-    };
-    if ends.is_none() {
-        return Some(format!("expected {:?}\n     got {json}", case.expected));
-    }
-    (logs != case.logs).then(|| format!("logged {}\n expected {}", logs.join("\n  "), case.logs.join("\n  ")))
-}
 
 /// Run all cases but those of some folders, each with a run that is prepared.
 fn check(prepare: fn(&mut agentscript::Run), without: &[&str]) {

@@ -1,6 +1,6 @@
 //! What is called, in the words of V8: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
+use crate::ast::{Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
 use crate::cook::number_text;
 use crate::print::{binary, logical, unary};
 use crate::targets::in_optional_chain;
@@ -18,6 +18,12 @@ pub fn callee_text(source: &str, span: Span) -> String {
 #[must_use]
 pub fn value_text(source: &str, span: Span) -> String {
     with_expression(source, span, named).unwrap_or_else(|| UNKNOWN.into())
+}
+
+/// The same of a callee whose result is to be walked over at once.
+#[must_use]
+pub fn iterated_callee_text(source: &str, span: Span) -> String {
+    with_expression(source, span, |callee| words(callee, true)).unwrap_or_else(|| UNKNOWN.into())
 }
 
 /// Who wants the items of a value.
@@ -46,10 +52,11 @@ pub fn iterable_text(source: &str, span: Span, walk: Walk) -> Option<String> {
             Walk::Pattern => is_found_by_pattern(value),
         };
         is_found.then(|| match &inner.kind {
-            ExprKind::Call(callee, ..) if !in_optional_chain(inner) => {
-                format!("{} is not a function or its return value", printed(callee))
+            ExprKind::Call(callee, ..) | ExprKind::New(callee, _) if !in_optional_chain(inner) => {
+                format!("{} is not a function or its return value", words(callee, true))
             }
-            _ => named(inner),
+            _ if in_optional_chain(inner) => UNKNOWN.into(),
+            _ => words(inner, true),
         })
     })
     .flatten()
@@ -87,12 +94,41 @@ fn named(value: &Expr<'_>) -> String {
 }
 
 fn printed(expr: &Expr<'_>) -> String {
-    let mut out = String::new();
-    print(expr, &mut out);
-    if out.is_empty() { UNKNOWN.into() } else { out }
+    words(expr, false)
 }
 
-fn print(expr: &Expr<'_>, out: &mut String) {
+/// What is printed so far.
+struct Words {
+    text: String,
+    /// Whether it names what cannot be iterated: then calls are named by what is called.
+    is_iterable: bool,
+}
+
+impl Words {
+    fn push(&mut self, letter: char) {
+        self.text.push(letter);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+}
+
+fn words(expr: &Expr<'_>, is_iterable: bool) -> String {
+    let mut out = Words { text: String::new(), is_iterable };
+    print(expr, &mut out);
+    if out.text.is_empty() { UNKNOWN.into() } else { out.text }
+}
+
+/// A part of an expression: an optional chain is not looked into.
+fn part(expr: &Expr<'_>, out: &mut Words) {
+    if in_optional_chain(expr) { out.push_str(UNKNOWN) } else { print(expr, out) }
+}
+
+fn print(expr: &Expr<'_>, out: &mut Words) {
+    if let Some(number) = folded(expr) {
+        return out.push_str(&number_text(number));
+    }
     match &expr.kind {
         ExprKind::Name(name) => out.push_str(name),
         ExprKind::Null => out.push_str("null"),
@@ -104,6 +140,7 @@ fn print(expr: &Expr<'_>, out: &mut String) {
             ([text], true) => quote(text, out),
             _ => holes.iter().for_each(|hole| print(hole, out)),
         },
+        ExprKind::New(callee, _) if out.is_iterable => print(callee, out),
         ExprKind::BigInt(_) | ExprKind::Function(_) | ExprKind::New(..) | ExprKind::Await(_) => out.push_str(UNKNOWN),
         ExprKind::Array(items) => array(items, out),
         ExprKind::Object(properties) => object(properties, out),
@@ -121,16 +158,18 @@ fn print(expr: &Expr<'_>, out: &mut String) {
             print(object, out);
             if let Some(name) = constant(index) {
                 out.push_str(if *optional { "?." } else { "." });
-                out.push_str(&String::from_utf8_lossy(name));
+                out.push_str(&lossy(name));
             } else {
                 out.push_str(if *optional { "?.[" } else { "[" });
-                print(index, out);
+                part(index, out);
                 out.push(']');
             }
         }
         ExprKind::Call(callee, _, _) | ExprKind::Tagged(callee, _, _) => {
             print(callee, out);
-            out.push_str("(...)");
+            if !out.is_iterable {
+                out.push_str("(...)");
+            }
         }
         ExprKind::Paren(inner) if in_optional_chain(inner) => out.push_str(UNKNOWN),
         ExprKind::Paren(inner) => print(inner, out),
@@ -146,18 +185,31 @@ fn print(expr: &Expr<'_>, out: &mut String) {
             out.push_str(after);
             out.push(')');
         }
-        ExprKind::Binary(operator, left, right) => infix(&[left, right], binary(*operator), out),
+        ExprKind::Binary(operator, left, right) => {
+            let mut operands = Vec::new();
+            flatten(left, *operator, &mut operands);
+            operands.push(right);
+            infix(&operands, binary(*operator), out);
+        }
         ExprKind::Chain(first, rest) => {
-            // V8 keeps a run of one operator together and nests all others.
+            // V8 adds numbers up, keeps a run of one operator together and nests all others.
+            let (number, count) = folded_chain(first, rest);
+            let rest = &rest[count..];
             let switches = rest.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
             (0..=switches).for_each(|_| out.push('('));
-            print(first, out);
+            match number {
+                Some(number) => out.push_str(&number_text(number)),
+                None => match rest.first() {
+                    Some((operator, _)) => run(first, *operator, out),
+                    None => part(first, out),
+                },
+            }
             for (index, (operator, operand)) in rest.iter().enumerate() {
                 if index > 0 && rest[index - 1].0 != *operator {
                     out.push(')');
                 }
                 out.push_str(&format!(" {} ", binary(*operator)));
-                print(operand, out);
+                part(operand, out);
             }
             out.push(')');
         }
@@ -166,53 +218,97 @@ fn print(expr: &Expr<'_>, out: &mut String) {
     }
 }
 
-fn infix(operands: &[&Expr<'_>], operator: &str, out: &mut String) {
+/// The operands of one operator in a row, brackets around the first ones or not: V8 forgets these.
+fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<'s>>) {
+    match &expr.kind {
+        ExprKind::Paren(inner) if folded(inner).is_none() => match &inner.kind {
+            ExprKind::Binary(same, ..) if *same == operator && is_collapsed(operator) => flatten(inner, operator, out),
+            ExprKind::Chain(_, rest) if rest.iter().all(|(same, _)| *same == operator) => flatten(inner, operator, out),
+            _ => out.push(expr),
+        },
+        ExprKind::Binary(same, left, right)
+            if *same == operator && is_collapsed(operator) && folded(expr).is_none() =>
+        {
+            flatten(left, operator, out);
+            out.push(right);
+        }
+        ExprKind::Chain(first, rest) if rest.iter().all(|(same, _)| *same == operator) && folded(expr).is_none() => {
+            let (number, count) = folded_chain(first, rest);
+            if number.is_some() && count > 0 {
+                return out.push(expr);
+            }
+            flatten(first, operator, out);
+            out.extend(rest.iter().map(|(_, operand)| operand));
+        }
+        _ => out.push(expr),
+    }
+}
+
+/// Whether V8 keeps a run of this operator together: of arithmetic, but for powers.
+fn is_collapsed(operator: Binary) -> bool {
+    matches!(binary(operator), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
+}
+
+/// The beginning of a chain, without the brackets of a run of the same operator.
+fn run(first: &Expr<'_>, operator: Binary, out: &mut Words) {
+    let mut operands = Vec::new();
+    flatten(first, operator, &mut operands);
+    for (index, operand) in operands.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(&format!(" {} ", binary(operator)));
+        }
+        part(operand, out);
+    }
+}
+
+fn infix(operands: &[&Expr<'_>], operator: &str, out: &mut Words) {
     out.push('(');
     for (index, operand) in operands.iter().enumerate() {
         if index > 0 {
             out.push_str(&format!(" {operator} "));
         }
-        print(operand, out);
+        part(operand, out);
     }
     out.push(')');
 }
 
-fn prefix(sign: &str, operand: &Expr<'_>, out: &mut String) {
-    // V8 folds the sign into a number.
-    if sign == "-" && matches!(operand.kind, ExprKind::Number(_)) {
-        out.push('-');
-        return print(operand, out);
+fn prefix(sign: &str, operand: &Expr<'_>, out: &mut Words) {
+    if sign == "!"
+        && let Some(truth) = constant_truth(operand)
+    {
+        return out.push_str(if truth { "false" } else { "true" });
     }
     out.push('(');
     out.push_str(sign);
     if sign.len() > 1 {
         out.push(' ');
     }
-    print(operand, out);
+    part(operand, out);
     out.push(')');
 }
 
-fn array(items: &[Option<Expr<'_>>], out: &mut String) {
+fn array(items: &[Option<Expr<'_>>], out: &mut Words) {
     out.push('[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
-        if let Some(item) = item {
-            print(item, out);
+        match item {
+            Some(item) => part(item, out),
+            None => out.push_str(UNKNOWN),
         }
     }
     out.push(']');
 }
 
 /// V8 does not look into the values.
-fn object(properties: &[Property<'_>], out: &mut String) {
+fn object(properties: &[Property<'_>], out: &mut Words) {
     out.push('{');
     properties.iter().for_each(|_| out.push_str(UNKNOWN));
     out.push('}');
 }
 
-fn pattern(target: &Pattern<'_>, out: &mut String) {
+fn pattern(target: &Pattern<'_>, out: &mut Words) {
     match &target.kind {
         PatternKind::Name(name) => out.push_str(name),
         PatternKind::Member(member) => print(member, out),
@@ -234,8 +330,96 @@ fn constant<'a>(index: &'a Expr<'_>) -> Option<&'a [u8]> {
     }
 }
 
-fn quote(value: &[u8], out: &mut String) {
+fn quote(value: &[u8], out: &mut Words) {
     out.push('"');
-    out.push_str(&String::from_utf8_lossy(value));
+    out.push_str(&lossy(value));
     out.push('"');
+}
+
+/// Text in which half a pair of surrogates is one replacement character.
+fn lossy(text: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in text.utf8_chunks() {
+        out.push_str(chunk.valid());
+        // Half a pair begins with this byte, and the two that follow are chunks of their own.
+        if chunk.invalid().first() == Some(&0xED) {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    out
+}
+
+/// What V8 makes of numbers and operators before it runs anything.
+fn folded(expr: &Expr<'_>) -> Option<f64> {
+    match &expr.kind {
+        ExprKind::Number(number) => Some(*number),
+        ExprKind::Paren(inner) => folded(inner),
+        ExprKind::Unary(operator, operand) => match (unary(*operator), folded(operand)?) {
+            ("-", number) => Some(-number),
+            ("+", number) => Some(number),
+            ("~", number) => Some(f64::from(!int32(number))),
+            _ => None,
+        },
+        ExprKind::Binary(operator, left, right) => arithmetic(binary(*operator), folded(left)?, folded(right)?),
+        ExprKind::Chain(first, rest) => {
+            let (number, count) = folded_chain(first, rest);
+            number.filter(|_| count == rest.len())
+        }
+        _ => None,
+    }
+}
+
+/// The number that a chain begins with, and how many operators went into it.
+fn folded_chain(first: &Expr<'_>, rest: &[(Binary, Expr<'_>)]) -> (Option<f64>, usize) {
+    let mut number = folded(first);
+    for (count, (operator, operand)) in rest.iter().enumerate() {
+        let next = number.zip(folded(operand)).and_then(|(left, right)| arithmetic(binary(*operator), left, right));
+        if next.is_none() {
+            return (number, count);
+        }
+        number = next;
+    }
+    (number, rest.len())
+}
+
+fn arithmetic(operator: &str, left: f64, right: f64) -> Option<f64> {
+    let shift = int32(right) & 31;
+    Some(match operator {
+        "+" => left + right,
+        "-" => left - right,
+        "*" => left * right,
+        "/" => left / right,
+        "%" => left % right,
+        "**" => left.powf(right),
+        "|" => f64::from(int32(left) | int32(right)),
+        "&" => f64::from(int32(left) & int32(right)),
+        "^" => f64::from(int32(left) ^ int32(right)),
+        "<<" => f64::from(int32(left) << shift),
+        ">>" => f64::from(int32(left) >> shift),
+        ">>>" => f64::from(int32(left).cast_unsigned() >> shift),
+        _ => return None,
+    })
+}
+
+/// `ToInt32`
+fn int32(number: f64) -> i32 {
+    if !number.is_finite() {
+        return 0;
+    }
+    let wrapped = number.trunc().rem_euclid(4_294_967_296.0);
+    (wrapped as u32).cast_signed()
+}
+
+/// Whether a constant is true.
+fn constant_truth(expr: &Expr<'_>) -> Option<bool> {
+    if let Some(number) = folded(expr) {
+        return Some(number != 0.0 && !number.is_nan());
+    }
+    match &expr.kind {
+        ExprKind::Paren(inner) => constant_truth(inner),
+        ExprKind::Bool(value) => Some(*value),
+        ExprKind::Null => Some(false),
+        ExprKind::String(text) => Some(!text.is_empty()),
+        _ => None,
+    }
 }

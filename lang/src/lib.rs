@@ -29,7 +29,7 @@ mod span;
 mod targets;
 mod token;
 
-pub use callee::{Walk, callee_text, iterable_text, value_text};
+pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_text};
 pub use compile::compile;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};

@@ -41,6 +41,8 @@ pub struct Program {
     pub free: Vec<(TextId, Span)>,
     /// Constant parts of tagged templates.
     pub templates: Vec<TemplateSite>,
+    /// Where the callees stand whose results are walked over at once: V8 has words of its own for these.
+    pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
     /// For each text, whether the script writes a property of that name that may hold a function:

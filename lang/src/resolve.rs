@@ -76,6 +76,7 @@ struct Resolver<'a> {
     globals: Vec<TextId>,
     free: Vec<(TextId, Span)>,
     templates: Vec<TemplateSite>,
+    iterated: Vec<Span>,
     object_sites: u32,
     /// Whether the main function contains a `return`.
     has_return: bool,
@@ -112,6 +113,7 @@ impl<'a> Resolver<'a> {
             globals: Vec::new(),
             free: Vec::new(),
             templates: Vec::new(),
+            iterated: Vec::new(),
             object_sites: 0,
             has_return: false,
             tail: None,

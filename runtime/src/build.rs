@@ -30,6 +30,7 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
     Code {
         functions,
         globals: program.globals.iter().map(symbol).collect(),
+        iterated: program.iterated.clone(),
         templates: program
             .templates
             .iter()

@@ -48,6 +48,8 @@ pub struct Code {
     pub globals: Vec<Sym>,
     /// Constant parts of tagged templates: cooked and raw.
     pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
+    /// The callees whose results are walked over at once.
+    pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
 }

@@ -165,20 +165,25 @@ impl Vm {
 
     /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4).
     pub fn error_text(&mut self, error: Value) -> Result<String> {
-        let name = self.get(error, known::NAME)?;
-        let name = if name.is_undefined() { "Error".to_owned() } else { self.to_text(name)? };
+        let text = self.error_string(error)?;
+        Ok(self.heap.text(text).into_owned())
+    }
+
+    /// The same as a string of the script.
+    pub fn error_string(&mut self, error: Value) -> Result {
+        let mut parts = Vec::with_capacity(2);
+        for (key, default) in [(known::NAME, "Error"), (known::MESSAGE, "")] {
+            let part = self.get(error, key)?;
+            let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
+            parts.push(self.heap.bytes(part).to_vec());
+        }
         let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
         let code = if is_coded { self.heap.own(error, known::CODE) } else { None };
-        let name = match code {
-            Some(code) => format!("{name} [{}]", self.to_text(code)?),
-            None => name,
-        };
-        let message = self.get(error, known::MESSAGE)?;
-        let message = if message.is_undefined() { String::new() } else { self.to_text(message)? };
-        Ok(match (name.is_empty(), message.is_empty()) {
-            (true, _) => message,
-            (_, true) => name,
-            _ => format!("{name}: {message}"),
-        })
+        if let Some(code) = code {
+            let code = format!(" [{}]", self.to_text(code)?);
+            parts[0].extend(code.bytes());
+        }
+        parts.retain(|part| !part.is_empty());
+        Ok(self.heap.new_string(&parts.join(b": ".as_slice())))
     }
 }

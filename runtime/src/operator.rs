@@ -3,6 +3,7 @@
 use crate::convert::{Hint, to_int32, type_of};
 use crate::error::Result;
 use crate::heap::Class;
+use crate::heap::object::NULL_PROTOTYPE;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -160,8 +161,7 @@ impl Vm {
     /// `key in object`
     fn contains(&mut self, key: Value, object: Value) -> Result<bool> {
         if !object.is_object() {
-            let key = self.describe(key);
-            let text = self.to_text_lossy(object);
+            let (key, text) = (self.describe(key), self.describe(object));
             return Err(self.type_error(&format!("Cannot use 'in' operator to search for '{key}' in {text}")));
         }
         let key = self.to_property_key(key)?;
@@ -198,7 +198,7 @@ impl Vm {
         }
         let name = crate::builtins::registry::registry().natives[constructor.index()].name;
         Ok(match name {
-            "Object" => value.is_object(),
+            "Object" => !(value.is(Kind::Object) && self.heap.flags(value) & NULL_PROTOTYPE != 0),
             "Function" => value.is_callable(),
             "Array" => value.is(Kind::Array),
             "Map" => value.is(Kind::Map),

@@ -363,6 +363,8 @@ impl Vm {
                 .map(|(_, name)| name)
                 .chain([known::STACK])
                 .collect()
+        } else if object.is(Kind::Array) && !all && self.templates.contains(&object) {
+            vec![known::RAW]
         } else {
             if object.is(Kind::Object) && self.heap.class(object).is_error() {
                 keys.push(PropertyKey::Symbol(known::STACK));

@@ -6,15 +6,16 @@ import { parseScript, withImpliedReturn } from './parse.mjs';
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
-/** `{logs, outcome: {kind, text}}` of a script. */
-export async function runScript(script, { tools = [], context = {} } = {}) {
+/** `{logs, outcome: {kind, text}}` of a script. `returns`: it is known to end with `return`, so it need not be parsed here. */
+export async function runScript(script, { tools = [], context = {}, returns = false } = {}) {
   const logs = [];
-  const host = toolHost(tools);
-  const tree = parseScript(script);
-  if (!tree) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
+  const time = virtualTime();
+  const host = toolHost(tools, time);
+  const tree = returns ? null : parseScript(script);
+  if (!tree && !returns) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
   const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
-  const body = `"use strict"; return (async function () {\n${withImpliedReturn(script, tree)}\n})();`;
+  const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree)}\n})();`;
   let run;
   try {
     run = new AsyncFunction(...Object.keys(names), body);
@@ -24,11 +25,11 @@ export async function runScript(script, { tools = [], context = {} } = {}) {
   Error.stackTraceLimit = 0;
   let outcome;
   try {
-    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))));
+    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))), time);
   } catch (error) {
     outcome = failureOf(error, host);
   }
-  await new Promise((done) => setImmediate(done)); // what the script left in the job queue still logs
+  await turn(); // what the script left in the job queue still logs
   Error.stackTraceLimit = 10;
   return { logs, outcome };
 }
@@ -47,14 +48,14 @@ function globals(host, logs) {
   };
 }
 
-function toolHost(tools) {
+function toolHost(tools, time) {
   const used = new Map();
   const failures = new WeakMap();
 
   async function answer(name, input) {
     const tool = tools.find((one) => one.name === name);
+    await time.wait(tool?.delayMs ?? 0);
     if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
-    await new Promise((done) => (tool.delayMs ? setTimeout(done, tool.delayMs) : setImmediate(done)));
     const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
     if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
     used.set(response, (used.get(response) ?? 0) + 1);
@@ -114,21 +115,54 @@ async function parallel(first, second, third) {
     }
   };
   const workers = Math.min(options?.maxConcurrency ?? 10, 20, work.length);
-  await Promise.all(Array.from({ length: workers }, worker));
+  for (const one of Array.from({ length: workers }, worker)) await one;
   if (failed.length === 0) return results;
   failed.sort(([a], [b]) => a - b);
   throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
 }
 
 /** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
-async function settledOrStuck(work) {
-  let timer;
-  const stuck = new Promise((done) => { timer = setTimeout(() => done({ kind: 'status', text: 'stuck' }), 5000); });
-  try {
-    return await Promise.race([work(), stuck]);
-  } finally {
-    clearTimeout(timer);
-  }
+async function settledOrStuck(work, time) {
+  let ended;
+  work().then((value) => { ended = { value }; }, (error) => { ended = { error }; }).then(time.stop);
+  do await turn(); while (!ended && time.goesOn());
+  if (!ended) return { kind: 'status', text: 'stuck' };
+  if ('error' in ended) throw ended.error;
+  return ended.value;
+}
+
+/** Waits that take no time: they end in the order in which they would, each with the job queue empty. */
+function virtualTime() {
+  const waits = [];
+  let stopped = false;
+  let now = 0;
+  let running = false;
+  const next = () => {
+    const first = waits.reduce((a, b) => (b.at < a.at ? b : a));
+    waits.splice(waits.indexOf(first), 1);
+    now = first.at;
+    first.done();
+    setImmediate(goOn);
+  };
+  const goOn = () => {
+    running = waits.length > 0;
+    if (running) next();
+  };
+  const wait = (ms) => new Promise((done) => {
+    if (stopped) return;
+    waits.push({ at: now + ms, done });
+    if (!running) setImmediate(goOn);
+    running = true;
+  });
+  const stop = () => {
+    stopped = true;
+    waits.length = 0;
+  }; // what a run still waits for at its end is abandoned
+  return { wait, stop, goesOn: () => running };
+}
+
+function turn() {
+  return new Promise((done) => setImmediate(done));
 }
 
 async function resultOf(value) {
@@ -158,7 +192,7 @@ async function settle(value, seen) {
 function failureOf(error, host) {
   const tool = error !== null && typeof error === 'object' ? host.failures.get(error) : undefined;
   if (tool) return { kind: 'status', text: [`tool_error ${tool.code}`, `toolName: ${tool.toolName}`, `toolInput: ${JSON.stringify(tool.toolInput)}`, `message: ${tool.message}`].join('\n') };
-  if (types.isNativeError(error)) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
+  if (types.isNativeError(error) || error instanceof DOMException) return { kind: 'error', text: `${error.name}: ${error.message}`.trimEnd() };
   return { kind: 'error', text: `Uncaught ${inspect(error)}` };
 }
 

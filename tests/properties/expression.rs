@@ -16,15 +16,16 @@ impl Writer<'_> {
     }
 
     pub(super) fn any(&mut self) -> String {
-        match self.form(4, 9) {
+        match self.form(4, 11) {
             0 => self.number(),
             1 => self.text(),
             2 => self.pick(&["null", "undefined", "true", "NaN", "-0", "10n", "{}", "[[1, [2]]]"]).into(),
-            3 => self.pick(&["[, 1]", "new Map([[1, {a: 2}]])", "new Set('ab')", "new Date(0)", "() => 1"]).into(),
+            3 => self.pick(&["[, 1]", "new Map([[1, {a: 2}]])", "new Set('ab')", "() => 1"]).into(),
             4 => self.list(),
             5 => self.object(),
             6 => self.condition(),
             7 => format!("[{}, {}]", self.any(), self.any()),
+            8 | 9 => self.odd_call(),
             _ => format!("{{x: {}}}", self.any()),
         }
     }
@@ -199,7 +200,7 @@ impl Writer<'_> {
         self.nested(|writer| match writer.form(2, 9) {
             0 => writer.pick(&["{}", "{a: 1}", "{a: 1, b: 'x', 1: 2}", "{a: [1], c: {d: null}}"]).into(),
             1 => writer.named(Kind::Object).unwrap_or_else(|| "{b: 2}".into()),
-            2 => format!("{{a: {}, ...{}, [{}]: {}}}", writer.any(), writer.object(), writer.text(), writer.number()),
+            2 => format!("{{a: {}, ...{}, [{}]: {}}}", writer.any(), writer.object(), writer.key(), writer.number()),
             3 => {
                 let body = writer.callback(Around::default(), &["n"]);
                 format!("{{a(n) {{ return {body}; }}, 'b c': {}, c: (x) => x}}", writer.number())
@@ -211,7 +212,7 @@ impl Writer<'_> {
                 let body = writer.callback(Around::default(), &["key"]);
                 format!("Object.fromEntries({}.map((key) => [key, {body}]))", writer.list())
             }
-            _ => format!("Object.groupBy({}, (item) => item > 1 ? 'a' : 'b')", writer.list()),
+            _ => format!("Object.fromEntries([['z', 1], [{}, {}]])", writer.text(), writer.list()),
         })
     }
 

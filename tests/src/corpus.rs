@@ -48,6 +48,25 @@ pub enum Expected {
     Status(String, Vec<(String, String)>),
 }
 
+impl Expected {
+    /// A kind of section (`result`, `error`, `status`) with its text.
+    #[must_use]
+    pub fn read(kind: &str, text: &str) -> Option<Self> {
+        match kind {
+            "result" => Some(Self::Result(text.into())),
+            "error" => Some(Self::Error(text.into())),
+            "status" => {
+                let mut lines = text.lines();
+                let first = lines.next().unwrap_or_default().into();
+                let fields =
+                    lines.filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect();
+                Some(Self::Status(first, fields))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// All cases below a folder, in the order of their files.
 ///
 /// # Panics
@@ -123,14 +142,10 @@ fn end_section(case: &mut Case, section: &str, body: &str) {
     match section {
         "script" => case.script = body.into(),
         "logs" => case.logs = body.lines().map(Into::into).collect(),
-        "result" => case.expected = Expected::Result(body.into()),
-        "error" => case.expected = Expected::Error(body.into()),
-        "status" => {
-            let mut lines = body.lines();
-            let first = lines.next().unwrap_or_default().into();
-            let fields = lines.filter_map(|line| line.split_once(": ")).map(|(k, v)| (k.into(), v.into())).collect();
-            case.expected = Expected::Status(first, fields);
+        kind => {
+            if let Some(expected) = Expected::read(kind, body) {
+                case.expected = expected;
+            }
         }
-        _ => {}
     }
 }

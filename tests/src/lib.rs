@@ -1,4 +1,5 @@
-//! What the tests share: the corpus and a host that answers from a fixture in virtual time.
+//! What the tests share: the corpus, how its cases are compared, and a host that answers from a fixture in virtual time.
 
+pub mod compare;
 pub mod corpus;
 pub mod host;

@@ -175,11 +175,22 @@ impl Resolver<'_> {
 
     // ---- Literals ------------------------------------------------------------------------------
 
+    /// Keep where a call stands whose result is walked over.
+    pub(super) fn note_iterated(&mut self, value: &Expr) {
+        if let ExprKind::Call(call) = &value.kind {
+            self.iterated.push(call.callee_span);
+        }
+    }
+
     fn array(&mut self, items: &[Option<ast::Expr<'_>>]) -> ExprKind {
         let elements = items.iter().map(|item| match item {
             None => Element::Hole,
             Some(item) => match &item.kind {
-                E::Spread(value) => Element::Spread(self.expression(value)),
+                E::Spread(value) => {
+                    let value = self.expression(value);
+                    self.note_iterated(&value);
+                    Element::Spread(value)
+                }
                 _ => Element::Item(self.expression(item)),
             },
         });

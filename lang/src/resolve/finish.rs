@@ -41,6 +41,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         globals: resolver.globals,
         free,
         templates: resolver.templates,
+        iterated: resolver.iterated,
         object_sites: resolver.object_sites,
         written,
     }

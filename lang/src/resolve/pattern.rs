@@ -102,6 +102,7 @@ impl Resolver<'_> {
         out: &mut Vec<Stmt>,
     ) {
         let iterator = self.temp();
+        self.note_iterated(&value);
         // V8 has the text of a value for declarations only.
         let origin = if mode.bind == Bind::Declare { mode.origin } else { Origin::Value };
         effect(ExprKind::SetTemp(iterator, boxed(ExprKind::Iterator(Box::new(value), origin), span)), span, out);

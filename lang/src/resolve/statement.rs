@@ -301,6 +301,9 @@ impl Resolver<'_> {
         self.check_for_each(kind, span);
         let (label, mark) = self.begin_label(LabelKind::Loop);
         let iterable = self.items(head, items);
+        if kind != ForEach::In {
+            self.note_iterated(&iterable);
+        }
         let iterator = self.temp();
         self.current.nesting += 1;
         let mut list = Vec::new();

@@ -82,6 +82,11 @@ impl Lowering<'_, '_> {
         let program::Callee::Member(object, name) = &call.callee else {
             return Built::Constant(Constant(Value::UNDEFINED));
         };
+        // Where arguments are operations, the method is read before them.
+        if call.arguments.iter().any(|argument| argument.value.splits) {
+            let callee = self.early_callee(call);
+            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+        }
         let name = self.builder.symbol(*name);
         let exprs: Vec<&Expr> =
             std::iter::once(object).chain(call.arguments.iter().map(|argument| &argument.value)).collect();

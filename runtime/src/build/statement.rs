@@ -230,8 +230,12 @@ impl Lowering<'_, '_> {
             self.emit(OpKind::AwaitItem(item));
         }
         self.turn();
-        self.loop_body(label, body, next, end);
-        self.jump(next);
+        if kind == ForEach::AwaitOf {
+            self.closing_body(label, body, next, end, item);
+        } else {
+            self.loop_body(label, body, next, end);
+            self.jump(next);
+        }
         self.place(over);
         if kind == ForEach::AwaitOf {
             // The end of the iterator is awaited like an item.
@@ -239,6 +243,21 @@ impl Lowering<'_, '_> {
             self.emit(OpKind::AwaitItem(item));
         }
         self.place(end);
+    }
+
+    /// The body of `for await`: whoever leaves it early waits until the iterator is closed.
+    fn closing_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target, item: Slot) {
+        let close = |this: &mut Self| this.emit(OpKind::Await(Box::new(Constant(Value::UNDEFINED)), item));
+        let completion = (self.temp(), self.temp());
+        let broken = self.target();
+        let guarded = |this: &mut Self| {
+            this.loop_body(label, body, next, broken);
+            this.jump(next);
+        };
+        self.guarded(completion, guarded, close);
+        self.place(broken);
+        close(self);
+        self.jump(end);
     }
 
     fn lower_switch(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) {
@@ -326,11 +345,20 @@ impl Lowering<'_, '_> {
         let Some(finally) = finally else {
             return self.lower_catch(body, catch);
         };
-        let (kind, value) = completion;
+        self.guarded(completion, |this| this.lower_catch(body, catch), |this| this.statements(finally));
+    }
+
+    /// What `body` emits, and what `finally` emits for every way out of it.
+    fn guarded(
+        &mut self,
+        (kind, value): (Slot, Slot),
+        body: impl FnOnce(&mut Self),
+        finally: impl FnOnce(&mut Self),
+    ) {
         let (start, caught) = (self.target(), self.target());
         let from = self.ops.len() as u32;
         self.scopes.push(Scope::Finally { kind, value, start, exits: Vec::new() });
-        self.lower_catch(body, catch);
+        body(self);
         let Some(Scope::Finally { exits, .. }) = self.scopes.pop() else { return };
         self.set_number(kind, ENDED);
         let to = self.ops.len() as u32;
@@ -340,7 +368,7 @@ impl Lowering<'_, '_> {
         self.handlers.push(Handler { from, to, target, slot: value });
         self.set_number(kind, THROWN);
         self.place(start);
-        self.statements(finally);
+        finally(self);
         // How the guarded part ended decides where to go on.
         let (end, rethrow) = (self.target(), self.target());
         let ways: Vec<Target> = exits.iter().map(|_| self.target()).collect();

@@ -178,6 +178,9 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
     let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    if length == 0 {
+        return Ok(Value::FALSE);
+    }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     charge_search(vm, array, target)?;
     let items = vm.heap.items(array).get(from..).unwrap_or_default();
@@ -193,6 +196,9 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let array = as_array(vm, this)?;
     let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    if length == 0 {
+        return Ok(Value::number(-1.0));
+    }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     charge_search(vm, array, target)?;
     let items = vm.heap.items(array).get(from..).unwrap_or_default();
@@ -207,6 +213,9 @@ fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
     let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    if length == 0 {
+        return Ok(Value::number(-1.0));
+    }
     let end = match arguments.get(1) {
         None => length,
         Some(_) if length == 0 => 0,
@@ -341,7 +350,7 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let index = vm.to_integer(arg(arguments, 0))?;
     let place = if index < 0.0 { length + index } else { index };
     if place < 0.0 || place >= length {
-        let index = vm.to_text(arg(arguments, 0))?;
+        let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
     room(vm, length as usize)?;

@@ -40,8 +40,7 @@ fn error<const CLASS: u8>(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result 
 
 /// `error.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let text = vm.error_text(this)?;
-    Ok(vm.string(&text))
+    vm.error_string(this)
 }
 
 /// `$aggregate_error(errors, message, options)` with an array of errors.

@@ -5,6 +5,7 @@ use super::{Global, Row, arg, native, prelude};
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Action, Bound};
+use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -75,12 +76,13 @@ impl Vm {
     /// A value as V8 prints it in messages, without running anything.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Function | Kind::Bound | Kind::Tool => self.function_text(value),
+            Kind::Function | Kind::Bound | Kind::Tool => shortened(self.function_text(value)),
             Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value),
             Kind::Object if self.heap.class(value).is_error() => {
                 self.error_text(value).unwrap_or_else(|_| "Error".to_owned())
             }
             Kind::Object if self.heap.flags(value) & NULL_PROTOTYPE != 0 => "[object Object]".to_owned(),
+            Kind::Object if self.heap.own(value, known::TO_STRING).is_some() => "[object Object]".to_owned(),
             _ => self.to_text_lossy(value),
         }
     }
@@ -103,6 +105,25 @@ impl Vm {
         let what = self.describe(value);
         Err(self.type_error(&format!("{what} is not a function")))
     }
+}
+
+/// The source of a function in a message: of a long one the beginning and the end.
+fn shortened(text: String) -> String {
+    let units = |text: &str| text.encode_utf16().count();
+    if units(&text) <= 128 {
+        return text;
+    }
+    let mut start = String::new();
+    let mut left = 111;
+    for letter in text.chars() {
+        if letter.len_utf16() > left {
+            break;
+        }
+        left -= letter.len_utf16();
+        start.push(letter);
+    }
+    let end: Vec<char> = text.chars().rev().take(2).collect();
+    format!("{start}...<omitted>...{}", end.into_iter().rev().collect::<String>())
 }
 
 /// An error unless the argument can be called.

@@ -308,7 +308,9 @@ impl Inspector<'_> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
-            let entries = named.map_or_else(Vec::new, |named| self.vm.heap.own_entries(named));
+            let mut entries = named.map_or_else(Vec::new, |named| self.vm.heap.own_entries(named));
+            // The raw texts of a tagged template are not enumerable.
+            entries.retain(|&(name, _)| name != known::RAW || !self.vm.templates.contains(&object));
             entries.into_iter().map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
         } else {
             self.vm.enumerable_entries(object).into_iter().map(shown).collect()

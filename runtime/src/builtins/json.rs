@@ -43,21 +43,23 @@ fn stringify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ => None,
     };
     let indent = indent(vm, arg(arguments, 2))?;
-    let text = vm.stringify(arg(arguments, 0), Layout { indent: &indent, allow: allow.as_deref() })?;
+    let text = vm.stringify(arg(arguments, 0), Layout { indent: indent.as_deref(), allow: allow.as_deref() })?;
     Ok(text.map_or(Value::UNDEFINED, |text| vm.heap.take_string(text)))
 }
 
-/// The indentation that the third argument of `JSON.stringify` asks for: at most ten characters.
-fn indent(vm: &mut Vm, space: Value) -> Result<Vec<u8>> {
+/// The indentation that the third argument of `JSON.stringify` asks for: at most ten characters. For V8 a number
+/// between 0 and 1 asks for lines without indentation.
+fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
     Ok(match space.kind() {
-        Kind::Number => vec![b' '; vm.to_integer(space)?.clamp(0.0, 10.0) as usize],
-        Kind::String => {
-            let units = to_utf16(vm.heap.bytes(space));
+        Kind::Number if space.as_number() > 0.0 => Some(vec![b' '; vm.to_integer(space)?.min(10.0) as usize]),
+        Kind::String if vm.heap.str(space).units > 0 => {
+            // V8 stops at a character 0.
+            let units: Vec<u16> = to_utf16(vm.heap.bytes(space)).into_iter().take(10).take_while(|&unit| unit != 0).collect();
             let mut indent = Vec::new();
-            crate::heap::push_utf16(&units[..units.len().min(10)], &mut indent);
-            indent
+            crate::heap::push_utf16(&units, &mut indent);
+            Some(indent)
         }
-        _ => Vec::new(),
+        _ => None,
     })
 }
 

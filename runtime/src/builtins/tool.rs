@@ -144,14 +144,19 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let [index, reason] = *vm.heap.items(pair) else { continue };
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
-        failures.push((index.as_number() as usize, vm.to_text(message)?));
+        failures.push((index.as_number() as usize, vm.to_string(message)?));
     }
     failures.sort_by_key(|&(index, _)| index);
-    let mut text = format!("{} of {} parallel operations failed:", failures.len(), arg(arguments, 1).as_number());
+    let count = arg(arguments, 1).as_number();
+    let mut text = format!("{} of {count} parallel operations failed:", failures.len()).into_bytes();
     for (index, message) in failures {
-        text.push_str(&format!("\n  [{index}]: {message}"));
+        text.extend_from_slice(format!("\n  [{index}]: ").as_bytes());
+        text.extend_from_slice(vm.heap.bytes(message));
     }
-    Ok(vm.new_error(Class::Error, &text))
+    let error = vm.new_error(Class::Error, "");
+    let text = vm.heap.new_string(&text);
+    vm.heap.set_own(error, known::MESSAGE, text);
+    Ok(error)
 }
 
 impl Vm {

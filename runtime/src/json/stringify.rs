@@ -14,8 +14,8 @@ use std::io::Write as _;
 /// How JSON text is laid out.
 #[derive(Clone, Copy, Default)]
 pub struct Layout<'a> {
-    /// What each level is indented with; empty: everything on one line.
-    pub indent: &'a [u8],
+    /// What each level is indented with; without it everything is on one line.
+    pub indent: Option<&'a [u8]>,
     /// The only properties that are written, in this order.
     pub allow: Option<&'a [PropertyKey]>,
 }
@@ -242,7 +242,7 @@ impl<'a> Writer<'a> {
                     PropertyKey::Symbol(name) => quote_bytes(self.vm.symbols.text(name), &mut self.out),
                     PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
                 }
-                self.out.extend_from_slice(if self.layout.indent.is_empty() { b":" } else { b": " });
+                self.out.extend_from_slice(if self.layout.indent.is_none() { b":" } else { b": " });
                 self.begin(value)
             }
         }
@@ -321,10 +321,10 @@ impl<'a> Writer<'a> {
     }
 
     fn line(&mut self, depth: usize) {
-        if !self.layout.indent.is_empty() {
+        if let Some(indent) = self.layout.indent {
             self.out.push(b'\n');
             for _ in 0..depth {
-                self.out.extend_from_slice(self.layout.indent);
+                self.out.extend_from_slice(indent);
             }
         }
     }

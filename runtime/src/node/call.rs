@@ -114,8 +114,7 @@ impl Call {
     /// The error of a callee that is no function.
     #[cold]
     pub fn not_callable(&self, vm: &mut Vm) -> Thrown {
-        let text = vm.callee_text(self.callee_span);
-        vm.type_error(&format!("{text} is not a function"))
+        vm.not_a_function(self.callee_span)
     }
 }
 
@@ -210,8 +209,7 @@ impl MethodCall {
             if function.is_callable() {
                 vm.call_nested(function, object, values)
             } else {
-                let text = vm.callee_text(self.callee_span);
-                Err(vm.type_error(&format!("{text} is not a function")))
+                Err(vm.not_a_function(self.callee_span))
             }
         });
         result.map_err(|thrown| thrown.at(vm, at))
@@ -239,8 +237,7 @@ impl Node for SpreadCall {
         let result = if function.is_callable() {
             vm.call_nested(function, this, &values)
         } else {
-            let text = vm.callee_text(self.callee_span);
-            Err(vm.type_error(&format!("{text} is not a function")))
+            Err(vm.not_a_function(self.callee_span))
         };
         result.map_err(|thrown| thrown.at(vm, at))
     }

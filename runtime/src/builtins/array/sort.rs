@@ -35,6 +35,10 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$order(items, length)`: put the first items into the order of their texts.
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, length) = (arg(arguments, 0), arg(arguments, 1).as_number() as usize);
+    // One item is compared with none, so its text is not asked for.
+    if length < 2 {
+        return Ok(Value::UNDEFINED);
+    }
     vm.reserve(length.saturating_mul(64))?;
     vm.work(length)?;
     let mut pairs = Vec::with_capacity(length);

@@ -1,0 +1,148 @@
+//! Texts with gaps: built-in functions with odd arguments, and statements in rare combinations.
+//!
+//! A gap is `$` and a letter (see [`Writer::gap`]) or a digit, which is a fresh name, the same wherever
+//! that digit stands in the text. Nothing here depends on what Node 20 lacks, or on the known differences
+//! (`@differs` in the corpus): a pattern with a default first does not meet `undefined`, and what a loop walks
+//! over has a name.
+
+mod calls;
+mod statements;
+
+use super::{Around, Kind, Writer};
+use calls::{CALLS, ODD};
+use statements::{MUTATIONS, STATEMENTS, WAITING};
+
+impl Writer<'_> {
+    /// A call of a built-in function, or an operator with odd operands.
+    pub(super) fn odd_call(&mut self) -> String {
+        let template = self.pick_wide(CALLS);
+        self.nested(|writer| writer.fill(template))
+    }
+
+    /// A statement out of the ordinary.
+    pub(super) fn odd_statement(&mut self) -> String {
+        let template = self.pick_wide(STATEMENTS);
+        self.fill(template)
+    }
+
+    /// The same with promises.
+    pub(super) fn odd_waiting(&mut self) -> String {
+        let template = self.pick_wide(WAITING);
+        self.fill(template)
+    }
+
+    fn odd(&mut self) -> String {
+        let at = self.byte();
+        // Now and then it is what a variable holds.
+        if at >= 230 {
+            return self.variable(|variable| !matches!(variable.kind, Kind::Async)).unwrap_or_else(|| "1".into());
+        }
+        let value = ODD[at % ODD.len()];
+        if value.starts_with(['{', '-']) { format!("({value})") } else { value.into() }
+    }
+
+    fn fill(&mut self, template: &str) -> String {
+        let mut names: [Option<String>; 10] = Default::default();
+        let mut parts = template.split('$');
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        while let Some(part) = parts.next() {
+            let mut letters = part.chars();
+            match letters.next() {
+                // `$$` is the sign itself.
+                None => text = text + "$" + parts.next().unwrap_or_default(),
+                Some(digit @ '0'..='9') => {
+                    let at = digit as usize - '0' as usize;
+                    let name = names[at].take().unwrap_or_else(|| self.fresh("t"));
+                    text = text + &name + letters.as_str();
+                    names[at] = Some(name);
+                }
+                Some(letter) => text = text + &self.nested(|writer| writer.gap(letter)) + letters.as_str(),
+            }
+        }
+        text
+    }
+
+    /// What stands for a letter.
+    fn gap(&mut self, letter: char) -> String {
+        let deep = self.depth > super::DEEPEST;
+        match letter {
+            'x' => self.odd(),
+            'd' => (self.byte() % 24).to_string(),
+            'n' => self.number_operand(),
+            't' => self.text(),
+            'l' => self.list(),
+            'o' => format!("({})", self.object()),
+            'c' => self.condition(),
+            // Where nothing can wait.
+            'C' => self.inside(Around::default(), &[], Self::condition),
+            'b' => self.pick(&["0n", "1n", "7n", "123n", "(-5n)", "(2n ** 64n)", "(-(10n ** 20n))"]).into(),
+            'R' => (2 + self.byte() % 35).to_string(),
+            'F' => self.any_number(),
+            'U' => self.any_text(),
+            'm' => self.pick(&["new Map()", "new Map([[1, 'a'], ['b', 2], [NaN, 0]])", "new Map([[{}, []]])"]).into(),
+            's' => self.pick(&["new Set()", "new Set([1, 'a', NaN, -0])", "new Set('hello')"]).into(),
+            'k' if deep => self.odd(),
+            'k' => self.odd_call(),
+            'f' => {
+                let body = self.callback(Around::default(), &["item", "index"]);
+                self.pick(&["(item, index) => B", "(item, index, all) => (all.length, B)", "item => ({item})"])
+                    .replace('B', &format!("({body})"))
+                    .replace(
+                        "(item, index)",
+                        if body.contains("index") { "(item, index)" } else { "(item, index = 0)" },
+                    )
+            }
+            'r' => {
+                let body = self.callback(Around::default(), &["a", "b"]);
+                format!("(a, b) => ({body})")
+            }
+            'p' => self.promise(),
+            'P' => self.inside(Around::default(), &[], Self::promise),
+            'M' => self.pick(MUTATIONS).into(),
+            'S' if deep => String::new(),
+            'S' => self.scoped(Self::statements),
+            'A' | 'B' if deep => String::new(),
+            'B' => self.inside(Around::default(), &[], Self::statements),
+            'A' => self.inside(Around { is_async: true, ..Around::default() }, &[], Self::statements),
+            other => unreachable!("no gap is called {other}"),
+        }
+    }
+
+    /// A number of any size: its bits, or a decimal of a few digits.
+    fn any_number(&mut self) -> String {
+        let form = self.byte() % 4;
+        let mut bits = [0; 8];
+        let count = if form == 3 { 8 } else { 3 };
+        bits.iter_mut().take(count).for_each(|byte| *byte = self.byte() as u8);
+        let number = match (form, u32::from_le_bytes([bits[0], bits[1], bits[2], 0])) {
+            (0, number) => f64::from(number) / 1000.0,
+            (1, number) => f64::from(number),
+            (2, number) => f64::from(number) * 1e-9,
+            _ => f64::from_bits(u64::from_le_bytes(bits)),
+        };
+        if number.is_finite() { format!("({number:e})") } else { "NaN".into() }
+    }
+
+    /// A text of units of every kind, halves of pairs too.
+    fn any_text(&mut self) -> String {
+        let mut text = String::from("'");
+        for _ in 0..self.byte() % 6 {
+            let unit = match self.byte() % 8 {
+                0..=2 => 32 + self.byte() % 95,
+                3 => self.byte() % 48,
+                4 => 0xA0 + self.byte() % 224,
+                5 => 0xD800 + self.byte() * 8,
+                6 => 0x300 + self.byte() * 4,
+                _ => self.pick(&[0x2028, 0xFEFF, 0x3042, 0xFB01, 0x1E9E, 0x130, 0x131, 0x212B, 0xAC00, 0xFFFD, 0x200D]),
+            };
+            text += &format!("\\u{unit:04x}");
+        }
+        text + "'"
+    }
+
+    /// One of more than a byte can count.
+    fn pick_wide<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        let at = self.byte() * 256 + self.byte();
+        of[at % of.len()]
+    }
+}
