@@ -10,6 +10,7 @@ pub mod bigint;
 pub mod boolean;
 pub mod collections;
 pub mod console;
+pub mod crypto;
 pub mod date;
 pub mod error;
 pub mod function;
@@ -28,6 +29,7 @@ pub mod registry;
 pub mod string;
 pub mod tool;
 pub mod uri;
+pub mod url;
 
 use crate::error::Result;
 use crate::value::Value;
@@ -113,6 +115,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/promise.js"),
     include_str!("builtins/prelude/string.js"),
     include_str!("builtins/prelude/tool.js"),
+    include_str!("builtins/prelude/url.js"),
 );
 
 /// An argument, `undefined` where there is none.

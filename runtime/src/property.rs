@@ -9,7 +9,6 @@ mod write;
 use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::error::{Result, Thrown};
-use crate::heap::Exotic;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
@@ -396,15 +395,22 @@ impl Vm {
     pub fn object_tag(&self, object: Value) -> String {
         match object.kind() {
             Kind::Array => "[object Array]".into(),
+            // What has a text of its own is named without it.
+            Kind::Object
+                if !self.heap.class(object).is_error()
+                    && (self.heap.flags(object) & NULL_PROTOTYPE != 0
+                        || self.heap.own(object, known::TO_STRING).is_some()) =>
+            {
+                "[object Object]".into()
+            }
             Kind::Object => format!("#<{}>", self.heap.class(object).name()),
+            Kind::Exotic if registry().has_own_method(self.family(object), known::TO_STRING) => {
+                format!("[object {}]", self.heap.exotics[object.index()].tag())
+            }
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
-            Kind::Exotic => match &self.heap.exotics[object.index()] {
-                // What has a `toString` of its own is named by its tag.
-                exotic @ (Exotic::Date(_) | Exotic::RegExp(_)) => format!("[object {}]", exotic.tag()),
-                exotic @ Exotic::DateTimeFormat(_) => format!("#<{}>", exotic.class()),
-            },
+            Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),
         }

@@ -6,6 +6,7 @@
 mod error;
 mod layout;
 mod text;
+mod url;
 
 pub use text::width;
 
@@ -157,6 +158,9 @@ impl Inspector<'_> {
     }
 
     fn object(&mut self, object: Value, depth: usize) -> Result<String> {
+        if let Some(text) = self.custom(object, depth)? {
+            return Ok(text);
+        }
         let (outline, properties) = self.outline(object)?;
         if properties.is_empty() && self.is_bare(object, &outline) {
             return self.print(outline.empty);
@@ -253,7 +257,10 @@ impl Inspector<'_> {
         let (base, open) = match exotic {
             Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
             Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
-            Exotic::DateTimeFormat(_) => (String::new(), format!("{class} [{tag}] {{")),
+            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+                (String::new(), format!("{class} [{tag}] {{"))
+            }
         };
         let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
         let label = format!("[{class}]");

@@ -2,11 +2,14 @@
 //!
 //! This file has the namespace and what its constructors share: locales and options.
 
+pub mod collator;
 pub mod date_time_format;
+pub mod number_format;
 pub mod zone;
 
 use super::{Body, Global, Row, native};
 use crate::error::Result;
+use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -21,7 +24,7 @@ pub const GLOBALS: &[Global] = &[Global {
 }];
 
 /// Its constructors.
-pub const CONSTRUCTORS: &[Global] = &[date_time_format::CONSTRUCTOR];
+pub const CONSTRUCTORS: &[Global] = &[collator::CONSTRUCTOR, date_time_format::CONSTRUCTOR, number_format::CONSTRUCTOR];
 
 /// `supportedLocalesOf` of every constructor.
 pub const SUPPORTED_LOCALES_OF: Row = native("supportedLocalesOf", 1, supported_locales_of);
@@ -69,7 +72,10 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
         _ => Vec::new(),
     };
     let mut tags = Vec::new();
-    for item in items {
+    for (index, item) in items.into_iter().enumerate() {
+        if item.is_undefined() && !vm.has_property(locales, PropertyKey::Index(index as u32))? {
+            continue;
+        }
         if !item.is_string() && !item.is_object() {
             return Err(vm.type_error("Language ID should be string or object."));
         }
@@ -169,7 +175,11 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
     let text = vm.to_text(value)?;
     match words.iter().position(|&word| word == text) {
         Some(place) => Ok(Some(place)),
-        None => Err(vm.range_error(&format!("Value {text} out of range for {service} options property {name}"))),
+        None => {
+            // An object is not shown as the text that it was converted to.
+            let shown = if value.is_object() { vm.object_tag(value) } else { text };
+            Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))
+        }
     }
 }
 

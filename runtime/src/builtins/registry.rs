@@ -37,14 +37,27 @@ pub enum Family {
     Date,
     /// Regular expressions.
     RegExp,
+    /// URLs.
+    Url,
+    /// Queries of URLs.
+    Params,
+    /// `Intl.Collator`.
+    Collator,
     /// `Intl.DateTimeFormat`.
     DateTimeFormat,
+    /// `Intl.NumberFormat`.
+    NumberFormat,
 }
 
-const FAMILIES: usize = 15;
+const FAMILIES: usize = 19;
 
-/// Methods that are the very same function as another one.
-const ALIASES: [(Family, &str, &str); 1] = [(Family::Date, "toGMTString", "toUTCString")];
+/// Methods with two names, which are one function: the second is its own.
+const ALIASES: [(Family, &str, &str); 4] = [
+    (Family::Date, "toGMTString", "toUTCString"),
+    (Family::Set, "keys", "values"),
+    (Family::String, "trimLeft", "trimStart"),
+    (Family::String, "trimRight", "trimEnd"),
+];
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -122,7 +135,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 19] = [
+        let globals: [&[Global]; 22] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -136,8 +149,11 @@ impl Registry {
             error::GLOBALS,
             promise::GLOBALS,
             date::GLOBALS,
-            intl::GLOBALS,
             regexp::GLOBALS,
+            intl::GLOBALS,
+            url::GLOBALS,
+            url::params::GLOBALS,
+            crypto::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
@@ -152,11 +168,12 @@ impl Registry {
             let number = this.constructor(constructor);
             this.static_property(namespace, constructor.name, Static::Native(number));
         }
-        let methods: [(Family, &[Row]); FAMILIES] = [
+        let methods: [(Family, &[Row]); FAMILIES + 1] = [
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
             (Family::Function, function::METHODS),
             (Family::String, string::METHODS),
+            (Family::String, &string::html::METHODS),
             (Family::Number, number::METHODS),
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
@@ -167,6 +184,10 @@ impl Registry {
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
             (Family::RegExp, regexp::METHODS),
+            (Family::Collator, intl::collator::METHODS),
+            (Family::NumberFormat, intl::number_format::METHODS),
+            (Family::Url, url::METHODS),
+            (Family::Params, url::params::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
@@ -177,11 +198,11 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        for (family, alias, name) in ALIASES {
-            let (alias, name) = (this.name(alias), this.name(name));
-            this.methods[alias.0 as usize][family as usize] = this.methods[name.0 as usize][family as usize];
+        for (family, name, other) in ALIASES {
+            let (name, other) = (this.name(name), this.name(other));
+            this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
-        let intrinsics: [&[Row]; 9] = [
+        let intrinsics: [&[Row]; 10] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
@@ -191,6 +212,7 @@ impl Registry {
             regexp::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
+            url::params::INTRINSICS,
         ];
         for row in intrinsics.into_iter().flatten() {
             let number = this.row(row);
@@ -270,6 +292,11 @@ impl Registry {
             number => number,
         };
         number.checked_sub(1).map(u32::from)
+    }
+
+    /// Whether a family has a method of that name that is not the one of `Object.prototype`.
+    pub fn has_own_method(&self, family: Family, name: Sym) -> bool {
+        self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
     }
 
     /// How a property that the objects of a family compute is written: `None` where there is no such
