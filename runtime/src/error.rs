@@ -6,7 +6,7 @@
 use crate::builtins::inspect::Options;
 use crate::code::FunctionRef;
 use crate::heap::Class;
-use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::outcome::{Failure, Status};
 use crate::suggest::Missing;
 use crate::symbol::known;
@@ -179,6 +179,12 @@ impl Vm {
             let part = self.get(error, key)?;
             let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
             parts.push(self.heap.bytes(part).to_vec());
+        }
+        let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
+        let code = if is_coded { self.heap.own(error, known::CODE) } else { None };
+        if let Some(code) = code {
+            let code = format!(" [{}]", self.to_text(code)?);
+            parts[0].extend(code.bytes());
         }
         parts.retain(|part| !part.is_empty());
         Ok(self.heap.new_string(&parts.join(b": ".as_slice())))

@@ -4,13 +4,15 @@ const source = process.binding('natives')['internal/deps/acorn/acorn/dist/acorn'
 const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
 
-const NEWABLE = `Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
+const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.NumberFormat Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
   URIError AggregateError URL URLSearchParams`.split(/\s+/);
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',
   WithStatement: 'with', DebuggerStatement: 'debugger', YieldExpression: 'yield', ImportExpression: 'import',
 };
+
+const dotted = (callee) => (callee.type === 'MemberExpression' && !callee.computed ? `${callee.object.name}.${callee.property.name}` : callee.name);
 
 /** The tree, or null when the script is no JavaScript. */
 export function parseScript(script) {
@@ -57,7 +59,7 @@ export function refusals(tree) {
     if (node.generator) found.push('generator');
     if (node.type === 'Property' && node.kind !== 'init') found.push(node.kind);
     if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setTimeout', 'queueMicrotask', 'WeakMap'].includes(node.name)) found.push(node.name);
-    if (node.type === 'NewExpression' && !NEWABLE.includes(node.callee.name)) found.push('new');
+    if (node.type === 'NewExpression' && !NEWABLE.includes(dotted(node.callee))) found.push('new');
     const key = node.type === 'MemberExpression' ? node.property : node.type === 'Property' ? node.key : null;
     if (key && !(node.computed && key.type === 'Identifier') && REFUSED_KEYS.includes(key.name ?? key.value)) found.push(key.name ?? key.value);
   });

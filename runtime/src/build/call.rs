@@ -219,11 +219,14 @@ impl Lowering<'_, '_> {
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
-        let name = path.first().map_or("", |&name| self.builder.text(name));
-        // A constructor of the language that this version does not have is an unknown name.
-        let Some(native) = registry().global(name) else {
-            let name = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
-            return Built::of(node::Global { name, at, typeof_only: false });
+        let first = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
+        let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
+        let Some(native) = registry().path(&name) else {
+            // A constructor of the language that this version does not have is an unknown name.
+            return match path.len() {
+                1 => Built::of(node::Global { name: first, at, typeof_only: false }),
+                _ => Built::of(node::NotAConstructor { name, at }),
+            };
         };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
@@ -241,7 +244,7 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
-                Built::of(node::NotAConstructor { name: name.to_owned(), at })
+                Built::of(node::NotAConstructor { name, at })
             }
         }
     }

@@ -6,12 +6,13 @@
 mod error;
 mod layout;
 mod text;
+mod url;
 
 pub use text::width;
 
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
-use crate::heap::Yields;
+use crate::heap::{Exotic, Yields};
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -157,6 +158,9 @@ impl Inspector<'_> {
     }
 
     fn object(&mut self, object: Value, depth: usize) -> Result<String> {
+        if let Some(text) = self.custom(object, depth)? {
+            return Ok(text);
+        }
         let (outline, properties) = self.outline(object)?;
         if properties.is_empty() && self.is_bare(object, &outline) {
             return self.print(outline.empty);
@@ -238,10 +242,7 @@ impl Inspector<'_> {
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
-            Kind::Exotic if self.vm.heap.regexp(object).is_some() => {
-                let text = super::regexp::shown(self.vm, object)?;
-                Outline { empty: text.clone(), base: text, ..plain("RegExp", "{".into(), Parts::None) }
-            }
+            Kind::Exotic => self.exotic(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -254,6 +255,22 @@ impl Inspector<'_> {
             _ => plain("Object", "{".into(), Parts::None),
         };
         Ok((outline, properties))
+    }
+
+    fn exotic(&mut self, object: Value) -> Result<Outline> {
+        let exotic = &self.vm.heap.exotics[object.index()];
+        let (class, tag) = (exotic.class(), exotic.tag());
+        let (base, open) = match exotic {
+            Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
+            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
+            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+                (String::new(), format!("{class} [{tag}] {{"))
+            }
+        };
+        let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
+        let label = format!("[{class}]");
+        Ok(Outline { base, open, close: "}", array: false, parts: Parts::None, label, empty })
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {
