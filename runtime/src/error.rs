@@ -8,6 +8,7 @@ use crate::code::FunctionRef;
 use crate::heap::Class;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::outcome::{Failure, Status};
+use crate::suggest::Missing;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -34,6 +35,8 @@ pub struct Trace {
     pub frames: Vec<(FunctionRef, u32)>,
     /// The tool call whose failure this error is.
     pub call: Option<u32>,
+    /// What does not exist, where that is the error.
+    pub missing: Option<Missing>,
 }
 
 /// How many frames a trace keeps, as in V8.

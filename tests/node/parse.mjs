@@ -25,15 +25,30 @@ export function parseScript(script) {
   }
 }
 
-/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression. */
-export function withImpliedReturn(script, tree) {
+/** The tree of a module, or null when it is none. */
+export function parseModule(script) {
+  try {
+    return acorn.parse(script, { ecmaVersion: 2024, sourceType: 'module', allowAwaitOutsideFunction: true, allowReturnOutsideFunction: true });
+  } catch {
+    return null;
+  }
+}
+
+/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression, which is called where it is a function. */
+export function withImpliedReturn(script, tree, exported = null) {
   if (hasReturn(tree)) return script;
-  const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' && node.id.name === 'main');
-  if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === 'main') === 1) return `${script}\nreturn main();`;
+  const entry = exported ?? 'main';
+  const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' ? node.id.name === entry : node.declarations?.some(({ id, init }) => id.name === entry && isFunction(init)));
+  if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === entry) === 1) return `${script}\nreturn ${entry}();`;
   const last = tree.body.findLast((node) => node.type === 'ExpressionStatement');
   if (!last) return script;
   const { start, end } = last.expression;
-  return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last;`;
+  const isLast = tree.body.slice(tree.body.indexOf(last) + 1).every((node) => /Declaration|Empty/.test(node.type));
+  return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last${isLast && isFunction(last.expression) ? '()' : ''};`;
+}
+
+function isFunction(node) {
+  return /^(Arrow)?FunctionExpression$/.test(node?.type);
 }
 
 /** Names of constructs in the tree that AgentScript refuses. */

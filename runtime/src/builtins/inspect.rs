@@ -221,18 +221,24 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
-                let tag = match (iterator.source.kind(), iterator.yields) {
+// Iterators over pairs have a name of their own only where they are printed.
+                let name = match (iterator.source.kind(), iterator.yields) {
                     (_, Yields::Matches) => "RegExp String Iterator",
-                    (Kind::Map, Yields::Entries) => "Map Entries",
                     (Kind::Map, _) => "Map Iterator",
-                    (Kind::Set, Yields::Entries) => "Set Entries",
                     (Kind::Set, _) => "Set Iterator",
                     (Kind::String, _) => "String Iterator",
                     _ => "Array Iterator",
                 };
+                let tag = match (iterator.source.kind(), iterator.yields) {
+                    (Kind::Map, Yields::Entries) => "Map Entries",
+                    (Kind::Set, Yields::Entries) => "Set Entries",
+                    _ => name,
+                };
                 match iterator.source.kind() {
-                    Kind::Map | Kind::Set => plain("Object", format!("[{tag}] {{"), Parts::Iterator),
-                    _ => plain("Object", format!("Object [{tag}] {{"), Parts::None),
+                    Kind::Map | Kind::Set => {
+                        plain(&format!("Object [{name}]"), format!("[{tag}] {{"), Parts::Iterator)
+                    }
+                    _ => plain(&format!("Object [{name}]"), format!("Object [{name}] {{"), Parts::None),
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,

@@ -329,6 +329,12 @@ impl Registry {
         self.static_names.get(&owner).into_iter().flatten().copied()
     }
 
+    /// The names of the methods of a family, those of `Object.prototype` not among them.
+    pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
+        let rows = self.methods.iter().zip(&self.names);
+        rows.filter(move |(row, _)| row[family as usize] != 0).map(|(_, &name)| name)
+    }
+
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
     pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Sym> {
         let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
