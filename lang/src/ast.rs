@@ -18,6 +18,8 @@ pub type Text<'s> = Cow<'s, [u8]>;
 pub struct Script<'s> {
     /// Its statements.
     pub body: Vec<Stmt<'s>>,
+    /// Which of them is the default export: a function, which is called, or the result.
+    pub entry: Option<usize>,
 }
 
 /// A part of the tree with its place.

@@ -2,7 +2,7 @@
 
 use crate::ast::Script;
 use crate::program::Program;
-use crate::{Code, Diagnostic, Failure, Language, Options, Span, parse, resolve};
+use crate::{Code, Diagnostic, Failure, Language, Options, Span, parse, resolve, shape};
 
 /// Compiles a script.
 pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
@@ -13,13 +13,22 @@ pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> 
     resolve::resolve(&script, options)
 }
 
-/// Parses in the given language, or in the first one that fits.
+/// Parses the code in a text in the given language, or in the first one that fits.
 fn parse_as(source: &str, language: Option<Language>) -> Result<Script<'_>, Diagnostic> {
+    let (code, named) = shape::code(source)?;
+    let is_whole = code == Span::from(0..source.len());
+    parse_part(source, code, language.or(named)).or_else(|error| match shape::fenced(source).filter(|_| is_whole) {
+        Some((code, named)) => parse_part(source, code, language.or(named)),
+        None => Err(error),
+    })
+}
+
+fn parse_part(source: &str, code: Span, language: Option<Language>) -> Result<Script<'_>, Diagnostic> {
     match language {
-        Some(language) => parse::parse(source, language),
+        Some(language) => parse::parse_part(source, code, language),
         // Where neither fits, the one that came further is what the script is meant to be.
-        None => parse::parse(source, Language::JavaScript).or_else(|javascript| {
-            parse::parse(source, Language::TypeScript).map_err(|typescript| {
+        None => parse::parse_part(source, code, Language::JavaScript).or_else(|javascript| {
+            parse::parse_part(source, code, Language::TypeScript).map_err(|typescript| {
                 if typescript.span.start > javascript.span.start { typescript } else { javascript }
             })
         }),

@@ -38,9 +38,11 @@ pub(crate) fn skip_type(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
 
 fn nested(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     if depth > MAX_DEPTH {
-        return Err(Diagnostic::syntax("this type is nested too deeply", raw.span()));
+        return Err(too_deep(raw));
     }
-    eat(raw, Token::Pipe);
+    if !eat(raw, Token::Pipe) {
+        eat(raw, Token::Ampersand);
+    }
     loop {
         operand(raw, depth)?;
         while !newline_next(raw) && eat(raw, Token::LBracket) {
@@ -61,31 +63,31 @@ fn nested(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     }
 }
 
+fn too_deep(raw: &Raw<'_>) -> Diagnostic {
+    Diagnostic::syntax("this type is nested too deeply", raw.span())
+}
+
 fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
     if depth > MAX_DEPTH {
-        return Err(Diagnostic::syntax("this type is nested too deeply", raw.span()));
+        return Err(too_deep(raw));
     }
     use Token as T;
     match raw.next().and_then(Result::ok) {
-        Some(T::Ident("asserts" | "keyof" | "readonly" | "infer" | "unique") | T::Typeof) if starts_operand(raw) => {
-            operand(raw, depth + 1)
+        Some(
+            T::Ident("asserts" | "keyof" | "readonly" | "infer" | "unique" | "abstract")
+            | T::Typeof
+            | T::New
+            | T::Minus,
+        ) if starts_operand(raw) => operand(raw, depth + 1),
+        // `import('module').Type`
+        Some(T::Reserved("import")) if eat(raw, T::LParen) => {
+            balanced(raw, 1, &mut { usize::MAX })?;
+            qualified(raw, depth)
         }
-        Some(T::Ident(_) | T::Contextual(_) | T::Null | T::Void | T::Reserved("this")) => {
-            while eat(raw, T::Dot) {
-                raw.next();
-            }
-            if eat(raw, T::Less) {
-                angles(raw, &mut { usize::MAX })
-            } else if eat(raw, T::Ident("is")) {
-                nested(raw, depth + 1)
-            } else {
-                Ok(())
-            }
-        }
+        Some(T::Ident(_) | T::Contextual(_) | T::Null | T::Void | T::Reserved("this")) => qualified(raw, depth),
         Some(T::Const) => Ok(()), // `as const`
         Some(T::Backtick) => template(raw),
-        Some(T::String(_) | T::Number(_) | T::True | T::False) => Ok(()),
-        Some(T::Minus) => operand(raw, depth + 1),
+        Some(T::String(_) | T::Number(_) | T::BigInt(_) | T::True | T::False) => Ok(()),
         Some(T::LBrace | T::LBracket) => balanced(raw, 1, &mut { usize::MAX }),
         Some(T::LParen) => {
             balanced(raw, 1, &mut { usize::MAX })?;
@@ -95,17 +97,49 @@ fn operand(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
             angles(raw, &mut { usize::MAX })?;
             operand(raw, depth + 1)
         }
-        Some(T::New) => operand(raw, depth + 1),
         _ => Err(error(raw)),
     }
 }
 
+/// The rest of `a.b<T>`, or of `name is T`.
+fn qualified(raw: &mut Raw<'_>, depth: u32) -> Result<(), Diagnostic> {
+    while eat(raw, Token::Dot) {
+        raw.next();
+    }
+    if eat(raw, Token::Less) {
+        angles(raw, &mut { usize::MAX })
+    } else if !newline_next(raw) && eat(raw, Token::Ident("is")) {
+        nested(raw, depth + 1)
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether the word before is an operator on the type that comes next, and no name itself.
 fn starts_operand(raw: &Raw<'_>) -> bool {
     use Token as T;
-    matches!(
+    let operand = matches!(
         peek(raw),
-        Some(T::Ident(_) | T::Contextual(_) | T::LBrace | T::LBracket | T::LParen | T::Typeof | T::String(_))
-    )
+        Some(
+            T::Ident(_)
+                | T::Contextual(_)
+                | T::Reserved("this" | "import")
+                | T::LBrace
+                | T::LBracket
+                | T::LParen
+                | T::Less
+                | T::New
+                | T::Minus
+                | T::Backtick
+                | T::Typeof
+                | T::Null
+                | T::Void
+                | T::String(_)
+                | T::Number(_)
+                | T::BigInt(_)
+        )
+    );
+    operand && !newline_next(raw)
 }
 
 fn newline_next(raw: &Raw<'_>) -> bool {
@@ -122,6 +156,7 @@ fn balanced(raw: &mut Raw<'_>, mut depth: u32, budget: &mut usize) -> Result<(),
         match raw.next() {
             Some(Ok(T::LParen | T::LBracket | T::LBrace)) => depth += 1,
             Some(Ok(T::RParen | T::RBracket | T::RBrace)) => depth -= 1,
+            Some(Ok(T::Backtick)) => template(raw)?,
             Some(Ok(_)) => {}
             Some(Err(())) | None => return Err(error(raw)),
         }
@@ -158,6 +193,12 @@ fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
         match raw.next() {
             Some(Ok(T::Less)) => depth += 1,
             Some(Ok(T::Greater)) => depth -= 1,
+            // `let x: T<U>= value`
+            Some(Ok(T::GreaterEqual)) if depth == 1 => {
+                split(raw);
+                depth = 0;
+            }
+            Some(Ok(T::Backtick)) => template(raw)?,
             Some(Ok(T::ShiftRight)) => depth -= 2,
             Some(Ok(T::ShiftRightUnsigned)) => depth -= 3,
             Some(Ok(T::LParen | T::LBracket | T::LBrace)) => balanced(raw, 1, budget)?,
@@ -167,6 +208,9 @@ fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
                 | T::Reserved(_)
                 | T::String(_)
                 | T::Number(_)
+                | T::BigInt(_)
+                | T::Minus
+                | T::New
                 | T::Null
                 | T::Void
                 | T::True
@@ -194,21 +238,42 @@ pub(crate) fn skip_type_parameters(raw: &mut Raw<'_>) -> Result<(), Diagnostic> 
     angles(raw, &mut { usize::MAX })
 }
 
-/// Skip `T>` before a call, whose `<` has been read; `false` leaves a comparison where it is.
+/// Continue behind the first character of the token that has just been read.
+fn split(raw: &mut Raw<'_>) {
+    let at = raw.span().start + 1;
+    *raw = Token::lexer(raw.source());
+    raw.bump(at);
+}
+
+/// Skip `T>` before a call, or where an expression ends; its `<` has been read. `false` leaves a
+/// comparison where it is.
 pub(crate) fn type_arguments(raw: &mut Raw<'_>) -> bool {
     let mut ahead = raw.clone();
-    let found = angles(&mut ahead, &mut { LOOKAHEAD }).is_ok() && peek(&ahead) == Some(Token::LParen);
+    let found = angles(&mut ahead, &mut { LOOKAHEAD }).is_ok() && follows_type_arguments(&ahead);
     if found {
+        ahead.extras.newline = false;
         *raw = ahead;
     }
     found
+}
+
+fn follows_type_arguments(raw: &Raw<'_>) -> bool {
+    use Token as T;
+    match peek(raw) {
+        None | Some(T::LParen | T::Backtick) => true,
+        Some(T::RParen | T::RBracket | T::RBrace | T::Comma | T::Semicolon | T::Colon | T::Dot | T::QuestionDot) => {
+            true
+        }
+        _ => newline_next(raw),
+    }
 }
 
 /// Skip `type T = …` or `interface T { … }`; `false` leaves a variable of that name where it is.
 pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
-    if !matches!(ahead.next(), Some(Ok(T::Ident(_)))) || ahead.extras.newline {
+    ahead.extras.newline = false;
+    if !matches!(ahead.next(), Some(Ok(T::Ident(_) | T::Contextual(_)))) || ahead.extras.newline {
         return Ok(false);
     }
     if eat(&mut ahead, T::Less) {
@@ -220,39 +285,137 @@ pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diag
         }
         skip_type(&mut ahead)?;
     } else {
-        while !matches!(peek(&ahead), Some(T::LBrace)) {
-            if ahead.next().is_none() {
-                return Err(error(&ahead));
+        if eat(&mut ahead, T::Reserved("extends")) {
+            skip_type(&mut ahead)?;
+            while eat(&mut ahead, T::Comma) {
+                skip_type(&mut ahead)?;
             }
         }
-        ahead.next();
+        if !eat(&mut ahead, T::LBrace) {
+            return Err(error(&ahead));
+        }
         balanced(&mut ahead, 1, &mut { usize::MAX })?;
     }
-    eat(&mut ahead, T::Semicolon);
-    ahead.extras.newline = true;
-    *raw = ahead;
-    Ok(true)
+    Ok(end(raw, ahead))
 }
 
-/// Skip `import type … from '…'`, whose `import` has been read; `false` leaves other imports.
-pub(crate) fn import_type(raw: &mut Raw<'_>) -> bool {
+/// What has been looked at is a declaration that is skipped.
+fn end<'s>(raw: &mut Raw<'s>, mut ahead: Raw<'s>) -> bool {
+    eat(&mut ahead, Token::Semicolon);
+    ahead.extras.newline = true;
+    *raw = ahead;
+    true
+}
+
+/// Skip `declare …`, whose `declare` has been read; `false` leaves a variable of that name where it is.
+pub(crate) fn ambient(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
-    if ahead.next() != Some(Ok(T::Contextual("type"))) {
-        return false;
+    ahead.extras.newline = false;
+    let first = ahead.next().and_then(Result::ok);
+    if ahead.extras.newline {
+        return Ok(false);
+    }
+    match first {
+        Some(T::Contextual(keyword @ ("type" | "interface"))) => {
+            let found = declaration(&mut ahead, keyword)?;
+            return Ok(found && end(raw, ahead));
+        }
+        Some(T::Function) => {
+            ahead.next();
+            signature(&mut ahead)?;
+        }
+        Some(T::Const) if peek(&ahead) != Some(T::Reserved("enum")) => variables(&mut ahead)?,
+        Some(T::Let | T::Var) => variables(&mut ahead)?,
+        Some(T::Const | T::Reserved("class" | "enum") | T::Ident("abstract" | "namespace" | "module" | "global")) => {
+            while !eat(&mut ahead, T::LBrace) {
+                if matches!(peek(&ahead), Some(T::Semicolon) | None) {
+                    return Ok(false);
+                }
+                ahead.next();
+            }
+            balanced(&mut ahead, 1, &mut { usize::MAX })?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(end(raw, ahead))
+}
+
+/// `<T>(a: A): R`
+fn signature(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
+    if eat(raw, Token::Less) {
+        angles(raw, &mut { usize::MAX })?;
+    }
+    if !eat(raw, Token::LParen) {
+        return Err(error(raw));
+    }
+    balanced(raw, 1, &mut { usize::MAX })?;
+    if eat(raw, Token::Colon) { skip_type(raw) } else { Ok(()) }
+}
+
+/// `a: A, b: B`
+fn variables(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
+    loop {
+        raw.next();
+        if eat(raw, Token::Colon) {
+            skip_type(raw)?;
+        }
+        if !eat(raw, Token::Comma) {
+            return Ok(());
+        }
+    }
+}
+
+/// Skip `import type … from '…'` and `export type { … }`, whose first word has been read; `false` leaves
+/// other imports and exports.
+pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
+    use Token as T;
+    let mut ahead = raw.clone();
+    let first = ahead.next().and_then(Result::ok);
+    match (first, peek(&ahead)) {
+        (Some(T::Contextual("type")), Some(T::LBrace | T::Star)) => {}
+        (Some(T::Contextual("type")), _) if keyword == "import" => {}
+        (Some(T::Contextual(word @ ("type" | "interface"))), _) => {
+            return Ok(declaration(&mut ahead, word)? && end(raw, ahead));
+        }
+        (Some(T::Ident("declare")), _) => return Ok(ambient(&mut ahead)? && end(raw, ahead)),
+        // `export default interface T {}`
+        (Some(T::Default), Some(T::Contextual("interface"))) => {
+            ahead.next();
+            return Ok(declaration(&mut ahead, "interface")? && end(raw, ahead));
+        }
+        // `export {}` makes a file a module and nothing else.
+        (Some(T::LBrace), Some(T::RBrace)) if keyword == "export" => {
+            ahead.next();
+            return Ok(end(raw, ahead));
+        }
+        _ => return Ok(false),
     }
     // Longer than any such statement: the search must not be quadratic.
     for _ in 0..LOOKAHEAD {
         match ahead.next() {
-            Some(Ok(T::String(_))) => {
-                eat(&mut ahead, T::Semicolon);
-                ahead.extras.newline = true;
-                *raw = ahead;
-                return true;
+            Some(Ok(T::String(_))) => return Ok(end(raw, ahead)),
+            Some(Ok(T::RBrace)) if keyword == "export" && peek(&ahead) != Some(T::Ident("from")) => {
+                return Ok(end(raw, ahead));
             }
             Some(Ok(_)) => {}
-            Some(Err(())) | None => return false,
+            Some(Err(())) | None => return Ok(false),
         }
     }
-    false
+    Ok(false)
+}
+
+/// Whether the `?` that has just been read makes a parameter optional.
+pub(crate) fn ends_optional(raw: &Raw<'_>) -> bool {
+    matches!(peek(raw), Some(Token::Comma | Token::RParen | Token::Colon))
+}
+
+/// Skip `T,` or `T` of a parameter `this: T`, whose `this` has been read; `false` leaves another `this`.
+pub(crate) fn this_parameter(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
+    if !eat(raw, Token::Colon) {
+        return Ok(false);
+    }
+    skip_type(raw)?;
+    eat(raw, Token::Comma);
+    Ok(true)
 }

@@ -30,11 +30,16 @@ use logos::Logos;
 pub(crate) type Spanned<'s> = (u32, Token<'s>, u32);
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Tokens of `source` as the grammar expects them.
-pub(crate) fn tokens(source: &str, language: Language) -> Result<Vec<Spanned<'_>>> {
+/// Tokens of the part of `text` that is code as the grammar expects them.
+pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<Spanned<'_>>> {
+    let source = text.get(..code.end as usize).unwrap_or(text);
     let mut raw = Token::lexer(source);
-    if source.starts_with("#!") {
-        raw.bump(source.find(['\n', '\r', '\u{2028}', '\u{2029}']).unwrap_or(source.len()));
+    raw.bump(code.start as usize);
+    let rest = raw.remainder();
+    let line = rest.strip_prefix('\u{feff}').unwrap_or(rest);
+    if line.starts_with("#!") {
+        let end = line.find(['\n', '\r', '\u{2028}', '\u{2029}']).unwrap_or(line.len());
+        raw.bump(rest.len() - line.len() + end);
     }
     let mut layout = Layout {
         source,
@@ -220,6 +225,12 @@ impl<'s> Layout<'s> {
             T::Contextual("interface") => return Err(words::reserved("interface", span)),
             T::Contextual(word) => self.operand(T::Ident(word), span),
             T::Reserved(word @ ("this" | "super")) => self.operand(T::Ident(word), span),
+            T::Reserved("export") if self.position == Start && self.frames.is_empty() => self.export(span)?,
+            T::Ident(word @ ("namespace" | "module" | "abstract"))
+                if self.position == Start && words::is_declaration(word, &self.raw) =>
+            {
+                return Err(words::refuse(word, span));
+            }
             T::Reserved(word) => return Err(words::refuse(word, span)),
             T::In
                 if self.frame.kind == Kind::ForHead
@@ -323,6 +334,9 @@ impl<'s> Layout<'s> {
     fn erased(&mut self, token: Token<'s>, newline: bool) -> Result<bool> {
         use Token as T;
         let after = self.position == Position::After;
+        if self.position == Position::Body && !matches!(token, T::LBrace | T::Colon) && self.overload() {
+            return Ok(token == T::Semicolon);
+        }
         match token {
             T::Contextual("as" | "satisfies") if after && !newline => {
                 self.finish_new();
@@ -332,20 +346,51 @@ impl<'s> Layout<'s> {
             }
             T::Contextual(word @ ("type" | "interface")) if self.at_start(newline) => {
                 let found = erase::declaration(&mut self.raw, word)?;
-                if found && after {
-                    self.end_statement(Token::RBrace, Span::default(), true);
-                }
+                self.end_erased(found);
                 Ok(found)
             }
-            T::Reserved("import") if self.at_start(newline) => Ok(erase::import_type(&mut self.raw)),
+            T::Reserved(word @ ("import" | "export")) if self.at_start(newline) => {
+                let found = erase::type_module(&mut self.raw, word)?;
+                self.end_erased(found);
+                Ok(found)
+            }
+            T::Ident("declare") if self.at_start(newline) => {
+                let found = erase::ambient(&mut self.raw)?;
+                self.end_erased(found);
+                Ok(found)
+            }
+            T::Reserved("this") if self.last().is_some_and(T::opens) => erase::this_parameter(&mut self.raw),
             // `x!`
             T::Bang if after && !newline => Ok(true),
+            // `(x?: T, y?)`
+            T::Question if after && matches!(self.frame.kind, Kind::Paren(_)) => Ok(erase::ends_optional(&self.raw)),
             // `<T>(x) => x`
             T::Less if !after => erase::skip_type_parameters(&mut self.raw).map(|()| true),
             // `f<T>(x)`
-            T::Less if self.last_is_name() => Ok(erase::type_arguments(&mut self.raw)),
+            T::Less => Ok(erase::type_arguments(&mut self.raw)),
             _ => Ok(false),
         }
+    }
+
+    /// A declaration that is erased ends the statement before it as its line break does.
+    fn end_erased(&mut self, found: bool) {
+        if found && matches!(self.position, Position::After | Position::DoWhile) {
+            self.end_statement(Token::RBrace, Span::default(), true);
+        }
+    }
+
+    /// Take back `function f(a: A): B` where no body follows; whether there was one.
+    fn overload(&mut self) -> bool {
+        let Some(function) = self.closed.checked_sub(2) else { return false };
+        if !matches!(self.out.get(function), Some((_, Token::Function, _))) {
+            return false;
+        }
+        self.out.truncate(function);
+        while matches!(self.last(), Some(Token::Async | Token::ExportDefault)) {
+            self.out.pop();
+        }
+        self.position = Position::Start;
+        true
     }
 
     /// Whether a statement begins here, be it behind a line break that ends the one before.
@@ -421,15 +466,6 @@ impl<'s> Layout<'s> {
 
     fn colon(&mut self, span: Span) -> Result<()> {
         let returns = matches!(self.position, Position::Body | Position::ExprBody);
-        if self.typescript && self.last() == Some(Token::Question) {
-            self.out.pop(); // `x?: T`
-            self.frame.ternaries -= 1;
-            self.position = Position::After;
-            if self.may_annotate(span) {
-                return erase::skip_type(&mut self.raw);
-            }
-            return Err(Diagnostic::syntax("expected an expression, found `:`", span));
-        }
         let labels = self.statement + 1 == self.out.len() && matches!(self.last(), Some(Token::Ident(_)));
         if returns && self.typescript {
             return erase::skip_type(&mut self.raw);
@@ -514,10 +550,6 @@ impl<'s> Layout<'s> {
 
     fn last(&self) -> Option<Token<'s>> {
         self.out.last().map(|&(_, token, _)| token)
-    }
-
-    fn last_is_name(&self) -> bool {
-        matches!(self.last(), Some(Token::Ident(_) | Token::Keyword(_)))
     }
 
     fn slice(&self, span: Span) -> &'s str {

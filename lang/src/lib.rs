@@ -25,12 +25,15 @@ pub mod program;
 pub mod refused;
 pub mod regexp;
 mod resolve;
+mod shape;
 mod span;
+mod suggest;
 mod targets;
 mod token;
 
 pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_text};
 pub use compile::compile;
+pub use suggest::names;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
 

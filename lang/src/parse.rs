@@ -23,7 +23,12 @@ lalrpop_mod!(
 
 /// Parses a script. In [`Language::JavaScript`], types are syntax errors.
 pub fn parse(source: &str, language: Language) -> Result<ast::Script<'_>, Diagnostic> {
-    let tokens = layout::tokens(source, language)?;
+    parse_part(source, Span::from(0..source.len()), language)
+}
+
+/// Parses the part of a text that is code.
+pub(crate) fn parse_part(source: &str, code: Span, language: Language) -> Result<ast::Script<'_>, Diagnostic> {
+    let tokens = layout::tokens(source, code, language)?;
     let mut covers = Covers::default();
     let script = grammar::ScriptParser::new()
         .parse(&mut covers, tokens.into_iter().map(Ok))

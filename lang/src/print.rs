@@ -17,7 +17,10 @@ pub(crate) use expression::{binary, logical, unary};
 #[must_use]
 pub fn print(script: &Script<'_>) -> String {
     let mut printer = Printer { out: String::new(), indent: 0 };
-    for statement in &script.body {
+    for (index, statement) in script.body.iter().enumerate() {
+        if script.entry == Some(index) {
+            printer.put("export default ");
+        }
         printer.statement(statement);
         printer.out.push('\n');
     }

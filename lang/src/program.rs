@@ -373,8 +373,10 @@ pub enum ExprKind {
 pub enum Origin {
     /// It is written there: its text is its name.
     Source(Span),
-    /// An argument, an item of a loop, a caught value: it has no name.
+    /// An argument, a caught value: it has no name.
     Value,
+    /// An item of a loop.
+    Item,
     /// A part of what a bigger pattern takes apart: the message speaks of the property that is read.
     Part,
 }

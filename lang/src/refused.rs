@@ -80,18 +80,19 @@ macro_rules! table {
 table! {
     /// Constructs, by the word or the sign they are known by.
     SYNTAX: DisallowedSyntax {
-        "class" => "write a function that returns an object",
-        "this" => "use a variable or a parameter; methods can use the variable that holds their object",
+        "class" => "write a function that returns an object: `const makeUser = (name) => ({ name, greet: () => name })`",
+        "this" => "use a variable or a parameter; a method uses the variable that holds its object: `counter.n += 1`",
         "super" => "there are no classes; call the other function by its name",
         "new.target" => "there are no constructors of your own; write a function that returns an object",
-        "generator" | "yield" => "collect the values in an array and return it",
+        "generator" | "yield" => "collect the values in an array and return it: `out.push(value)` instead of `yield value`",
         "getter" => "write a method, `name() { return … }`, or compute the value beforehand",
         "setter" => "write a method, `setName(value) { … }`, or assign the property",
         "with" => "name the object: `object.property`",
         "debugger" => "use `console.log(…)` to look at values",
-        "import" => "there are no modules; tools are called with `await callTool(name, input)`",
-        "export" => "there are no modules; give the result back with `return`",
+        "import" => "there are no modules; leave it out: built-ins are there, tools are called with `await callTool(name, input)`",
+        "export" => "there are no modules; leave the word out, and give the result back with `return`",
         "enum" => "write a constant object: `const Color = {Red: 'red', Green: 'green'}`",
+        "namespace" => "write a constant object: `const Names = {one: 1, two(x) { return x; }}`",
         "private name" => "there are no classes; keep the value in a variable of an enclosing function",
         "decorator" => "call the function: `const decorated = decorate(original)`",
     }
@@ -106,7 +107,7 @@ table! {
             "text cannot be run as code; write the function: `(a, b) => a + b`",
     }
     DisallowedGlobal {
-        "require" => "there are no modules; tools are called with `await callTool(name, input)`",
+        "require" => "there are no modules; built-ins are there without it, tools are called with `await callTool(name, input)`",
         "module" | "exports" => "there are no modules; give the result back with `return`",
         "process" | "Deno" | "Bun" => "scripts see nothing of the host; input is in `codecallContext`",
         "global" | "globalThis" | "window" | "self" | "frames" | "document" =>
@@ -122,7 +123,7 @@ table! {
         "WebAssembly" => "write the computation in AgentScript, or call a tool",
         "Worker" => "there are no threads; `parallel(functions)` runs tool calls at the same time",
         "SharedArrayBuffer" | "Atomics" => "there are no threads; use an array or a `Map`",
-        "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable",
+        "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable; memory is freed when the run ends",
         "WeakMap" => "use a `Map`",
         "WeakSet" => "use a `Set`",
         "Symbol" => "use a string key",

@@ -42,7 +42,7 @@ const MAX_CAPTURES: usize = 1 << 18;
 /// Resolves a script: checks what the grammar cannot, and writes the program.
 pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result<Program, Failure> {
     let mut resolver = Resolver::new(options);
-    resolver.main(&script.body);
+    resolver.main(script);
     if let Some(error) = resolver.syntax {
         return Err(Failure { diagnostics: vec![error] });
     }

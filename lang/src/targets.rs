@@ -1,7 +1,8 @@
 //! Expressions that turn out to be something else: assignment targets, keys, constructors.
 
 use crate::ast::{
-    AssignOp, Declarator, Declares, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, StmtKind, Text,
+    AssignOp, Declarator, Declares, Expr, ExprKind, Key, Name, Node, Pattern, PatternKind, Property, Stmt, StmtKind,
+    Text,
 };
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
@@ -9,25 +10,44 @@ use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Places of `name = default` in object literals: legal only where the literal turns out to be a
-/// pattern.
+/// What the parser notes beside the tree.
 #[derive(Debug, Default)]
-pub(crate) struct Covers(BTreeMap<u32, u32>);
+pub(crate) struct Covers {
+    /// Places of `name = default` in object literals: legal only where the literal turns out to be a
+    /// pattern.
+    defaults: BTreeMap<u32, u32>,
+    /// The statement that is the default export.
+    export: Option<Span>,
+}
 
 impl Covers {
     /// A default has been met.
     pub(crate) fn open(&mut self, name: Span) {
-        self.0.insert(name.start, name.end);
+        self.defaults.insert(name.start, name.end);
     }
 
     /// It belongs to a pattern.
     fn close(&mut self, name: Span) {
-        self.0.remove(&name.start);
+        self.defaults.remove(&name.start);
     }
 
-    /// The first one that belongs to no pattern.
+    /// A statement behind `export default`.
+    pub(crate) fn export<'s>(&mut self, keyword: Span, statement: Stmt<'s>) -> Result<Stmt<'s>> {
+        match self.export.replace(statement.span) {
+            None => Ok(statement),
+            Some(_) => Err(Diagnostic::syntax("a script has one default export only", keyword)),
+        }
+    }
+
+    /// Which statement that is.
+    pub(crate) fn entry(&self, body: &[Stmt<'_>]) -> Option<usize> {
+        let export = self.export?;
+        body.iter().position(|statement| statement.span == export)
+    }
+
+    /// The first default that belongs to no pattern.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.0.first_key_value() {
+        match self.defaults.first_key_value() {
             Some((&start, &end)) => Err(Diagnostic::syntax("expected `:`, found `=`", Span::new(start, end))
                 .with_hint("`{name = value}` is only a pattern; an object is written `{name: value}`")),
             None => Ok(()),

@@ -227,6 +227,8 @@ pub(crate) enum Token<'s> {
     Of,
     /// `in` in a `for` head.
     ForIn,
+    /// `export default`
+    ExportDefault,
     /// A reserved word as the name of a property.
     Keyword(&'s str),
     /// `/pattern/flags`

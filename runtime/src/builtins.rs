@@ -10,11 +10,13 @@ pub mod bigint;
 pub mod boolean;
 pub mod collections;
 pub mod console;
+pub mod crypto;
 pub mod date;
 pub mod error;
 pub mod function;
 pub mod global;
 pub mod inspect;
+pub mod intl;
 pub mod iterator;
 pub mod json;
 pub mod listing;
@@ -27,6 +29,7 @@ pub mod registry;
 pub mod string;
 pub mod tool;
 pub mod uri;
+pub mod url;
 
 use crate::error::Result;
 use crate::value::Value;
@@ -112,6 +115,7 @@ pub const PRELUDE: &str = concat!(
     include_str!("builtins/prelude/promise.js"),
     include_str!("builtins/prelude/string.js"),
     include_str!("builtins/prelude/tool.js"),
+    include_str!("builtins/prelude/url.js"),
 );
 
 /// An argument, `undefined` where there is none.

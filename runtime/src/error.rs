@@ -6,8 +6,9 @@
 use crate::builtins::inspect::Options;
 use crate::code::FunctionRef;
 use crate::heap::Class;
-use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::outcome::{Failure, Status};
+use crate::suggest::Missing;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -34,6 +35,8 @@ pub struct Trace {
     pub frames: Vec<(FunctionRef, u32)>,
     /// The tool call whose failure this error is.
     pub call: Option<u32>,
+    /// What does not exist, where that is the error.
+    pub missing: Option<Missing>,
 }
 
 /// How many frames a trace keeps, as in V8.
@@ -176,6 +179,12 @@ impl Vm {
             let part = self.get(error, key)?;
             let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
             parts.push(self.heap.bytes(part).to_vec());
+        }
+        let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
+        let code = if is_coded { self.heap.own(error, known::CODE) } else { None };
+        if let Some(code) = code {
+            let code = format!(" [{}]", self.to_text(code)?);
+            parts[0].extend(code.bytes());
         }
         parts.retain(|part| !part.is_empty());
         Ok(self.heap.new_string(&parts.join(b": ".as_slice())))

@@ -441,7 +441,7 @@ impl Vm {
             argument.push(self, fp, &mut values).map_err(|thrown| thrown.at(self, at))?;
         }
         if !function.is_callable() {
-            return Err(call.not_callable(self).at(self, at));
+            return Err(call.not_callable(self, function, this).at(self, at));
         }
         let called = self.call(function, this, &values, After::Call);
         let called = called.map_err(|thrown| thrown.at(self, at))?;

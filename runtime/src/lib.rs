@@ -56,6 +56,7 @@ mod property;
 pub mod regexp;
 mod run;
 mod script;
+mod suggest;
 mod support;
 mod symbol;
 mod value;

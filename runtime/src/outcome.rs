@@ -77,6 +77,8 @@ pub struct Failure {
     pub refusal: Option<Refusal>,
     /// For `runtime_error`: name of the error.
     pub name: Option<String>,
+    /// What to write instead, if that is known; where `message` does not say so already.
+    pub hint: Option<String>,
     /// Frames of the script, as V8 prints them.
     pub stack: Option<String>,
     /// Where.
@@ -111,6 +113,7 @@ impl Failure {
             message: message.into(),
             refusal: None,
             name: None,
+            hint: None,
             stack: None,
             location: None,
             tool_name: None,
@@ -215,6 +218,7 @@ impl Failure {
         object.optional("toolName", self.tool_name.as_deref());
         object.json("toolInput", self.tool_input.as_deref());
         object.text("message", &self.message);
+        object.optional("hint", self.hint.as_deref());
         object.optional("name", self.name.as_deref());
         object.optional("stack", self.stack.as_deref());
         object.json("details", self.details.as_deref());

@@ -395,11 +395,21 @@ impl Vm {
     pub fn object_tag(&self, object: Value) -> String {
         match object.kind() {
             Kind::Array => "[object Array]".into(),
+            // What has a text of its own is named without it.
+            Kind::Object
+                if !self.heap.class(object).is_error()
+                    && (self.heap.flags(object) & NULL_PROTOTYPE != 0
+                        || self.heap.own(object, known::TO_STRING).is_some()) =>
+            {
+                "[object Object]".into()
+            }
             Kind::Object => format!("#<{}>", self.heap.class(object).name()),
+            Kind::Exotic if registry().has_own_method(self.family(object), known::TO_STRING) => {
+                format!("[object {}]", self.heap.exotics[object.index()].tag())
+            }
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
-            Kind::Exotic if self.heap.regexp(object).is_some() => "[object RegExp]".into(),
             Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),

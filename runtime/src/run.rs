@@ -298,6 +298,7 @@ impl Run {
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.stack_text(value).ok() } else { None };
+        failure.hint = trace.and_then(|trace| vm.hint(trace.missing.as_ref()?));
         failure
     }
 

@@ -86,16 +86,14 @@ impl Vm {
             .map(|frame| (main, self.offset_of(frame)))
     }
 
-    /// The error of a callee of the script that is no function.
-    #[cold]
-    pub fn not_a_function(&mut self, callee: Span) -> Thrown {
-        let message = if !self.current.is_prelude() && self.script.code.iterated.contains(&callee) {
+    /// What is said of a callee of the script that is no function.
+    pub fn not_a_function_text(&self, callee: Span) -> String {
+        if !self.current.is_prelude() && self.script.code.iterated.contains(&callee) {
             let text = agentscript_lang::iterated_callee_text(self.script.source(), callee);
             format!("{text} is not a function or its return value is not iterable")
         } else {
             format!("{} is not a function", self.callee_text(callee))
-        };
-        self.type_error(&message)
+        }
     }
 
     /// The text of an expression of the script as V8 words it in messages.

@@ -4,13 +4,15 @@ const source = process.binding('natives')['internal/deps/acorn/acorn/dist/acorn'
 const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
 
-const NEWABLE = `Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
+const NEWABLE = `Intl.Collator Intl.DateTimeFormat Intl.NumberFormat Date Map Set Array Object RegExp Promise Error TypeError RangeError SyntaxError ReferenceError EvalError
   URIError AggregateError URL URLSearchParams`.split(/\s+/);
 const REFUSED_KEYS = `__proto__ constructor prototype __defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__`.split(' ');
 const REFUSED_NODES = {
   ClassDeclaration: 'class', ClassExpression: 'class', ThisExpression: 'this', Super: 'super', MetaProperty: 'new.target',
   WithStatement: 'with', DebuggerStatement: 'debugger', YieldExpression: 'yield', ImportExpression: 'import',
 };
+
+const dotted = (callee) => (callee.type === 'MemberExpression' && !callee.computed ? `${callee.object.name}.${callee.property.name}` : callee.name);
 
 /** The tree, or null when the script is no JavaScript. */
 export function parseScript(script) {
@@ -23,15 +25,30 @@ export function parseScript(script) {
   }
 }
 
-/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression. */
-export function withImpliedReturn(script, tree) {
+/** The tree of a module, or null when it is none. */
+export function parseModule(script) {
+  try {
+    return acorn.parse(script, { ecmaVersion: 2024, sourceType: 'module', allowAwaitOutsideFunction: true, allowReturnOutsideFunction: true });
+  } catch {
+    return null;
+  }
+}
+
+/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression, which is called where it is a function. */
+export function withImpliedReturn(script, tree, exported = null) {
   if (hasReturn(tree)) return script;
-  const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' && node.id.name === 'main');
-  if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === 'main') === 1) return `${script}\nreturn main();`;
+  const entry = exported ?? 'main';
+  const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' ? node.id.name === entry : node.declarations?.some(({ id, init }) => id.name === entry && isFunction(init)));
+  if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === entry) === 1) return `${script}\nreturn ${entry}();`;
   const last = tree.body.findLast((node) => node.type === 'ExpressionStatement');
   if (!last) return script;
   const { start, end } = last.expression;
-  return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last;`;
+  const isLast = tree.body.slice(tree.body.indexOf(last) + 1).every((node) => /Declaration|Empty/.test(node.type));
+  return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last${isLast && isFunction(last.expression) ? '()' : ''};`;
+}
+
+function isFunction(node) {
+  return /^(Arrow)?FunctionExpression$/.test(node?.type);
 }
 
 /** Names of constructs in the tree that AgentScript refuses. */
@@ -42,7 +59,7 @@ export function refusals(tree) {
     if (node.generator) found.push('generator');
     if (node.type === 'Property' && node.kind !== 'init') found.push(node.kind);
     if (node.type === 'Identifier' && ['eval', 'arguments', 'Symbol', 'globalThis', 'Function', 'setTimeout', 'queueMicrotask', 'WeakMap'].includes(node.name)) found.push(node.name);
-    if (node.type === 'NewExpression' && !NEWABLE.includes(node.callee.name)) found.push('new');
+    if (node.type === 'NewExpression' && !NEWABLE.includes(dotted(node.callee))) found.push('new');
     const key = node.type === 'MemberExpression' ? node.property : node.type === 'Property' ? node.key : null;
     if (key && !(node.computed && key.type === 'Identifier') && REFUSED_KEYS.includes(key.name ?? key.value)) found.push(key.name ?? key.value);
   });

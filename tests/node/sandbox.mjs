@@ -2,20 +2,22 @@
 // Deliberately without limits and refusals: cases about those are marked `@no-node`.
 import { isDeepStrictEqual, format, inspect, types } from 'node:util';
 import { parseScript, withImpliedReturn } from './parse.mjs';
+import { codeOf } from './shape.mjs';
 
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
 /** `{logs, outcome: {kind, text}}` of a script. `returns`: it is known to end with `return`, so it need not be parsed here. */
-export async function runScript(script, { tools = [], context = {}, returns = false } = {}) {
+export async function runScript(text, { tools = [], context = {}, language, returns = false } = {}) {
   const logs = [];
   const time = virtualTime();
   const host = toolHost(tools, time);
-  const tree = returns ? null : parseScript(script);
+  const { code: script, entry } = returns ? { code: text } : codeOf(text, language) ?? {};
+  const tree = returns || script === undefined ? null : parseScript(script);
   if (!tree && !returns) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
   const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
-  const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree)}\n})();`;
+  const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree, entry)}\n})();`;
   let run;
   try {
     run = new AsyncFunction(...Object.keys(names), body);
@@ -35,7 +37,7 @@ export async function runScript(script, { tools = [], context = {}, returns = fa
 }
 
 function globals(host, logs) {
-  const logger = (prefix) => (...args) => { logs.push(prefix + format(...args)); };
+  const logger = (prefix) => (...args) => { logs.push((prefix + format(...args)).toWellFormed()); } // as it is written to a stream;
   const plain = logger('');
   return {
     console: { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') },

@@ -33,10 +33,6 @@ impl<'s> Layout<'s> {
     }
 
     pub(super) fn close_paren(&mut self, span: Span) -> Result<()> {
-        if self.typescript && self.last() == Some(Token::Question) {
-            self.out.pop(); // `(x?)`
-            self.frame.ternaries -= 1;
-        }
         let after = match self.frame.kind {
             Kind::Paren(after) => after,
             _ => Position::Start,

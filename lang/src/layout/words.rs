@@ -29,6 +29,24 @@ impl<'s> Layout<'s> {
         }
     }
 
+    /// `export default`, and `export` before a function `main`; there are no other exports.
+    pub(super) fn export(&mut self, span: Span) -> Result<()> {
+        use Token as T;
+        let mut ahead = self.raw.clone();
+        if ahead.next() != Some(Ok(T::Default)) {
+            return match declared_name(&self.raw) {
+                Some("main") => Ok(()),
+                _ => Err(refuse("export", span)),
+            };
+        }
+        let end = Span::from(ahead.span()).end;
+        self.raw = ahead;
+        self.raw.extras.newline = false;
+        self.emit(T::ExportDefault, Span::new(span.start, end));
+        self.position = if declared_name(&self.raw).is_some() { Position::Start } else { Position::Operand };
+        Ok(())
+    }
+
     /// The token for a word that is the name of a property here.
     pub(super) fn property_name(&self, token: Token<'s>, span: Span) -> Option<Token<'s>> {
         let named = match self.last() {
@@ -74,6 +92,36 @@ impl<'s> Layout<'s> {
     }
 }
 
+/// The name of the function that is declared next, if one is.
+fn declared_name<'s>(raw: &logos::Lexer<'s, Token<'s>>) -> Option<&'s str> {
+    let mut ahead = raw.clone();
+    let mut next = ahead.next()?.ok()?;
+    if next == Token::Contextual("async") {
+        next = ahead.next()?.ok()?;
+    }
+    match (next, ahead.next()?.ok()?) {
+        (Token::Function, Token::Ident(name) | Token::Contextual(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// Whether `word` begins `namespace Name {` or `abstract class`.
+pub(super) fn is_declaration<'s>(word: &str, raw: &logos::Lexer<'s, Token<'s>>) -> bool {
+    let mut ahead = raw.clone();
+    ahead.extras.newline = false;
+    let next = ahead.next();
+    if ahead.extras.newline {
+        return false;
+    }
+    match (word, next) {
+        ("abstract", Some(Ok(Token::Reserved("class")))) => true,
+        ("namespace" | "module", Some(Ok(Token::Ident(_)))) => {
+            matches!(ahead.next(), Some(Ok(Token::LBrace | Token::Dot)))
+        }
+        _ => false,
+    }
+}
+
 fn keyword(name: &str, span: Span) -> Diagnostic {
     // `th\u0069s` is refused as what it means, so that nobody looks for a way around.
     let message = format!("the keyword `{name}` must not contain escapes");
@@ -89,6 +137,8 @@ fn is_word(text: &str) -> bool {
 pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
     let construct = match word {
         "@" => "decorator",
+        "module" => "namespace",
+        "abstract" => "class",
         _ if word.starts_with('#') => "private name",
         _ => word,
     };

@@ -35,18 +35,32 @@ impl Orbits {
         self.canonical.get(&character).copied().unwrap_or(character)
     }
 
-    fn close(&self, set: &CharSet) -> CharSet {
-        let mut ranges = set.ranges().to_vec();
-        for &(first, last) in set.ranges() {
+    /// The characters of a set that have others which are the same.
+    fn cased<'a>(&'a self, set: &'a CharSet) -> impl Iterator<Item = u32> + 'a {
+        set.ranges().iter().flat_map(|&(first, last)| {
             let begin = self.characters.partition_point(|&character| character < first);
             let end = self.characters.partition_point(|&character| character <= last);
-            for &character in &self.characters[begin..end] {
-                if let Some(members) = self.members.get(&self.canonicalize(character)) {
-                    ranges.extend(members.iter().map(|&member| (member, member)));
-                }
-            }
+            self.characters[begin..end].iter().copied()
+        })
+    }
+
+    fn orbit(&self, character: u32) -> &[u32] {
+        self.members.get(&self.canonicalize(character)).map_or(&[], Vec::as_slice)
+    }
+
+    fn close(&self, set: &CharSet) -> CharSet {
+        let rest = set.complement();
+        let mut ranges = set.ranges().to_vec();
+        let before = ranges.len();
+        // Whichever is smaller is looked at: all that is not a digit, or the digits.
+        if self.cased(set).take(self.characters.len() / 2).count() < self.characters.len() / 2 {
+            let missing = self.cased(set).flat_map(|character| self.orbit(character));
+            ranges.extend(missing.filter(|&&member| !set.contains(member)).map(|&member| (member, member)));
+        } else {
+            let belongs = |&character: &u32| self.orbit(character).iter().any(|&member| !rest.contains(member));
+            ranges.extend(self.cased(&rest).filter(belongs).map(|character| (character, character)));
         }
-        CharSet::new(ranges)
+        if ranges.len() == before { set.clone() } else { CharSet::new(ranges) }
     }
 }
 

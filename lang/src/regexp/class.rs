@@ -118,9 +118,8 @@ impl Parser {
                     (None, None) => operator = Some(""),
                     (None, Some(sign)) => operator = Some(sign),
                     (Some(""), None) => {}
-                    (Some(sign), here) if sign != "" && here == Some(sign) => {}
-                    (Some(_), Some(_)) => return Err(self.error(Wrong::SetOperation)),
-                    (Some(_), None) => return Err(self.error(Wrong::SetOperation)),
+                    (Some(sign), here) if here == Some(sign) => {}
+                    (Some(_), _) => return Err(self.error(Wrong::SetOperation)),
                 }
                 if here.is_some() {
                     self.at += 2;

@@ -19,7 +19,8 @@ pub(super) const MAX_GROUPS: u32 = 1 << 16;
 /// # Errors
 /// What is wrong, in V8's words.
 pub fn parse(source: &[u16], flags: Flags) -> Result<Pattern> {
-    let text = if flags.is_unicode() { code_points(source) } else { source.iter().map(|&unit| u32::from(unit)).collect() };
+    let text =
+        if flags.is_unicode() { code_points(source) } else { source.iter().map(|&unit| u32::from(unit)).collect() };
     let mut parser = Parser {
         text,
         at: 0,
@@ -157,7 +158,8 @@ impl Parser {
 
     fn term(&mut self) -> Result<Term> {
         let Some(next) = self.peek() else { return Ok(Term::Plain(Node::Empty)) };
-        let assertion = |plain, lines, multiline| Term::Assertion(Node::Assertion(if multiline { lines } else { plain }));
+        let assertion =
+            |plain, lines, multiline| Term::Assertion(Node::Assertion(if multiline { lines } else { plain }));
         let multiline = self.flags.multiline;
         Ok(match char::from_u32(next).unwrap_or(char::REPLACEMENT_CHARACTER) {
             '*' | '+' | '?' => return Err(self.error(Wrong::NothingToRepeat)),
@@ -174,7 +176,11 @@ impl Parser {
             '\\' => self.atom_escape()?,
             '.' => {
                 self.at += 1;
-                Term::Plain(Node::Set(Arc::new(if self.flags.dot_all { CharSet::all() } else { line_ends().complement() })))
+                Term::Plain(Node::Set(Arc::new(if self.flags.dot_all {
+                    CharSet::all()
+                } else {
+                    line_ends().complement()
+                })))
             }
             '{' => {
                 if self.interval().is_some() {
@@ -225,11 +231,7 @@ impl Parser {
 
     fn interval_numbers(&mut self) -> Option<(u32, Option<u32>)> {
         let min = self.number()?;
-        let max = if self.eat(",") {
-            if self.is("}") { None } else { Some(self.number()?) }
-        } else {
-            Some(min)
-        };
+        let max = if self.eat(",") { if self.is("}") { None } else { Some(self.number()?) } } else { Some(min) };
         self.eat("}").then_some((min, max.filter(|&max| max < GREATEST)))
     }
 

@@ -31,3 +31,19 @@ fn case_is_folded_as_the_flags_say() {
     };
     assert!(kelvin("iu") && kelvin("iv") && !kelvin("i"));
 }
+
+#[test]
+fn closing_a_great_set_is_closing_what_it_lacks() {
+    for (pattern, inside, outside) in [
+        (r"[^]", 'a', None),
+        (r"[\0-Zb-\u{10ffff}]", 'a', None),
+        (r"\P{Ll}", 'a', None),
+        (r"\D", 'K', Some('1')),
+        (r"\W", '-', Some('\u{17F}')),
+        (r"[\0-@\u{100}-\u{10ffff}]", 's', Some('b')),
+    ] {
+        let Ok(Pattern { root: Node::Set(set), .. }) = read(pattern, "iu") else { panic!("{pattern} is a set") };
+        assert!(set.contains(inside.into()), "{pattern}");
+        assert!(outside.is_none_or(|outside| !set.contains(outside.into())), "{pattern}");
+    }
+}

@@ -3,7 +3,7 @@
 use super::label::LabelEntry;
 use super::pattern::{Bind, is_undefined};
 use super::scope::{Kind, NONE, ScopeKind, each_name};
-use super::statement::{Tail, discard_result};
+use super::statement::{Tail, discard_result, is_empty};
 use super::{Captured, Resolver, count, expr, stmt, unplaced};
 use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
 use crate::program::*;
@@ -31,7 +31,8 @@ pub(super) struct Running {
 
 impl Resolver<'_> {
     /// The main function.
-    pub(super) fn main(&mut self, statements: &[ast::Stmt<'_>]) {
+    pub(super) fn main(&mut self, script: &ast::Script<'_>) {
+        let statements = &*script.body;
         let end = statements.last().map_or(0, |last| last.span.end);
         self.begin(None, true, false, Span::new(0, end));
         self.current.is_async = true;
@@ -41,29 +42,39 @@ impl Resolver<'_> {
         self.declare_vars(statements, false, &mut body);
         self.hoist(statements, &mut body);
         self.tail = (!self.has_return).then_some(Tail::Return);
-        self.statements(statements, &mut body);
-        if !self.has_return {
-            self.call_main(statements, &mut body);
+        let exported = script.entry.and_then(|index| exported_name(&statements[index]));
+        // `export default name` at the end only says which function is called.
+        let only_names = |&index: &usize| {
+            let rest = &statements[index + 1..];
+            matches!(statements[index].kind, S::Expr(_))
+                && rest.iter().all(|statement| matches!(statement.kind, S::Empty | S::Function(_)))
+                && exported.is_some_and(|name| find_function(statements, name).is_some())
+        };
+        let run = &statements[..script.entry.filter(only_names).unwrap_or(statements.len())];
+        self.statements(run, &mut body);
+        if !self.has_return && !self.call_entry(statements, exported, &mut body) {
+            call_result(run, &mut body);
         }
         self.leave_into(&mut body, 0);
         self.functions[0].slots = self.current.slots;
         self.functions[0].body = body;
     }
 
-    /// When a function `main` is declared and nobody names it, it is called at the end.
-    fn call_main(&mut self, statements: &[ast::Stmt<'_>], body: &mut Vec<Stmt>) {
-        let name = self.texts.intern(b"main");
+    /// When the default export or a function `main` is declared and nobody names it, it is called at
+    /// the end; gives whether it is.
+    fn call_entry(&mut self, statements: &[ast::Stmt<'_>], exported: Option<&str>, body: &mut Vec<Stmt>) -> bool {
+        let entry = exported.unwrap_or("main");
+        let name = self.texts.intern(entry.as_bytes());
         let binding = self.texts.facts(name).binding;
         if binding == NONE || self.bindings[binding as usize].referenced {
-            return;
+            return false;
         }
-        let Some(span) = statements.iter().find_map(|statement| declared_main(statement)) else { return };
+        let Some(span) = find_function(statements, entry) else { return false };
         discard_result(body);
-        let main = Variable { place: unplaced(binding), name, checked: false };
-        let callee = Callee::Value(expr(ExprKind::Read(main), span));
-        let call = Call { callee, arguments: Vec::new(), callee_span: span };
-        let value = expr(ExprKind::Call(Box::new(call)), span);
+        let function = Variable { place: unplaced(binding), name, checked: false };
+        let value = call(expr(ExprKind::Read(function), span));
         body.push(stmt(StmtKind::Return(Some(value)), span));
+        true
     }
 
     /// A function expression with the name it has or is given.
@@ -334,14 +345,54 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a statement declares a function `main`, and where its name stands.
-fn declared_main(statement: &ast::Stmt<'_>) -> Option<Span> {
+/// The name in `export default name` and `export default function name() {}`.
+fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
     match &statement.kind {
-        S::Function(function) => function.name.as_ref().filter(|name| name.kind == "main").map(|name| name.span),
+        S::Function(function) => function.name.as_ref().map(|name| &*name.kind),
+        S::Expr(value) => match &value.kind {
+            E::Name(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Where the result of the script is a function that stands there, it is called: no result can be a
+/// function, and a script that is nothing but one means what it does.
+fn call_result(statements: &[ast::Stmt<'_>], body: &mut [Stmt]) {
+    let last = statements.iter().rfind(|statement| !is_empty(statement));
+    let Some(S::Expr(value)) = last.map(|last| &last.kind) else { return };
+    let mut value = value;
+    while let E::Paren(inner) = &value.kind {
+        value = inner;
+    }
+    if matches!(value.kind, E::Function(_))
+        && let Some(StmtKind::Return(Some(result))) = body.last_mut().map(|last| &mut last.kind)
+    {
+        let function = std::mem::replace(result, expr(ExprKind::Undefined, value.span));
+        *result = call(Expr { span: value.span, ..function });
+    }
+}
+
+/// `callee()`
+fn call(callee: Expr) -> Expr {
+    let span = callee.span;
+    let call = Call { callee: Callee::Value(callee), arguments: Vec::new(), callee_span: span };
+    expr(ExprKind::Call(Box::new(call)), span)
+}
+
+/// Where the name of a function stands that one of the statements declares.
+fn find_function(statements: &[ast::Stmt<'_>], name: &str) -> Option<Span> {
+    statements.iter().find_map(|statement| declared_function(statement, name))
+}
+
+fn declared_function(statement: &ast::Stmt<'_>, wanted: &str) -> Option<Span> {
+    match &statement.kind {
+        S::Function(function) => function.name.as_ref().filter(|name| name.kind == wanted).map(|name| name.span),
         S::Declare(_, declarators) => declarators.iter().find_map(|declarator| {
-            let is_main = matches!(&declarator.target.kind, PatternKind::Name(name) if name == "main");
+            let is_wanted = matches!(&declarator.target.kind, PatternKind::Name(name) if name == wanted);
             let is_function = matches!(declarator.init.as_ref()?.kind, E::Function(_));
-            (is_main && is_function).then_some(declarator.target.span)
+            (is_wanted && is_function).then_some(declarator.target.span)
         }),
         _ => None,
     }

@@ -17,6 +17,7 @@ const CONSTRUCTORS: &[&str] = &[
     "Date",
     "Error",
     "EvalError",
+    "Intl.Collator",
     "Intl.DateTimeFormat",
     "Intl.NumberFormat",
     "Map",

@@ -349,13 +349,13 @@ impl Resolver<'_> {
                 }
                 let item = self.temp();
                 self.declare_pattern(target, (*declares).into());
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Item), out);
                 (item, None)
             }
             ForHead::Declare(Declares::Var, target) => {
                 let item = self.temp();
                 self.check_var(target);
-                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Value), out);
+                self.pattern(target, expr(ExprKind::Temp(item), target.span), Bind::Declare.from(Origin::Item), out);
                 (item, None)
             }
             ForHead::Assign(target) => {
@@ -478,7 +478,7 @@ fn one(mut list: Vec<Stmt>, span: Span) -> Box<Stmt> {
 }
 
 /// Whether a statement gives no value to a script of which it is the last one.
-fn is_empty(statement: &ast::Stmt<'_>) -> bool {
+pub(super) fn is_empty(statement: &ast::Stmt<'_>) -> bool {
     match &statement.kind {
         S::Declare(..) | S::Empty | S::Function(_) => true,
         S::Block(body) => body.iter().all(is_empty),

@@ -88,9 +88,13 @@ impl Lowering<'_, '_> {
             return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let name = self.builder.symbol(*name);
-        let exprs: Vec<&Expr> =
-            std::iter::once(object).chain(call.arguments.iter().map(|argument| &argument.value)).collect();
-        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let splits = call.arguments.iter().any(|argument| argument.value.splits);
+        let receiver = splits.then(|| self.checked_receiver(object, name, at));
+        let exprs: Vec<&Expr> = std::iter::once(object)
+            .filter(|_| !splits)
+            .chain(call.arguments.iter().map(|argument| &argument.value))
+            .collect();
+        let mut nodes = receiver.into_iter().chain(self.operand_list(&exprs).into_iter().map(Built::node));
         let Some(object) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
         if spread {
             let callee = Callee::Member(object, name);
@@ -99,6 +103,16 @@ impl Lowering<'_, '_> {
             return Built::of(SpreadCall { callee, arguments, callee_span });
         }
         Built::of(MethodCall { object, name, arguments: nodes.collect(), callee_span })
+    }
+
+    /// The receiver of a method whose arguments suspend, in a temporary. The method is read before them,
+    /// for the error where there is no receiver; what it is does not change.
+    fn checked_receiver(&mut self, object: &Expr, name: crate::symbol::Sym, at: u32) -> Expression {
+        let (this, method) = (self.temp(), self.temp());
+        self.into_slot(object, this);
+        let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
+        self.set(method, member.node());
+        Box::new(node::Local(this.0 as usize))
     }
 
     fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
@@ -205,11 +219,14 @@ impl Lowering<'_, '_> {
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
-        let name = path.first().map_or("", |&name| self.builder.text(name));
-        // A constructor of the language that this version does not have is an unknown name.
-        let Some(native) = registry().global(name) else {
-            let name = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
-            return Built::of(node::Global { name, at, typeof_only: false });
+        let first = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
+        let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
+        let Some(native) = registry().path(&name) else {
+            // A constructor of the language that this version does not have is an unknown name.
+            return match path.len() {
+                1 => Built::of(node::Global { name: first, at, typeof_only: false }),
+                _ => Built::of(node::NotAConstructor { name, at }),
+            };
         };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
@@ -227,7 +244,7 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
-                Built::of(node::NotAConstructor { name: name.to_owned(), at })
+                Built::of(node::NotAConstructor { name, at })
             }
         }
     }

@@ -218,6 +218,7 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let end = match arguments.get(1) {
         None => length,
+        Some(_) if length == 0 => 0,
         Some(&from) => {
             let from = vm.to_integer(from)?;
             let last = if from < 0.0 { length as f64 + from } else { from.min(length as f64 - 1.0) };

@@ -3,8 +3,8 @@
 //! Work is charged before it is done, by the number of 64-bit limbs: a product of two integers costs
 //! what its size says, so that no power stalls a run.
 
-use super::number::format::{Fraction, localized_digits};
-use super::number::{MAX_SAFE, fraction_options, radix_argument};
+use super::intl::number_format;
+use super::number::{MAX_SAFE, radix_argument};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::{Hint, number_text};
 use crate::error::Result;
@@ -99,12 +99,7 @@ fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
 /// `bigint.toLocaleString(locales, options)`, in the one locale there is
 fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let this = receiver(vm, this, "toLocaleString")?;
-    let fraction: Fraction = fraction_options(vm, arg(arguments, 1), "BigInt")?;
-    charge_text(vm, this)?;
-    let integer = &vm.heap.bigints[this.index()];
-    let sign = if integer.is_negative() { "-" } else { "" };
-    let text = format!("{sign}{}", localized_digits(&integer.magnitude().to_string(), fraction));
-    Ok(vm.string(&text))
+    number_format::to_locale_string(vm, this, arguments, "BigInt.prototype.toLocaleString")
 }
 
 /// `bigint.toString(radix)`

@@ -55,7 +55,6 @@ pub const SET_METHODS: &[Row] = &[
     prelude("isDisjointFrom", 1, "Set_isDisjointFrom"),
     prelude("isSubsetOf", 1, "Set_isSubsetOf"),
     prelude("isSupersetOf", 1, "Set_isSupersetOf"),
-    native("keys", 0, set_values),
     getter("size", size),
     prelude("symmetricDifference", 1, "Set_symmetricDifference"),
     prelude("union", 1, "Set_union"),

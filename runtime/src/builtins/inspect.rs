@@ -6,12 +6,13 @@
 mod error;
 mod layout;
 mod text;
+mod url;
 
 pub use text::width;
 
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
-use crate::heap::Yields;
+use crate::heap::{Exotic, Yields};
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -157,6 +158,9 @@ impl Inspector<'_> {
     }
 
     fn object(&mut self, object: Value, depth: usize) -> Result<String> {
+        if let Some(text) = self.custom(object, depth)? {
+            return Ok(text);
+        }
         let (outline, properties) = self.outline(object)?;
         if properties.is_empty() && self.is_bare(object, &outline) {
             return self.print(outline.empty);
@@ -217,25 +221,28 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
-                let tag = match (iterator.source.kind(), iterator.yields) {
+// Iterators over pairs have a name of their own only where they are printed.
+                let name = match (iterator.source.kind(), iterator.yields) {
                     (_, Yields::Matches) => "RegExp String Iterator",
-                    (Kind::Map, Yields::Entries) => "Map Entries",
                     (Kind::Map, _) => "Map Iterator",
-                    (Kind::Set, Yields::Entries) => "Set Entries",
                     (Kind::Set, _) => "Set Iterator",
                     (Kind::String, _) => "String Iterator",
                     _ => "Array Iterator",
                 };
+                let tag = match (iterator.source.kind(), iterator.yields) {
+                    (Kind::Map, Yields::Entries) => "Map Entries",
+                    (Kind::Set, Yields::Entries) => "Set Entries",
+                    _ => name,
+                };
                 match iterator.source.kind() {
-                    Kind::Map | Kind::Set => plain("Object", format!("[{tag}] {{"), Parts::Iterator),
-                    _ => plain("Object", format!("Object [{tag}] {{"), Parts::None),
+                    Kind::Map | Kind::Set => {
+                        plain(&format!("Object [{name}]"), format!("[{tag}] {{"), Parts::Iterator)
+                    }
+                    _ => plain(&format!("Object [{name}]"), format!("Object [{name}] {{"), Parts::None),
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
-            Kind::Exotic if self.vm.heap.regexp(object).is_some() => {
-                let text = super::regexp::shown(self.vm, object)?;
-                Outline { empty: text.clone(), base: text, ..plain("RegExp", "{".into(), Parts::None) }
-            }
+            Kind::Exotic => self.exotic(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -248,6 +255,22 @@ impl Inspector<'_> {
             _ => plain("Object", "{".into(), Parts::None),
         };
         Ok((outline, properties))
+    }
+
+    fn exotic(&mut self, object: Value) -> Result<Outline> {
+        let exotic = &self.vm.heap.exotics[object.index()];
+        let (class, tag) = (exotic.class(), exotic.tag());
+        let (base, open) = match exotic {
+            Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
+            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
+            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+                (String::new(), format!("{class} [{tag}] {{"))
+            }
+        };
+        let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
+        let label = format!("[{class}]");
+        Ok(Outline { base, open, close: "}", array: false, parts: Parts::None, label, empty })
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {

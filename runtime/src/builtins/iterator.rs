@@ -4,7 +4,7 @@
 
 use super::{Row, native};
 use crate::error::{Result, Thrown};
-use crate::heap::{Iterator, Yields, first_code_point};
+use crate::heap::{Exotic, Iterator, Yields, first_code_point};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -19,6 +19,7 @@ impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator)
+            || matches!(self.heap.exotic(value), Some(Exotic::Params(_)))
     }
 
     /// An iterator over a value, as `for…of` and spread use it.
@@ -26,6 +27,7 @@ impl Vm {
         match value.kind() {
             Kind::Iterator => Ok(value),
             Kind::Map => Ok(self.heap.new_iterator(value, Yields::Entries)),
+            Kind::Exotic if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Entries)),
             _ if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Values)),
             _ => Err(self.not_iterable(value)),
         }
@@ -59,6 +61,10 @@ impl Vm {
             (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
+            (Kind::Exotic, _) => match self.pair_at(source, position) {
+                None => None,
+                Some((name, value)) => Some((self.yielded(yields, name, value), position + 1)),
+            },
             (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
                 None => None,
                 Some((key, value, behind)) => {
@@ -84,6 +90,8 @@ impl Vm {
                 state.position = behind;
                 Ok(Some(item))
             }
+            // Pairs may be added to these later.
+            None if state.source.is(Kind::Exotic) => Ok(None),
             None => {
                 state.source = Value::UNDEFINED;
                 Ok(None)
@@ -112,7 +120,9 @@ impl Vm {
         while let Some(&key) = self.heap.items(keys).get(position + 1) {
             position += 1;
             let name = self.to_property_key(key)?;
-            if self.own_property(object, name).is_some() {
+            if self.own_property(object, name).is_some()
+                || object.is(Kind::Exotic) && self.has_property(object, name)?
+            {
                 return Ok(Some((key, position)));
             }
             self.work(1)?;
@@ -126,6 +136,10 @@ impl Vm {
         let mut items = Vec::with_capacity(keys.len() + 1);
         items.push(value);
         items.extend(keys);
+        for row in self.inherited_names(value) {
+            let name = self.intern_text(row.name);
+            items.push(self.symbol_string(name));
+        }
         let source = self.heap.new_array(items);
         Ok(self.heap.new_iterator(source, Yields::ForIn))
     }

@@ -2,6 +2,7 @@
 
 pub mod format;
 
+use super::intl::number_format;
 use super::{Body, Global, Row, arg, native};
 use crate::convert::{is_space, number_text, parse_radix, to_int32};
 use crate::error::Result;
@@ -9,7 +10,7 @@ use crate::heap::Class;
 use crate::operator::bigint_number;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use format::{Fraction, exponential, fixed, localized, precise, radix_text};
+use format::{exponential, fixed, precise, radix_text};
 
 /// The constructor and functions.
 pub const GLOBALS: &[Global] = &[
@@ -232,9 +233,8 @@ fn to_fixed(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `number.toLocaleString(locales, options)`, in the one locale there is
 fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let number = receiver(vm, this, "toLocaleString")?;
-    let fraction = fraction_options(vm, arg(arguments, 1), "Number")?;
-    Ok(vm.string(&localized(number, fraction)))
+    receiver(vm, this, "toLocaleString")?;
+    number_format::to_locale_string(vm, this, arguments, "Number.prototype.toLocaleString")
 }
 
 /// `number.toPrecision(digits)`
@@ -282,41 +282,4 @@ pub fn radix_argument(vm: &mut Vm, argument: Value) -> Result<u32> {
         return Ok(radix as u32);
     }
     Err(vm.throw(Class::RangeError, "toString() radix argument must be between 2 and 36"))
-}
-
-/// What the options of a `toLocaleString` say about fractions and groups.
-pub fn fraction_options(vm: &mut Vm, options: Value, class: &str) -> Result<Fraction> {
-    let mut fraction = Fraction::default();
-    if options.is_undefined() {
-        return Ok(fraction);
-    }
-    if options == Value::NULL {
-        return Err(vm.type_error(&format!("{class}.prototype.toLocaleString called on null or undefined")));
-    }
-    let minimum = digits_option(vm, options, "minimumFractionDigits")?;
-    let maximum = digits_option(vm, options, "maximumFractionDigits")?;
-    (fraction.minimum, fraction.maximum) = match (minimum, maximum) {
-        (Some(minimum), Some(maximum)) if minimum > maximum => {
-            return Err(vm.range_error("maximumFractionDigits value is out of range."));
-        }
-        (minimum, Some(maximum)) => (minimum.unwrap_or(0), maximum),
-        (minimum, None) => (minimum.unwrap_or(0), minimum.unwrap_or(0).max(3)),
-    };
-    let grouping = vm.intern_text("useGrouping");
-    let grouping = vm.get(options, grouping)?;
-    fraction.grouping = grouping.is_undefined() || vm.truthy(grouping) && vm.to_text_lossy(grouping) != "false";
-    Ok(fraction)
-}
-
-fn digits_option(vm: &mut Vm, options: Value, name: &str) -> Result<Option<usize>> {
-    let key = vm.intern_text(name);
-    let value = vm.get(options, key)?;
-    if value.is_undefined() {
-        return Ok(None);
-    }
-    let digits = vm.to_number(value)?;
-    if (0.0..=20.0).contains(&digits) {
-        return Ok(Some(digits as usize));
-    }
-    Err(vm.range_error(&format!("{name} value is out of range.")))
 }

@@ -223,6 +223,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",
             Kind::String => "String Iterator",
+            Kind::Exotic => "URLSearchParams Iterator",
             _ => "Array Iterator",
         },
         Kind::Object | Kind::App => "Object",

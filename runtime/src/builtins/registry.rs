@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, NativeFn, Row};
+use super::{Body, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -37,9 +37,27 @@ pub enum Family {
     Date,
     /// Regular expressions.
     RegExp,
+    /// URLs.
+    Url,
+    /// Queries of URLs.
+    Params,
+    /// `Intl.Collator`.
+    Collator,
+    /// `Intl.DateTimeFormat`.
+    DateTimeFormat,
+    /// `Intl.NumberFormat`.
+    NumberFormat,
 }
 
-const FAMILIES: usize = 14;
+const FAMILIES: usize = 19;
+
+/// Methods with two names, which are one function: the second is its own.
+const ALIASES: [(Family, &str, &str); 4] = [
+    (Family::Date, "toGMTString", "toUTCString"),
+    (Family::Set, "keys", "values"),
+    (Family::String, "trimLeft", "trimStart"),
+    (Family::String, "trimRight", "trimEnd"),
+];
 
 /// A built-in function or namespace.
 pub struct Native {
@@ -117,7 +135,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 18] = [
+        let globals: [&[Global]; 22] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -132,27 +150,30 @@ impl Registry {
             promise::GLOBALS,
             date::GLOBALS,
             regexp::GLOBALS,
+            intl::GLOBALS,
+            url::GLOBALS,
+            url::params::GLOBALS,
+            crypto::GLOBALS,
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
             tool::GLOBALS,
         ];
         for global in globals.into_iter().flatten() {
-            let number = this.add(global.name, global.length, global.call, global.construct);
+            let number = this.constructor(global);
             this.globals.insert(global.name, number);
-            for row in global.functions {
-                let function = this.row(row);
-                this.static_property(number, row.name, Static::Native(function));
-            }
-            for &(name, value) in global.numbers {
-                this.static_property(number, name, Static::Number(value));
-            }
         }
-        let methods: [(Family, &[Row]); FAMILIES] = [
+        let namespace = this.globals["Intl"];
+        for constructor in intl::CONSTRUCTORS {
+            let number = this.constructor(constructor);
+            this.static_property(namespace, constructor.name, Static::Native(number));
+        }
+        let methods: [(Family, &[Row]); FAMILIES + 1] = [
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
             (Family::Function, function::METHODS),
             (Family::String, string::METHODS),
+            (Family::String, &string::html::METHODS),
             (Family::Number, number::METHODS),
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
@@ -163,6 +184,11 @@ impl Registry {
             (Family::Iterator, iterator::METHODS),
             (Family::Date, date::METHODS),
             (Family::RegExp, regexp::METHODS),
+            (Family::Collator, intl::collator::METHODS),
+            (Family::NumberFormat, intl::number_format::METHODS),
+            (Family::Url, url::METHODS),
+            (Family::Params, url::params::METHODS),
+            (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
         for (family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
@@ -172,7 +198,11 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        let intrinsics: [&[Row]; 9] = [
+        for (family, name, other) in ALIASES {
+            let (name, other) = (this.name(name), this.name(other));
+            this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
+        }
+        let intrinsics: [&[Row]; 10] = [
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
@@ -182,6 +212,7 @@ impl Registry {
             regexp::INTRINSICS,
             string::INTRINSICS,
             tool::INTRINSICS,
+            url::params::INTRINSICS,
         ];
         for row in intrinsics.into_iter().flatten() {
             let number = this.row(row);
@@ -227,6 +258,19 @@ impl Registry {
         self.add(row.name, row.length, row.body, None)
     }
 
+    /// A global, or a constructor of a namespace, with its static properties.
+    fn constructor(&mut self, global: &Global) -> u32 {
+        let number = self.add(global.name, global.length, global.call, global.construct);
+        for row in global.functions {
+            let function = self.row(row);
+            self.static_property(number, row.name, Static::Native(function));
+        }
+        for &(name, value) in global.numbers {
+            self.static_property(number, name, Static::Number(value));
+        }
+        number
+    }
+
     fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
         let symbol = self.name(name);
         self.statics.insert((owner, symbol), property);
@@ -248,6 +292,11 @@ impl Registry {
             number => number,
         };
         number.checked_sub(1).map(u32::from)
+    }
+
+    /// Whether a family has a method of that name that is not the one of `Object.prototype`.
+    pub fn has_own_method(&self, family: Family, name: Sym) -> bool {
+        self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
     }
 
     /// How a property that the objects of a family compute is written: `None` where there is no such
@@ -280,6 +329,12 @@ impl Registry {
         self.static_names.get(&owner).into_iter().flatten().copied()
     }
 
+    /// The names of the methods of a family, those of `Object.prototype` not among them.
+    pub fn method_names(&self, family: Family) -> impl Iterator<Item = &'static str> + '_ {
+        let rows = self.methods.iter().zip(&self.names);
+        rows.filter(move |(row, _)| row[family as usize] != 0).map(|(_, &name)| name)
+    }
+
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
     pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Sym> {
         let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
@@ -298,6 +353,16 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
+    pub fn path(&self, name: &str) -> Option<u32> {
+        let mut names = name.split('.');
+        let first = self.global(names.next()?)?;
+        names.try_fold(first, |owner, name| match self.property(owner, self.symbol(name.as_bytes())?)? {
+            Static::Native(native) => Some(native),
+            Static::Number(_) => None,
+        })
     }
 
     /// The function of that name that only the prelude can call.

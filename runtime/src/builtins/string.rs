@@ -1,13 +1,14 @@
 //! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
-//! look different in [`shape`], the order of the alphabet in [`collation`].
+//! look different in [`shape`].
 //!
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
-mod collation;
+pub mod html;
 mod search;
 mod shape;
 
+use super::intl::collator;
 use super::{Body, Global, Row, arg, native, prelude, regexp};
 use crate::convert::{number_text, to_int32};
 use crate::error::Result;
@@ -55,7 +56,7 @@ pub const METHODS: &[Row] = &[
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
     native("isWellFormed", 0, shape::is_well_formed),
-    native("localeCompare", 1, collation::locale_compare),
+    native("localeCompare", 1, locale_compare),
     native("normalize", 0, shape::normalize),
     native("padEnd", 1, shape::pad_end),
     native("padStart", 1, shape::pad_start),
@@ -67,8 +68,6 @@ pub const METHODS: &[Row] = &[
     native("toWellFormed", 0, shape::to_well_formed),
     native("trim", 0, shape::trim),
     native("trimEnd", 0, shape::trim_end),
-    native("trimLeft", 0, shape::trim_start),
-    native("trimRight", 0, shape::trim_end),
     native("trimStart", 0, shape::trim_start),
 ];
 
@@ -215,6 +214,13 @@ fn substr(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let start = vm.to_position(arg(arguments, 0), length, 0)?;
     let count = clamped(vm, arg(arguments, 1), length - start, length - start)?;
     part(vm, string, start, start + count)
+}
+
+/// `string.localeCompare(other, locales, options)`
+fn locale_compare(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let left = receiver(vm, this, "localeCompare")?;
+    let right = vm.to_string(arg(arguments, 0))?;
+    collator::locale_compare(vm, left, right, arguments)
 }
 
 /// `string.toString()`

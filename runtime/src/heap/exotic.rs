@@ -2,7 +2,12 @@
 //! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::Heap;
+use crate::builtins::intl::collator::Collator;
+use crate::builtins::intl::date_time_format::DateTimeFormat;
+use crate::builtins::intl::number_format::NumberFormat;
 use crate::builtins::registry::Family;
+use crate::builtins::url::UrlState;
+use crate::builtins::url::params::ParamsState;
 use crate::regexp::Program;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
@@ -13,6 +18,16 @@ use std::sync::Arc;
 pub enum Exotic {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
+    /// An `Intl.Collator`.
+    Collator(Box<Collator>),
+    /// An `Intl.DateTimeFormat`.
+    DateTimeFormat(Box<DateTimeFormat>),
+    /// An `Intl.NumberFormat`.
+    NumberFormat(Box<NumberFormat>),
+    /// A `URL`.
+    Url(Box<UrlState>),
+    /// A `URLSearchParams`.
+    Params(Box<ParamsState>),
     /// A regular expression.
     RegExp(RegExp),
 }
@@ -33,6 +48,11 @@ impl Exotic {
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
+            Self::Collator(_) => Family::Collator,
+            Self::DateTimeFormat(_) => Family::DateTimeFormat,
+            Self::NumberFormat(_) => Family::NumberFormat,
+            Self::Url(_) => Family::Url,
+            Self::Params(_) => Family::Params,
             Self::RegExp(_) => Family::RegExp,
         }
     }
@@ -41,19 +61,31 @@ impl Exotic {
     pub fn class(&self) -> &'static str {
         match self {
             Self::Date(_) => "Date",
+            Self::Collator(_) => "Collator",
+            Self::DateTimeFormat(_) => "DateTimeFormat",
+            Self::NumberFormat(_) => "NumberFormat",
+            Self::Url(_) => "URL",
+            Self::Params(_) => "URLSearchParams",
             Self::RegExp(_) => "RegExp",
         }
     }
 
     /// What `Object.prototype.toString` writes behind `object`.
     pub fn tag(&self) -> &'static str {
-        self.class()
+        match self {
+            Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
+            Self::Collator(_) => "Intl.Collator",
+            Self::DateTimeFormat(_) => "Intl.DateTimeFormat",
+            Self::NumberFormat(_) => "Intl.NumberFormat",
+        }
     }
 
     /// The state that `structuredClone` gives the copy; `None` where the object cannot be cloned.
     pub fn structured_clone(&self) -> Option<Self> {
         match self {
             Self::Date(_) => Some(self.clone()),
+            Self::DateTimeFormat(_) => None,
+            Self::Collator(_) | Self::NumberFormat(_) | Self::Url(_) | Self::Params(_) => None,
             Self::RegExp(regexp) => Some(Self::RegExp(RegExp { last_index: Value::ZERO, ..regexp.clone() })),
         }
     }
@@ -62,16 +94,26 @@ impl Exotic {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Date(_) => 0,
+            Self::Collator(_) => size_of::<Collator>(),
+            Self::DateTimeFormat(_) => 512,
+            Self::NumberFormat(_) => size_of::<NumberFormat>(),
+            Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
+            Self::Params(state) => size_of::<ParamsState>() + state.cost(),
             // All who share a program pay for a part of it.
             Self::RegExp(regexp) => regexp.program.bytes() / Arc::strong_count(&regexp.program).max(1),
         }
     }
 
     /// Append the values that it holds.
-    pub(super) fn trace(&self, values: &mut Vec<Value>) {
+    pub(super) fn trace(&self, work: &mut Vec<Value>) {
         match self {
             Self::Date(_) => {}
-            Self::RegExp(regexp) => values.extend([regexp.source, regexp.last_index]),
+            Self::Collator(collator) => work.push(collator.bound),
+            Self::DateTimeFormat(format) => work.push(format.function),
+            Self::NumberFormat(format) => work.push(format.bound),
+            Self::Url(state) => work.push(state.params),
+            Self::Params(state) => work.extend(state.url),
+            Self::RegExp(regexp) => work.extend([regexp.source, regexp.last_index]),
         }
     }
 }
@@ -83,6 +125,13 @@ impl Heap {
         Value::handle(Kind::Exotic, self.exotics.add(exotic))
     }
 
+    /// Changes the state of a built-in object; nothing where the value is none.
+    pub fn set_exotic(&mut self, value: Value, exotic: Exotic) {
+        if value.is(Kind::Exotic) {
+            self.exotics[value.index()] = exotic;
+        }
+    }
+
     /// A new regular expression.
     pub fn new_regexp(&mut self, program: Arc<Program>, source: Value) -> Value {
         self.new_exotic(Exotic::RegExp(RegExp { program, source, last_index: Value::ZERO }))
@@ -90,22 +139,23 @@ impl Heap {
 
     /// The state of a value that is a regular expression.
     pub fn regexp(&self, value: Value) -> Option<&RegExp> {
-        match self.exotic(value)? {
-            Exotic::RegExp(regexp) => Some(regexp),
-            Exotic::Date(_) => None,
-        }
+        let Exotic::RegExp(regexp) = self.exotic(value)? else { return None };
+        Some(regexp)
     }
 
     /// The same to be changed.
     pub fn regexp_mut(&mut self, value: Value) -> Option<&mut RegExp> {
-        match self.exotics.items.get_mut(value.is(Kind::Exotic).then(|| value.index())?)? {
-            Exotic::RegExp(regexp) => Some(regexp),
-            Exotic::Date(_) => None,
-        }
+        let Exotic::RegExp(regexp) = self.exotic_mut(value)? else { return None };
+        Some(regexp)
     }
 
     /// The state of a value that is a built-in object.
     pub fn exotic(&self, value: Value) -> Option<&Exotic> {
         value.is(Kind::Exotic).then(|| &self.exotics[value.index()])
+    }
+
+    /// The same, to change it.
+    pub fn exotic_mut(&mut self, value: Value) -> Option<&mut Exotic> {
+        value.is(Kind::Exotic).then(|| &mut self.exotics[value.index()])
     }
 }

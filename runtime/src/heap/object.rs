@@ -32,6 +32,8 @@ pub const HIDDEN_MESSAGE: u8 = 16;
 pub const HIDDEN_CAUSE: u8 = 32;
 /// For errors: `errors` is not enumerable.
 pub const HIDDEN_ERRORS: u8 = 64;
+/// For errors: the text of the error tells its `code`, as those of Node do.
+pub const CODED: u8 = 128;
 
 /// What an object is beside its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -113,8 +113,8 @@ pub struct Call {
 impl Call {
     /// The error of a callee that is no function.
     #[cold]
-    pub fn not_callable(&self, vm: &mut Vm) -> Thrown {
-        vm.not_a_function(self.callee_span)
+    pub fn not_callable(&self, vm: &mut Vm, function: Value, this: Value) -> Thrown {
+        vm.not_a_function(self.callee_span, function, this)
     }
 }
 
@@ -209,7 +209,7 @@ impl MethodCall {
             if function.is_callable() {
                 vm.call_nested(function, object, values)
             } else {
-                Err(vm.not_a_function(self.callee_span))
+                Err(vm.not_a_function(self.callee_span, function, object))
             }
         });
         result.map_err(|thrown| thrown.at(vm, at))
@@ -237,7 +237,7 @@ impl Node for SpreadCall {
         let result = if function.is_callable() {
             vm.call_nested(function, this, &values)
         } else {
-            Err(vm.not_a_function(self.callee_span))
+            Err(vm.not_a_function(self.callee_span, function, this))
         };
         result.map_err(|thrown| thrown.at(vm, at))
     }

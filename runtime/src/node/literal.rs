@@ -237,7 +237,8 @@ impl Node for MakeIterator {
         let value = self.value.eval(vm, fp)?;
         match self.origin {
             program::Origin::Source(span) => vm.iterator_of(value, span, Walk::Pattern),
-            program::Origin::Value | program::Origin::Part => {
+            program::Origin::Item if !vm.is_iterable(value) => Err(vm.not_iterable_item(value).at(vm, self.at)),
+            program::Origin::Item | program::Origin::Value | program::Origin::Part => {
                 vm.iterate(value).map_err(|thrown| thrown.at(vm, self.at))
             }
         }

@@ -157,7 +157,7 @@ impl RequireObject {
         let first = self.first.map(|first| vm.symbol_text(first));
         let text = match self.origin {
             Origin::Source(span) => vm.value_text(span),
-            Origin::Value | Origin::Part => vm.describe_typed(value),
+            Origin::Item | Origin::Value | Origin::Part => vm.describe_typed(value),
         };
         let message = match (self.origin, first) {
             (Origin::Part, Some(first)) => format!("Cannot read properties of {what} (reading '{first}')"),
@@ -166,7 +166,7 @@ impl RequireObject {
         };
         let at = match self.origin {
             Origin::Source(span) => span.start,
-            Origin::Value | Origin::Part => self.at,
+            Origin::Item | Origin::Value | Origin::Part => self.at,
         };
         vm.type_error(&message).at(vm, at)
     }

@@ -190,7 +190,7 @@ impl Node for Global {
 
 #[cold]
 fn undefined_name(vm: &mut Vm, name: &str, at: u32) -> Thrown {
-    vm.reference_error(&format!("{name} is not defined")).at(vm, at)
+    vm.undefined_name(name).at(vm, at)
 }
 
 /// `name = value` of a name that the script does not declare.

@@ -64,7 +64,11 @@ impl Vm {
             return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
         }
         let flags = self.heap.flags(object);
-        if flags & (FROZEN | NON_EXTENSIBLE) != 0 {
+        let is_computed = |this: &Self| match key {
+            PropertyKey::Symbol(name) => registry().setter(this.family(object), name).is_some(),
+            PropertyKey::Index(_) => false,
+        };
+        if flags & (FROZEN | NON_EXTENSIBLE) != 0 && !is_computed(self) {
             let exists = self.own_property(object, key).is_some();
             if exists && flags & FROZEN != 0 {
                 return Err(self.read_only(object, key));

@@ -182,6 +182,16 @@ impl Compiler {
     // ---- Loops ---------------------------------------------------------------------------------
 
     fn repeat(&mut self, repeat: &Repeat, back: bool) {
+        let is_plus = repeat.min == 1 && repeat.max.is_none() && !is_nullable(&repeat.body);
+        if is_plus && single(&repeat.body, self.unicode).is_none() {
+            // `a+` of what always moves needs its body only once.
+            let head = self.here();
+            self.turn(repeat, false, back);
+            let memo = self.memo();
+            let split = self.here();
+            self.emit(choice(repeat.greedy, head, split + 1, memo));
+            return;
+        }
         let size = written(repeat, size(&repeat.body));
         if size > EXPAND || size > self.budget {
             // What is done once and then for ever needs no counter.
@@ -209,7 +219,8 @@ impl Compiler {
 
     /// `a*`
     fn endless(&mut self, repeat: &Repeat, back: bool) {
-        if repeat.greedy && !back
+        if repeat.greedy
+            && !back
             && let Some(set) = single(&repeat.body, self.unicode)
         {
             let (number, wide) = self.set_number(&set);
@@ -302,7 +313,10 @@ fn size(node: &Node) -> usize {
 
 /// How many operations a loop takes where it is written out.
 fn written(repeat: &Repeat, body: usize) -> usize {
-    let times = repeat.max.unwrap_or(repeat.min.saturating_add(1)) as usize;
+    let times = match (repeat.min, repeat.max) {
+        (1, None) => 1,
+        (min, max) => max.unwrap_or(min.saturating_add(1)) as usize,
+    };
     body.saturating_add(4).saturating_mul(times)
 }
 

@@ -204,7 +204,7 @@ impl Matcher {
     /// Goes on with an attempt: whether it matches, or nothing where the steps are used up.
     fn attempt<U: Unit>(&mut self, program: &Program, text: &[U], left: &mut usize) -> Option<bool> {
         loop {
-            let Some(rest) = left.checked_sub(1) else { return None };
+            let rest = left.checked_sub(1)?;
             *left = rest;
             let place = self.place as usize;
             let goes_on = match program.code[self.op as usize] {

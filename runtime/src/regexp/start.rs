@@ -13,7 +13,7 @@ pub(super) enum Start {
     /// These code units.
     Literal(Box<[u16]>, Option<Box<memchr::memmem::Finder<'static>>>),
     /// One of these code units: the first 256, and whether any other.
-    OneOf([bool; 256], bool),
+    OneOf(Box<[bool; 256]>, bool),
 }
 
 impl Start {
@@ -32,7 +32,7 @@ impl Start {
         if first.add(root) || first.high && first.low.iter().all(|&is| is) {
             return Self::Anywhere;
         }
-        Self::OneOf(first.low, first.high)
+        Self::OneOf(Box::new(first.low), first.high)
     }
 
     /// The first place from `from` on where a match can begin.
@@ -60,9 +60,8 @@ impl Start {
 fn find<U: Unit>(text: &[U], units: &[u16]) -> Option<usize> {
     let (&first, more) = units.split_first()?;
     let same = |(unit, &wanted): (&U, &u16)| unit.code() == u32::from(wanted);
-    (0..(text.len() + 1).checked_sub(units.len())?).find(|&at| {
-        text[at].code() == u32::from(first) && text[at + 1..].iter().zip(more).all(same)
-    })
+    (0..(text.len() + 1).checked_sub(units.len())?)
+        .find(|&at| text[at].code() == u32::from(first) && text[at + 1..].iter().zip(more).all(same))
 }
 
 /// Whether nothing matches behind the beginning of the text.

@@ -88,7 +88,9 @@ impl Vm {
             Kind::BigInt => Ok(format!("{}n", self.to_text(value)?)),
             _ if type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING));
-                if own.is_some_and(Value::is_callable) {
+                // To Node these are no built-in objects.
+                let is_url = !self.inherited_names(value).is_empty();
+                if is_url || own.is_some_and(Value::is_callable) {
                     return self.to_text(value);
                 }
                 self.inspect(value, Options { depth: 0, ..self.console_options() })

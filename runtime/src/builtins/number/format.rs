@@ -1,25 +1,7 @@
-//! Numbers as text: fixed, precise, in any radix, and as people write them. Pure functions of
+//! Numbers as text: fixed, precise, in any radix. Pure functions of
 //! doubles; the digits are exact, and a tie is rounded away from zero.
 
 use crate::convert::number_text;
-use std::fmt::Write as _;
-
-/// How many digits a localized number has behind the point, and whether its thousands are apart.
-#[derive(Clone, Copy, Debug)]
-pub struct Fraction {
-    /// At least so many.
-    pub minimum: usize,
-    /// At most so many.
-    pub maximum: usize,
-    /// Whether thousands are separated.
-    pub grouping: bool,
-}
-
-impl Default for Fraction {
-    fn default() -> Self {
-        Self { minimum: 0, maximum: 3, grouping: true }
-    }
-}
 
 /// More digits than a double has behind its point.
 const ALL_DIGITS: usize = 1100;
@@ -84,18 +66,6 @@ fn shortest(number: f64) -> (String, i32) {
     match digits.trim_end_matches('0') {
         "" => ("0".to_owned(), 1),
         digits => (digits.to_owned(), point),
-    }
-}
-
-/// A number which is not negative as digits and a point, without an exponent.
-fn plain(number: f64) -> String {
-    let (digits, point) = shortest(number);
-    let zeros = |count: i32| "0".repeat(usize::try_from(count).unwrap_or(0));
-    let length = digits.len() as i32;
-    match usize::try_from(point) {
-        Ok(point @ 1..) if point < digits.len() => format!("{}.{}", &digits[..point], &digits[point..]),
-        Ok(1..) => digits + &zeros(point - length),
-        _ => format!("0.{}{digits}", zeros(-point)),
     }
 }
 
@@ -184,56 +154,4 @@ fn round_up(digits: &mut Vec<u32>, radix: u32) -> f64 {
         }
     }
     1.0
-}
-
-/// A number as `toLocaleString` writes it in en-US. Like ICU it rounds the digits that identify the
-/// number, not its exact value.
-pub fn localized(number: f64, fraction: Fraction) -> String {
-    if number.is_nan() {
-        return "NaN".to_owned();
-    }
-    let sign = if number.is_sign_negative() { "-" } else { "" };
-    if number.is_infinite() {
-        return format!("{sign}∞");
-    }
-    format!("{sign}{}", localized_digits(&plain(number.abs()), fraction))
-}
-
-/// Decimal digits with a point as en-US writes them.
-pub fn localized_digits(decimal: &str, format: Fraction) -> String {
-    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
-    let kept = fraction.len().min(format.maximum);
-    let mut digits: Vec<u8> = whole.bytes().chain(fraction[..kept].bytes()).collect();
-    if fraction.as_bytes().get(kept).is_some_and(|&digit| digit >= b'5') {
-        let nines = digits.iter().rev().take_while(|&&digit| digit == b'9').count();
-        let end = digits.len();
-        digits[end - nines..].fill(b'0');
-        match digits[..end - nines].last_mut() {
-            Some(digit) => *digit += 1,
-            None => digits.insert(0, b'1'),
-        }
-    }
-    let point = digits.len() - kept;
-    let (whole, fraction) = digits.split_at(point);
-    let mut fraction: String = fraction.iter().copied().map(char::from).collect();
-    while fraction.len() > format.minimum && fraction.ends_with('0') {
-        fraction.pop();
-    }
-    let mut text = if format.grouping { grouped(whole) } else { whole.iter().copied().map(char::from).collect() };
-    if !fraction.is_empty() || format.minimum > 0 {
-        let _ = write!(text, ".{fraction:0<width$}", width = format.minimum);
-    }
-    text
-}
-
-/// Digits with a comma between thousands.
-fn grouped(digits: &[u8]) -> String {
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (index, &digit) in digits.iter().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(char::from(digit));
-    }
-    text
 }

@@ -3,8 +3,8 @@
 use crate::builtins::arg;
 use crate::builtins::string::part;
 use crate::error::Result;
-use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
 use crate::heap::RegExp;
+use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
 use crate::regexp::{Program, Progress};
 use crate::symbol::known;
 use crate::value::Value;

@@ -161,7 +161,9 @@ fn pieces<'a, U: Copy + Into<u16>>(template: &'a [U], program: &Program) -> Vec<
             b'&' => Some((Piece::Group(0), 2)),
             b'`' => Some((Piece::Before, 2)),
             b'\'' => Some((Piece::After, 2)),
-            b'0'..=b'9' => digits(unit(at + 1), unit(at + 2), program).map(|(group, width)| (Piece::Group(group), width)),
+            b'0'..=b'9' => {
+                digits(unit(at + 1), unit(at + 2), program).map(|(group, width)| (Piece::Group(group), width))
+            }
             b'<' if !program.names.is_empty() => name(&template[at + 2..], program)
                 .map(|(group, width)| (group.map_or(Piece::Literal(&[]), Piece::Group), width + 2)),
             _ => None,

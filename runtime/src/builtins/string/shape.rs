@@ -1,6 +1,6 @@
 //! The same text in another shape: case, normal forms, padding, trimming.
 
-use super::collation::check_locales;
+use crate::builtins::intl::canonical_locales;
 use super::{Result, Value, Vm, arg, by_text, joined, receiver, room, scan};
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
@@ -99,14 +99,14 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
 /// `string.toLocaleLowerCase()`, in the one locale there is
 pub fn to_locale_lower_case(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "toLocaleLowerCase")?;
-    check_locales(vm, arg(arguments, 0))?;
+    canonical_locales(vm, arg(arguments, 0))?;
     lower(vm, string)
 }
 
 /// `string.toLocaleUpperCase()`, in the one locale there is
 pub fn to_locale_upper_case(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "toLocaleUpperCase")?;
-    check_locales(vm, arg(arguments, 0))?;
+    canonical_locales(vm, arg(arguments, 0))?;
     upper(vm, string)
 }
 

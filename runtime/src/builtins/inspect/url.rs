@@ -1,0 +1,89 @@
+//! `URL` and `URLSearchParams` as Node shows them, by rules of their own.
+
+use super::Inspector;
+use crate::error::Result;
+use crate::heap::{Exotic, Yields};
+use crate::value::{Kind, Value};
+
+impl Inspector<'_> {
+    /// The text of a value that has its own way to be shown; `None` for others, and for a URL that is
+    /// too deep.
+    pub(super) fn custom(&mut self, value: Value, depth: usize) -> Result<Option<String>> {
+        let text = match value.kind() {
+            Kind::Iterator => {
+                let source = self.vm.heap.iterators[value.index()].source;
+                let ended = source.is_undefined();
+                if ended || !matches!(self.vm.heap.exotic(source), Some(Exotic::Params(_))) {
+                    return Ok(None);
+                }
+                if depth > self.options.depth { "[Object]".into() } else { self.params_iterator(value)? }
+            }
+            Kind::Exotic => match self.vm.heap.exotic(value) {
+                Some(Exotic::Params(_)) if depth > self.options.depth => "[Object]".into(),
+                Some(Exotic::Params(_)) => self.params(value)?,
+                Some(Exotic::Url(_)) if depth <= self.options.depth => self.url(value)?,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let text = text.replace('\n', &format!("\n{}", " ".repeat(self.indent)));
+        self.print(text).map(Some)
+    }
+
+    fn url(&mut self, url: Value) -> Result<String> {
+        let mut lines = Vec::new();
+        let params = crate::builtins::url::params::of_url(self.vm, url)?;
+        for (name, text) in self.vm.url_parts(url).unwrap_or_default() {
+            let shown = if name == "searchParams" {
+                self.params(params)?.replace('\n', "\n  ")
+            } else {
+                let text = self.vm.string(&text);
+                self.alone(text)?
+            };
+            lines.push(format!("  {name}: {shown}"));
+        }
+        Ok(format!("URL {{\n{}\n}}", lines.join(",\n")))
+    }
+
+    fn params(&mut self, params: Value) -> Result<String> {
+        let mut output = Vec::new();
+        while let Some((name, value)) = self.vm.pair_at(params, output.len()) {
+            output.push(format!("{} => {}", self.alone(name)?, self.alone(value)?));
+        }
+        let length: usize = output.iter().map(|text| text.encode_utf16().count() + 2).sum();
+        Ok(match output.len() {
+            0 => "URLSearchParams {}".into(),
+            _ if length > self.options.columns + 2 => format!("URLSearchParams {{\n  {} }}", output.join(",\n  ")),
+            _ => format!("URLSearchParams {{ {} }}", output.join(", ")),
+        })
+    }
+
+    fn params_iterator(&mut self, iterator: Value) -> Result<String> {
+        let crate::heap::Iterator { source, yields, position } = self.vm.heap.iterators[iterator.index()];
+        let mut items = Vec::new();
+        while let Some((name, value)) = self.vm.pair_at(source, position + items.len()) {
+            items.push(match yields {
+                Yields::Keys | Yields::ForIn | Yields::Matches => name,
+                Yields::Values => value,
+                Yields::Entries => self.vm.heap.new_array(vec![name, value]),
+            });
+        }
+        let array = self.vm.heap.new_array(items.clone());
+        let is_long = self.alone(array)?.contains('\n');
+        let mut output = Vec::new();
+        for item in items {
+            output.push(self.alone(item)?);
+        }
+        Ok(if is_long {
+            format!("URLSearchParams Iterator {{\n  {} }}", output.join(",\n  "))
+        } else {
+            format!("URLSearchParams Iterator {{ {} }}", output.join(", "))
+        })
+    }
+
+    /// A value as it is shown by itself.
+    fn alone(&mut self, value: Value) -> Result<String> {
+        let text = self.vm.inspect(value, self.options)?;
+        self.print(text)
+    }
+}

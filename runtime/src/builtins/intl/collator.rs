@@ -1,0 +1,210 @@
+//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the order of text as people sort it, by the
+//! Unicode collation algorithm with the order of CLDR, which is that of English.
+
+use super::{SUPPORTED_LOCALES_OF, choice, flag, resolved_locale};
+use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::error::{Result, Thrown};
+use crate::heap::{Action, Exotic};
+use crate::value::Value;
+use crate::vm::Vm;
+use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
+use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering};
+use icu_collator::{CollatorBorrowed, CollatorPreferences};
+use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+/// The constructor.
+pub const CONSTRUCTOR: Global = Global {
+    name: "Collator",
+    length: 0,
+    call: Body::Native(construct),
+    construct: Some(Body::Native(construct)),
+    functions: &[SUPPORTED_LOCALES_OF],
+    numbers: &[],
+};
+
+/// Its methods.
+pub const METHODS: &[Row] = &[native("resolvedOptions", 0, resolved_options), getter("compare", get_compare)];
+
+/// What an `Intl.Collator` knows.
+#[derive(Clone, Debug)]
+pub struct Collator {
+    locale: String,
+    search: bool,
+    order: Order,
+    /// The function that `compare` gave, `undefined` until it is asked for.
+    pub bound: Value,
+}
+
+/// What makes a difference: places in the tables below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Order {
+    sensitivity: usize,
+    ignore_punctuation: bool,
+    numeric: bool,
+    case_first: usize,
+}
+
+const SENSITIVITIES: [&str; 4] = ["base", "accent", "case", "variant"];
+const CASE_FIRST: [&str; 3] = ["upper", "lower", "false"];
+const USAGES: [&str; 2] = ["sort", "search"];
+
+/// `new Intl.Collator(locales, options)`, the same without `new`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let collator = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.Collator")?;
+    Ok(vm.heap.new_exotic(Exotic::Collator(Box::new(collator))))
+}
+
+/// `string.localeCompare(other, locales, options)` of two strings
+pub fn locale_compare(vm: &mut Vm, left: Value, right: Value, arguments: &[Value]) -> Result {
+    let (locales, options) = (arg(arguments, 1), arg(arguments, 2));
+    let order = if locales.is_undefined() && options.is_undefined() {
+        DEFAULT
+    } else {
+        read(vm, locales, options, "String.prototype.localeCompare")?.order
+    };
+    compare(vm, left, right, order)
+}
+
+/// What counts where nothing is said.
+const DEFAULT: Order = Order { sensitivity: 3, ignore_punctuation: false, numeric: false, case_first: 2 };
+
+fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Collator> {
+    vm.work(4)?;
+    let locale = resolved_locale(vm, locales)?;
+    if options == Value::NULL {
+        return Err(vm.type_error(&format!("{service} called on null or undefined")));
+    }
+    let search = choice(vm, options, service, "usage", &USAGES)? == Some(1);
+    choice(vm, options, service, "localeMatcher", &["lookup", "best fit"])?;
+    let numeric = flag(vm, options, "numeric")?.unwrap_or(false);
+    let case_first = choice(vm, options, service, "caseFirst", &CASE_FIRST)?.unwrap_or(2);
+    let sensitivity = choice(vm, options, service, "sensitivity", &SENSITIVITIES)?.unwrap_or(3);
+    let ignore_punctuation = flag(vm, options, "ignorePunctuation")?.unwrap_or(false);
+    let order = Order { sensitivity, ignore_punctuation, numeric, case_first };
+    Ok(Collator { locale, search, order, bound: Value::UNDEFINED })
+}
+
+/// The order of two strings: -1, 0 or 1.
+fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
+    let (a, b) = (vm.heap.str(left), vm.heap.str(right));
+    let is_ascii = a.is_ascii() && b.is_ascii();
+    vm.work(1 + (a.bytes as usize + b.bytes as usize) / if is_ascii { 64 } else { 16 })?;
+    let ordering = if left == right {
+        Ordering::Equal
+    } else {
+        order.collator().map_or(Ordering::Equal, |collator| {
+            collator.compare_utf8(&utf8(vm.heap.bytes(left)), &utf8(vm.heap.bytes(right)))
+        })
+    };
+    Ok(Value::number(f64::from(ordering as i8)))
+}
+
+/// The bytes of a string; a lone surrogate, which has no UTF-8, as the character that stands for it.
+fn utf8(bytes: &[u8]) -> std::borrow::Cow<'_, [u8]> {
+    match crate::heap::lossy(bytes) {
+        std::borrow::Cow::Borrowed(_) => bytes.into(),
+        std::borrow::Cow::Owned(text) => text.into_bytes().into(),
+    }
+}
+
+/// Collators by number of [`Order`], each made when it is first needed and shared by all runs.
+static COLLATORS: [OnceLock<Option<CollatorBorrowed<'static>>>; 48] = [const { OnceLock::new() }; 48];
+
+impl Order {
+    fn collator(self) -> Option<&'static CollatorBorrowed<'static>> {
+        let number = self.sensitivity
+            + 4 * self.case_first
+            + 12 * usize::from(self.numeric)
+            + 24 * usize::from(self.ignore_punctuation);
+        COLLATORS.get(number)?.get_or_init(|| self.make()).as_ref()
+    }
+
+    fn make(self) -> Option<CollatorBorrowed<'static>> {
+        let mut options = CollatorOptions::default();
+        let (strength, case_level) = match self.sensitivity {
+            0 => (Strength::Primary, CaseLevel::Off),
+            1 => (Strength::Secondary, CaseLevel::Off),
+            2 => (Strength::Primary, CaseLevel::On),
+            _ => (Strength::Tertiary, CaseLevel::Off),
+        };
+        options.strength = Some(strength);
+        options.case_level = Some(case_level);
+        let alternate = if self.ignore_punctuation { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable };
+        options.alternate_handling = Some(alternate);
+        let mut preferences = CollatorPreferences::default();
+        preferences.case_first = Some(match self.case_first {
+            0 => CollationCaseFirst::Upper,
+            1 => CollationCaseFirst::Lower,
+            _ => CollationCaseFirst::False,
+        });
+        preferences.numeric_ordering =
+            Some(if self.numeric { CollationNumericOrdering::True } else { CollationNumericOrdering::False });
+        icu_collator::Collator::try_new(preferences, options).ok()
+    }
+}
+
+/// The state of a receiver.
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
+    match vm.heap.exotic(this) {
+        Some(Exotic::Collator(collator)) => Ok((**collator).clone()),
+        _ => Err(incompatible(vm, this, method)),
+    }
+}
+
+#[cold]
+fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
+    let what = vm.describe(this);
+    vm.type_error(&format!("Method Intl.Collator.prototype.{method} called on incompatible receiver {what}"))
+}
+
+/// `collator.resolvedOptions()`
+fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let Collator { locale, search, order, .. } = receiver(vm, this, "resolvedOptions")?;
+    let texts = [
+        ("locale", locale.as_str()),
+        ("usage", USAGES[usize::from(search)]),
+        ("sensitivity", SENSITIVITIES[order.sensitivity]),
+    ];
+    let object = vm.heap.new_object();
+    let put = |vm: &mut Vm, name: &str, value: Value| {
+        let name = vm.intern_text(name);
+        vm.heap.set_own(object, name, value);
+    };
+    for (name, text) in texts {
+        let text = vm.string(text);
+        put(vm, name, text);
+    }
+    put(vm, "ignorePunctuation", Value::bool(order.ignore_punctuation));
+    let collation = vm.string("default");
+    put(vm, "collation", collation);
+    put(vm, "numeric", Value::bool(order.numeric));
+    let case_first = vm.string(CASE_FIRST[order.case_first]);
+    put(vm, "caseFirst", case_first);
+    Ok(object)
+}
+
+/// `collator.compare`: a function that knows its collator, always the same.
+fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let known = receiver(vm, this, "compare")?.bound;
+    if !known.is_undefined() {
+        return Ok(known);
+    }
+    let function = vm.heap.new_bound(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(Exotic::Collator(collator)) = vm.heap.exotic_mut(this) {
+        collator.bound = function;
+    }
+    Ok(function)
+}
+
+/// What `collator.compare` gives, called with two values.
+fn bound_compare(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
+    let this = vm.heap.bound[function.index()].data[0];
+    let order = match vm.heap.exotic(this) {
+        Some(Exotic::Collator(collator)) => collator.order,
+        _ => return Err(incompatible(vm, this, "compare")),
+    };
+    let left = vm.to_string(arg(arguments, 0))?;
+    let right = vm.to_string(arg(arguments, 1))?;
+    compare(vm, left, right, order)
+}

@@ -1,0 +1,147 @@
+//! `Intl.DateTimeFormat` (ECMA-402 11), and `toLocaleString` of dates with it.
+
+mod options;
+mod pattern;
+mod range;
+mod write;
+
+pub use options::{DateTimeFormat, Wanted};
+
+use super::{SUPPORTED_LOCALES_OF, parts_value};
+use crate::builtins::date::calendar::time_clip;
+use crate::builtins::date::current;
+use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::error::Result;
+use crate::heap::{Action, Exotic};
+use crate::value::Value;
+use crate::vm::Vm;
+
+/// The constructor.
+pub const CONSTRUCTOR: Global = Global {
+    name: "DateTimeFormat",
+    length: 0,
+    call: Body::Native(new_format),
+    construct: Some(Body::Native(new_format)),
+    functions: &[SUPPORTED_LOCALES_OF],
+    numbers: &[],
+};
+
+/// Methods of formats.
+pub const METHODS: &[Row] = &[
+    getter("format", format),
+    native("formatRange", 2, format_range),
+    native("formatRangeToParts", 2, format_range_to_parts),
+    native("formatToParts", 1, format_to_parts),
+    native("resolvedOptions", 0, resolved_options),
+];
+
+/// Units of fuel for reading options and finding a pattern.
+const READING: usize = 64;
+
+/// A date in the words of a locale: `toLocaleString` and its kin.
+pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
+    vm.work(READING)?;
+    let format = DateTimeFormat::read(vm, locales, options, wanted)?;
+    Ok(format.text(time))
+}
+
+/// `new Intl.DateTimeFormat(locales, options)`, with or without `new`
+fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    vm.work(READING)?;
+    let format = DateTimeFormat::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
+    Ok(vm.heap.new_exotic(Exotic::DateTimeFormat(Box::new(format))))
+}
+
+/// The format that a receiver is; it is copied, as what follows may run functions of the script.
+fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
+    vm.work(8)?;
+    if let Some(Exotic::DateTimeFormat(format)) = vm.heap.exotic(this) {
+        return Ok((**format).clone());
+    }
+    let what = vm.to_text_lossy(this);
+    Err(vm.type_error(&format!("Method {method} called on incompatible receiver {what}")))
+}
+
+/// The time that an argument stands for; now, where there is none.
+fn time(vm: &mut Vm, value: Value) -> Result<f64> {
+    let time = if value.is_undefined() { current(vm) } else { time_clip(vm.to_number(value)?) };
+    if time.is_nan() {
+        return Err(vm.range_error("Invalid time value"));
+    }
+    Ok(time)
+}
+
+/// `format.format`: a function of its own for each format, always the same one
+fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
+    if !format.function.is_undefined() {
+        return Ok(format.function);
+    }
+    let function = vm.heap.new_bound(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
+    let mut format = format;
+    format.function = function;
+    vm.heap.set_exotic(this, Exotic::DateTimeFormat(Box::new(format)));
+    Ok(function)
+}
+
+fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
+    let [format, ..] = vm.heap.bound[function.index()].data;
+    let format = this_format(vm, format, "UnwrapDateTimeFormat")?;
+    let time = time(vm, arg(arguments, 0))?;
+    Ok(vm.string(&format.text(time)))
+}
+
+/// The two times of a range.
+fn times(vm: &mut Vm, arguments: &[Value]) -> Result<(f64, f64)> {
+    let (from, to) = (arg(arguments, 0), arg(arguments, 1));
+    if from.is_undefined() || to.is_undefined() {
+        return Err(vm.type_error("Invalid time value"));
+    }
+    Ok((time(vm, from)?, time(vm, to)?))
+}
+
+/// `format.formatRange(from, to)`
+fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRange")?;
+    let (from, to) = times(vm, arguments)?;
+    let text = match format.range(from, to) {
+        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(),
+        None => format.text(from),
+    };
+    Ok(vm.string(&text))
+}
+
+/// `format.formatRangeToParts(from, to)`
+fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRangeToParts")?;
+    let (from, to) = times(vm, arguments)?;
+    let parts = format.range(from, to);
+    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(|part| (part, "shared")).collect());
+    let parts: Vec<_> = parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))).collect();
+    Ok(parts_value(vm, &parts))
+}
+
+/// `format.formatToParts(date)`
+fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatToParts")?;
+    let time = time(vm, arg(arguments, 0))?;
+    let parts = format.parts(time);
+    let parts: Vec<_> = parts.iter().map(|part| (part.kind, &*part.text, None)).collect();
+    Ok(parts_value(vm, &parts))
+}
+
+/// `format.resolvedOptions()`
+fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
+    let object = vm.heap.new_object();
+    for (name, value) in format.resolved() {
+        let name = vm.intern_text(name);
+        let value = match value {
+            options::Resolved::Text(text) => vm.string(&text),
+            options::Resolved::Flag(flag) => Value::bool(flag),
+            options::Resolved::Number(number) => Value::number(f64::from(number)),
+        };
+        vm.heap.set_own(object, name, value);
+    }
+    Ok(object)
+}

@@ -1,0 +1,566 @@
+//! `Intl.NumberFormat` (ECMA-402 16), `toLocaleString` of numbers and BigInts.
+//!
+//! Numbers are exact decimals: the digits that identify a double, all digits of a BigInt or a text.
+//! Options are read here, numbers become text in [`pattern`], ranges of them in [`range`].
+
+mod currencies;
+mod decimal;
+mod pattern;
+mod range;
+mod units;
+
+use super::{SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved_locale};
+use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::convert::{Hint, is_space, number_text, text_number};
+use crate::error::{Result, Thrown};
+use crate::heap::{Action, Exotic};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use decimal::{Decimal, MODES, Mode, Quantity};
+use std::borrow::Cow;
+
+/// The constructor.
+pub const CONSTRUCTOR: Global = Global {
+    name: "NumberFormat",
+    length: 0,
+    call: Body::Native(construct),
+    construct: Some(Body::Native(construct)),
+    functions: &[SUPPORTED_LOCALES_OF],
+    numbers: &[],
+};
+
+/// Its methods.
+pub const METHODS: &[Row] = &[
+    native("resolvedOptions", 0, resolved_options),
+    native("formatToParts", 1, format_to_parts),
+    getter("format", get_format),
+    native("formatRange", 2, range::format_range),
+    native("formatRangeToParts", 2, range::format_range_to_parts),
+];
+
+/// What an `Intl.NumberFormat` knows.
+#[derive(Clone, Debug)]
+pub struct NumberFormat {
+    locale: String,
+    style: Style,
+    currency: String,
+    currency_display: CurrencyDisplay,
+    accounting: bool,
+    unit: String,
+    /// Short, narrow, long.
+    unit_display: usize,
+    notation: Notation,
+    compact_long: bool,
+    grouping: Grouping,
+    sign_display: SignDisplay,
+    min_integer: usize,
+    rounding: Rounding,
+    mode: Mode,
+    increment: u32,
+    strip_zeros: bool,
+    /// The function that `format` gave, `undefined` until it is asked for.
+    pub bound: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Decimal,
+    Percent,
+    Currency,
+    Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CurrencyDisplay {
+    Code,
+    Symbol,
+    Narrow,
+    Name,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notation {
+    Standard,
+    Scientific,
+    Engineering,
+    Compact,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grouping {
+    Never,
+    Min2,
+    Auto,
+    Always,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SignDisplay {
+    Auto,
+    Never,
+    Always,
+    ExceptZero,
+    Negative,
+}
+
+/// Which digits are shown: at least and at most so many.
+#[derive(Clone, Copy, Debug)]
+enum Rounding {
+    Fraction { min: usize, max: usize },
+    Significant { min: usize, max: usize },
+    Both { fraction: (usize, usize), significant: (usize, usize), more: bool },
+}
+
+const STYLES: [(&str, Style); 4] = [
+    ("decimal", Style::Decimal),
+    ("percent", Style::Percent),
+    ("currency", Style::Currency),
+    ("unit", Style::Unit),
+];
+const CURRENCY_DISPLAYS: [(&str, CurrencyDisplay); 4] = [
+    ("code", CurrencyDisplay::Code),
+    ("symbol", CurrencyDisplay::Symbol),
+    ("narrowSymbol", CurrencyDisplay::Narrow),
+    ("name", CurrencyDisplay::Name),
+];
+const CURRENCY_SIGNS: [(&str, bool); 2] = [("standard", false), ("accounting", true)];
+const UNIT_DISPLAYS: [(&str, usize); 3] = [("short", 0), ("narrow", 1), ("long", 2)];
+const NOTATIONS: [(&str, Notation); 4] = [
+    ("standard", Notation::Standard),
+    ("scientific", Notation::Scientific),
+    ("engineering", Notation::Engineering),
+    ("compact", Notation::Compact),
+];
+const COMPACT_DISPLAYS: [(&str, bool); 2] = [("short", false), ("long", true)];
+const SIGN_DISPLAYS: [(&str, SignDisplay); 5] = [
+    ("auto", SignDisplay::Auto),
+    ("never", SignDisplay::Never),
+    ("always", SignDisplay::Always),
+    ("exceptZero", SignDisplay::ExceptZero),
+    ("negative", SignDisplay::Negative),
+];
+const PRIORITIES: [(&str, Option<bool>); 3] =
+    [("auto", None), ("morePrecision", Some(true)), ("lessPrecision", Some(false))];
+const ZERO_DISPLAYS: [(&str, bool); 2] = [("auto", false), ("stripIfInteger", true)];
+const INCREMENTS: [u32; 15] = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
+
+/// Digits behind the point that can be asked for.
+const MAX_FRACTION: f64 = 20.0;
+/// Digits in all that can be asked for.
+const MAX_SIGNIFICANT: f64 = 21.0;
+/// Numbers with more digits than this are too small or too large to be shown in full.
+const MAX_WIDTH: usize = 100_000_000;
+
+/// `new Intl.NumberFormat(locales, options)`, the same without `new`
+fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let format = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.NumberFormat")?;
+    Ok(vm.heap.new_exotic(Exotic::NumberFormat(Box::new(format))))
+}
+
+/// `toLocaleString` of a number or BigInt; `service` is its name in messages.
+pub fn to_locale_string(vm: &mut Vm, value: Value, arguments: &[Value], service: &str) -> Result {
+    let format = read(vm, arg(arguments, 0), arg(arguments, 1), service)?;
+    let quantity = quantity(vm, value)?;
+    text(vm, &format, &quantity)
+}
+
+/// Read the options (ECMA-402 16.1.2).
+fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<NumberFormat> {
+    vm.work(8)?;
+    let locale = resolved_locale(vm, locales)?;
+    if options == Value::NULL {
+        return Err(vm.type_error(&format!("{service} called on null or undefined")));
+    }
+    let mut pick = Picker { vm, options, service };
+    pick.one_of("localeMatcher", &[("lookup", ()), ("best fit", ())])?;
+    let numbering = option(pick.vm, options, "numberingSystem")?;
+    if !numbering.is_undefined() {
+        let text = pick.vm.to_text(numbering)?;
+        let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !text.split('-').all(fits) {
+            return Err(pick.vm.range_error(&format!("Invalid numberingSystem : {text}")));
+        }
+    }
+    let style = pick.one_of("style", &STYLES)?.unwrap_or(Style::Decimal);
+    let currency = pick.currency(style)?;
+    let currency_display = pick.one_of("currencyDisplay", &CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
+    let accounting = pick.one_of("currencySign", &CURRENCY_SIGNS)?.unwrap_or(false);
+    let unit = pick.unit(style)?;
+    let unit_display = pick.one_of("unitDisplay", &UNIT_DISPLAYS)?.unwrap_or(0);
+    let notation = pick.one_of("notation", &NOTATIONS)?.unwrap_or(Notation::Standard);
+    let (min, max) = match style {
+        Style::Currency => {
+            let digits = currencies::find(&currency).map_or(2, |currency| currency.digits);
+            (digits, digits)
+        }
+        Style::Percent => (0, 0),
+        Style::Decimal | Style::Unit => (0, 3),
+    };
+    let digits = pick.digits(min, max, notation)?;
+    let compact_long = pick.one_of("compactDisplay", &COMPACT_DISPLAYS)?.unwrap_or(false);
+    let grouping = pick.grouping(notation)?;
+    let sign_display = pick.one_of("signDisplay", &SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
+    Ok(NumberFormat {
+        locale,
+        style,
+        currency,
+        currency_display,
+        accounting,
+        unit,
+        unit_display,
+        notation,
+        compact_long,
+        grouping,
+        sign_display,
+        min_integer: digits.min_integer,
+        rounding: digits.rounding,
+        mode: digits.mode,
+        increment: digits.increment,
+        strip_zeros: digits.strip_zeros,
+        bound: Value::UNDEFINED,
+    })
+}
+
+/// What is said of digits.
+struct Digits {
+    min_integer: usize,
+    rounding: Rounding,
+    mode: Mode,
+    increment: u32,
+    strip_zeros: bool,
+}
+
+/// Reads options.
+struct Picker<'a> {
+    vm: &'a mut Vm,
+    options: Value,
+    service: &'a str,
+}
+
+impl Picker<'_> {
+    fn one_of<T: Copy>(&mut self, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
+        self.one_of_in(self.service.to_owned(), name, table)
+    }
+
+    fn one_of_in<T: Copy>(&mut self, service: String, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
+        let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect();
+        let place = choice(self.vm, self.options, &service, name, &words)?;
+        Ok(place.map(|place| table[place].1))
+    }
+
+    fn currency(&mut self, style: Style) -> Result<String> {
+        let value = option(self.vm, self.options, "currency")?;
+        if value.is_undefined() {
+            if style == Style::Currency {
+                return Err(self.vm.type_error("Currency code is required with currency style."));
+            }
+            return Ok(String::new());
+        }
+        let text = self.vm.to_text(value)?;
+        if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Ok(text.to_ascii_uppercase());
+        }
+        Err(self.vm.range_error(&format!("Invalid currency code : {text}")))
+    }
+
+    fn unit(&mut self, style: Style) -> Result<String> {
+        let value = option(self.vm, self.options, "unit")?;
+        if value.is_undefined() {
+            if style == Style::Unit {
+                return Err(self.vm.type_error("Invalid unit argument for Intl.NumberFormat() ''"));
+            }
+            return Ok(String::new());
+        }
+        let text = self.vm.to_text(value)?;
+        let is_unit = units::is_simple(&text)
+            || text.split_once("-per-").is_some_and(|(a, b)| units::is_simple(a) && units::is_simple(b));
+        if is_unit {
+            return Ok(text);
+        }
+        Err(self.vm.range_error(&format!("Invalid unit argument for Intl.NumberFormat() '{text}'")))
+    }
+
+    /// `SetNumberFormatDigitOptions` (ECMA-402 16.1.3)
+    fn digits(&mut self, min_default: usize, max_default: usize, notation: Notation) -> Result<Digits> {
+        let min_integer = number(self.vm, self.options, "minimumIntegerDigits", (1.0, 21.0))?.unwrap_or(1.0) as usize;
+        let names =
+            ["minimumFractionDigits", "maximumFractionDigits", "minimumSignificantDigits", "maximumSignificantDigits"];
+        let mut raw = [Value::UNDEFINED; 4];
+        for (value, name) in raw.iter_mut().zip(names) {
+            *value = option(self.vm, self.options, name)?;
+        }
+        let increment = number(self.vm, self.options, "roundingIncrement", (1.0, 5000.0))?.unwrap_or(1.0) as u32;
+        if !INCREMENTS.contains(&increment) {
+            return Err(self.vm.range_error("roundingIncrement value is out of range."));
+        }
+        let service = "SetNumberFormatDigitOptions".to_owned();
+        let priority = self.one_of_in(service, "roundingPriority", &PRIORITIES)?.flatten();
+        let max_default = if increment == 1 { max_default } else { min_default };
+        let [has_fraction, has_significant] = [0, 2].map(|at| raw[at..at + 2].iter().any(|one| !one.is_undefined()));
+        let needs_significant = priority.is_some() || has_significant;
+        let needs_fraction =
+            priority.is_some() || !(needs_significant || !has_fraction && notation == Notation::Compact);
+        let mut significant = (1, 21);
+        if needs_significant && has_significant {
+            let min = self.in_range(raw[2], names[2], 1.0, MAX_SIGNIFICANT)?.unwrap_or(1);
+            let max = self.in_range(raw[3], names[3], min as f64, MAX_SIGNIFICANT)?.unwrap_or(21);
+            significant = (min, max);
+        }
+        let mut fraction = (min_default, max_default);
+        if needs_fraction && has_fraction {
+            let min = self.in_range(raw[0], names[0], 0.0, MAX_FRACTION)?;
+            let max = self.in_range(raw[1], names[1], 0.0, MAX_FRACTION)?;
+            fraction = match (min, max) {
+                (None, None) => fraction,
+                (None, Some(max)) => (min_default.min(max), max),
+                (Some(min), None) => (min, max_default.max(min)),
+                (Some(min), Some(max)) if min <= max => (min, max),
+                (Some(_), Some(_)) => return Err(self.vm.range_error("maximumFractionDigits value is out of range.")),
+            };
+        }
+        let rounding = match priority {
+            None if !needs_fraction && !needs_significant => {
+                Rounding::Both { fraction: (0, 0), significant: (1, 2), more: true }
+            }
+            None if has_significant => Rounding::Significant { min: significant.0, max: significant.1 },
+            None => Rounding::Fraction { min: fraction.0, max: fraction.1 },
+            Some(more) => Rounding::Both { fraction, significant, more },
+        };
+        if increment != 1 {
+            let Rounding::Fraction { min, max } = rounding else {
+                return Err(self.vm.type_error("RoundingType is not fractionDigits"));
+            };
+            if min != max {
+                return Err(self.vm.range_error("maximumFractionDigits not equal to minimumFractionDigits"));
+            }
+        }
+        let mode = self.one_of("roundingMode", &MODES)?.unwrap_or(Mode::HalfExpand);
+        let strip_zeros = self.one_of("trailingZeroDisplay", &ZERO_DISPLAYS)?.unwrap_or(false);
+        Ok(Digits { min_integer, rounding, mode, increment, strip_zeros })
+    }
+
+    fn in_range(&mut self, value: Value, name: &str, least: f64, most: f64) -> Result<Option<usize>> {
+        if value.is_undefined() {
+            return Ok(None);
+        }
+        let number = self.vm.to_number(value)?;
+        if !(least..=most).contains(&number) {
+            return Err(self.vm.range_error(&format!("{name} value is out of range.")));
+        }
+        Ok(Some(number as usize))
+    }
+
+    fn grouping(&mut self, notation: Notation) -> Result<Grouping> {
+        let default = if notation == Notation::Compact { Grouping::Min2 } else { Grouping::Auto };
+        let value = option(self.vm, self.options, "useGrouping")?;
+        if value.is_undefined() {
+            return Ok(default);
+        }
+        if value == Value::TRUE {
+            return Ok(Grouping::Always);
+        }
+        if !self.vm.truthy(value) {
+            return Ok(Grouping::Never);
+        }
+        let text = self.vm.to_text(value)?;
+        Ok(match text.as_str() {
+            "true" | "false" => default,
+            "min2" => Grouping::Min2,
+            "auto" => Grouping::Auto,
+            "always" => Grouping::Always,
+            _ => {
+                let service = self.service;
+                let text = if value.is_object() { self.vm.object_tag(value) } else { text };
+                let message = format!("Value {text} out of range for {service} options property useGrouping");
+                return Err(self.vm.range_error(&message));
+            }
+        })
+    }
+}
+
+impl NumberFormat {
+    /// The currency before the number.
+    fn currency_symbol(&self) -> String {
+        let known = currencies::find(&self.currency);
+        let symbol = known.map_or(self.currency.as_str(), |currency| match self.currency_display {
+            CurrencyDisplay::Narrow => currency.narrow,
+            CurrencyDisplay::Symbol => currency.symbol,
+            CurrencyDisplay::Code | CurrencyDisplay::Name => currency.code,
+        });
+        symbol.to_owned()
+    }
+
+    fn currency_name(&self, place: usize) -> String {
+        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[place]).to_owned()
+    }
+}
+
+/// What a value is as a mathematical value (ECMA-402 16.5.16).
+fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
+    let value = vm.to_primitive(value, Hint::Number)?;
+    if value.is(Kind::BigInt) {
+        crate::builtins::bigint::charge_text(vm, value)?;
+        return Ok(Quantity::Finite(Decimal::of_bigint(&vm.heap.bigints[value.index()])));
+    }
+    if value.is_string() {
+        vm.work(vm.heap.str(value).bytes as usize / 16)?;
+        let text = vm.heap.text(value).into_owned();
+        let number = text_number(&text);
+        if number.is_finite()
+            && let Some(decimal) = Decimal::parse(text.trim_matches(is_space))
+        {
+            return charged(vm, decimal);
+        }
+        return finite(vm, number);
+    }
+    let number = vm.to_number(value)?;
+    finite(vm, number)
+}
+
+fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
+    if number.is_nan() {
+        return Ok(Quantity::NaN);
+    }
+    if number.is_infinite() {
+        return Ok(Quantity::Infinite(number < 0.0));
+    }
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    match Decimal::parse(&format!("{sign}{}", number_text(number.abs()))) {
+        Some(decimal) => charged(vm, decimal),
+        None => Ok(Quantity::NaN),
+    }
+}
+
+/// Charge for the digits that a number may be written out with.
+fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
+    let width = decimal.width();
+    if width > MAX_WIDTH {
+        return Err(vm.range_error("Invalid string length"));
+    }
+    vm.reserve(width.saturating_mul(4))?;
+    vm.work(1 + width / 16)?;
+    Ok(Quantity::Finite(decimal))
+}
+
+fn text(vm: &mut Vm, format: &NumberFormat, quantity: &Quantity) -> Result {
+    let parts = format.format(quantity).into_parts();
+    let text: String = parts.iter().map(|(_, text)| &**text).collect();
+    vm.work(4 + text.len() / 16)?;
+    Ok(vm.string(&text))
+}
+
+/// The state of a receiver.
+fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
+    match vm.heap.exotic(this) {
+        Some(Exotic::NumberFormat(format)) => Ok((**format).clone()),
+        _ => Err(incompatible(vm, this, method)),
+    }
+}
+
+#[cold]
+fn incompatible(vm: &mut Vm, this: Value, method: &str) -> Thrown {
+    let what = vm.describe(this);
+    vm.type_error(&format!("Method Intl.NumberFormat.prototype.{method} called on incompatible receiver {what}"))
+}
+
+/// `format.resolvedOptions()`
+fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let format = receiver(vm, this, "resolvedOptions")?;
+    let object = vm.heap.new_object();
+    let mut put = |name: &str, value: Cow<'_, str>| {
+        let name = vm.intern_text(name);
+        let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+        let value = match value.parse() {
+            Ok(number) if digits => Value::number(number),
+            Ok(_) | Err(_) => vm.string(&value),
+        };
+        vm.heap.set_own(object, name, value);
+    };
+    put("locale", format.locale.as_str().into());
+    put("numberingSystem", "latn".into());
+    put("style", name_of(&STYLES, format.style).into());
+    if format.style == Style::Currency {
+        put("currency", format.currency.as_str().into());
+        put("currencyDisplay", name_of(&CURRENCY_DISPLAYS, format.currency_display).into());
+        put("currencySign", name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into());
+    }
+    if format.style == Style::Unit {
+        put("unit", format.unit.as_str().into());
+        put("unitDisplay", name_of(&UNIT_DISPLAYS, format.unit_display).into());
+    }
+    put("minimumIntegerDigits", format.min_integer.to_string().into());
+    let (fraction, significant, priority) = match format.rounding {
+        Rounding::Fraction { min, max } => (Some((min, max)), None, "auto"),
+        Rounding::Significant { min, max } => (None, Some((min, max)), "auto"),
+        Rounding::Both { fraction, significant, more } => {
+            (Some(fraction), Some(significant), if more { "morePrecision" } else { "lessPrecision" })
+        }
+    };
+    if let Some((min, max)) = significant {
+        put("minimumSignificantDigits", min.to_string().into());
+        put("maximumSignificantDigits", max.to_string().into());
+    }
+    if let Some((min, max)) = fraction {
+        put("minimumFractionDigits", min.to_string().into());
+        put("maximumFractionDigits", max.to_string().into());
+    }
+    match format.grouping {
+        Grouping::Never => put("useGrouping", "false".into()),
+        Grouping::Min2 => put("useGrouping", "min2".into()),
+        Grouping::Auto => put("useGrouping", "auto".into()),
+        Grouping::Always => put("useGrouping", "always".into()),
+    }
+    put("notation", name_of(&NOTATIONS, format.notation).into());
+    if format.notation == Notation::Compact {
+        put("compactDisplay", name_of(&COMPACT_DISPLAYS, format.compact_long).into());
+    }
+    put("signDisplay", name_of(&SIGN_DISPLAYS, format.sign_display).into());
+    put("roundingMode", name_of(&MODES, format.mode).into());
+    put("roundingIncrement", format.increment.to_string().into());
+    put("trailingZeroDisplay", name_of(&ZERO_DISPLAYS, format.strip_zeros).into());
+    // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
+    put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
+    if format.grouping == Grouping::Never {
+        let name = vm.intern_text("useGrouping");
+        vm.heap.set_own(object, name, Value::FALSE);
+    }
+    Ok(object)
+}
+
+fn name_of<T: PartialEq>(table: &[(&'static str, T)], value: T) -> &'static str {
+    table.iter().find(|(_, one)| *one == value).map_or("", |&(name, _)| name)
+}
+
+/// `format.formatToParts(value)`
+fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    let format = receiver(vm, this, "formatToParts")?;
+    let quantity = quantity(vm, arg(arguments, 0))?;
+    let parts = format.format(&quantity).into_parts();
+    vm.work(8 + parts.len() * 2)?;
+    let parts: Vec<(&str, &str, Option<&str>)> = parts.iter().map(|(kind, text)| (*kind, &**text, None)).collect();
+    Ok(parts_value(vm, &parts))
+}
+
+/// `format.format`: a function that knows its formatter, always the same.
+fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
+    let known = match vm.heap.exotic(this) {
+        Some(Exotic::NumberFormat(format)) => format.bound,
+        _ => return Err(incompatible(vm, this, "format")),
+    };
+    if !known.is_undefined() {
+        return Ok(known);
+    }
+    let function = vm.heap.new_bound(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(Exotic::NumberFormat(format)) = vm.heap.exotic_mut(this) {
+        format.bound = function;
+    }
+    Ok(function)
+}
+
+/// What `format.format` gives, called with a value.
+fn bound_format(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
+    let this = vm.heap.bound[function.index()].data[0];
+    let format = receiver(vm, this, "format")?;
+    let quantity = quantity(vm, arg(arguments, 0))?;
+    text(vm, &format, &quantity)
+}

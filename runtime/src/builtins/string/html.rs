@@ -1,0 +1,69 @@
+//! Strings in tags of HTML: the methods of ECMAScript's annex B.2.2, kept because old code has them.
+
+use super::{Result, Row, Value, Vm, arg, native, receiver, room};
+
+/// The methods.
+pub const METHODS: [Row; 13] = [
+    native("anchor", 1, anchor),
+    native("big", 0, big),
+    native("blink", 0, blink),
+    native("bold", 0, bold),
+    native("fixed", 0, fixed),
+    native("fontcolor", 1, fontcolor),
+    native("fontsize", 1, fontsize),
+    native("italics", 0, italics),
+    native("link", 1, link),
+    native("small", 0, small),
+    native("strike", 0, strike),
+    native("sub", 0, sub),
+    native("sup", 0, sup),
+];
+
+macro_rules! tags {
+    ($($name:ident = $tag:literal $(, $attribute:literal)?;)+) => {
+        $(#[doc = concat!("`string.", stringify!($name), "()`")]
+        fn $name(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+            tagged(vm, this, stringify!($name), $tag, [$($attribute)?].first().map(|&name| (name, arg(arguments, 0))))
+        })+
+    };
+}
+
+tags! {
+    anchor = "a", "name";
+    big = "big";
+    blink = "blink";
+    bold = "b";
+    fixed = "tt";
+    fontcolor = "font", "color";
+    fontsize = "font", "size";
+    italics = "i";
+    link = "a", "href";
+    small = "small";
+    strike = "strike";
+    sub = "sub";
+    sup = "sup";
+}
+
+/// `CreateHTML` (ECMAScript B.2.2.2.1)
+fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(&str, Value)>) -> Result {
+    let string = receiver(vm, this, method)?;
+    let mut open = format!("<{tag}").into_bytes();
+    if let Some((name, value)) = attribute {
+        let value = vm.to_string(value)?;
+        let length = u64::from(vm.heap.str(value).bytes);
+        room(vm, length, length * 6)?;
+        open.extend(format!(" {name}=\"").bytes());
+        for &byte in vm.heap.bytes(value) {
+            match byte {
+                b'"' => open.extend(b"&quot;"),
+                _ => open.push(byte),
+            }
+        }
+        open.push(b'"');
+    }
+    open.push(b'>');
+    let open = vm.heap.take_string(open);
+    let close = vm.string(&format!("</{tag}>"));
+    let text = vm.concat(open, string)?;
+    vm.concat(text, close)
+}

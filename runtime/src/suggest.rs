@@ -1,0 +1,170 @@
+//! What somebody may have meant by a name that does not exist: the `hint` of an uncaught error.
+//!
+//! Messages stay V8's words; this is said beside them. The tables hold what people and models write
+//! who know other languages and libraries; spelling is for the nearest name. Nothing is looked up
+//! until the run has failed.
+
+mod table;
+
+use crate::builtins::registry::{Family, registry};
+use crate::error::{Cause, Thrown};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::Span;
+
+/// What does not exist.
+#[derive(Clone, Debug)]
+pub enum Missing {
+    /// A name that nothing declares.
+    Name(Box<str>),
+    /// A method of values of a family.
+    Method(Family, Box<str>),
+    /// A function of a built-in object, by its number: `Math.sum`.
+    Static(u32, Box<str>),
+    /// A property that is no function.
+    Property(Box<str>),
+    /// An array, where a loop takes each item for one.
+    Pair,
+}
+
+/// Longest name that is compared with others.
+const LONGEST: usize = 40;
+
+impl Vm {
+    /// The error for a callee that is no function, given its value and receiver.
+    #[cold]
+    pub fn not_a_function(&mut self, callee: Span, function: Value, this: Value) -> Thrown {
+        let text = self.callee_text(callee);
+        let message = self.not_a_function_text(callee);
+        let thrown = self.type_error(&message);
+        let Some((_, name)) = text.rsplit_once('.') else { return thrown };
+        let name: Box<str> = name.into();
+        let missing = if !function.is_undefined() {
+            Missing::Property(name)
+        } else if this.is_nullish() {
+            return thrown;
+        } else if this.is(Kind::Native) {
+            Missing::Static(this.payload(), name)
+        } else {
+            Missing::Method(self.family(this), name)
+        };
+        self.note_missing(thrown, missing)
+    }
+
+    /// The error for a name that nothing declares.
+    #[cold]
+    pub fn undefined_name(&mut self, name: &str) -> Thrown {
+        let thrown = self.reference_error(&format!("{name} is not defined"));
+        self.note_missing(thrown, Missing::Name(name.into()))
+    }
+
+    /// The error for an item of a loop that an array pattern cannot take apart.
+    #[cold]
+    pub fn not_iterable_item(&mut self, item: Value) -> Thrown {
+        let thrown = self.not_iterable(item);
+        self.note_missing(thrown, Missing::Pair)
+    }
+
+    fn note_missing(&mut self, thrown: Thrown, missing: Missing) -> Thrown {
+        if let Cause::Value(error) = *thrown.0 {
+            self.heap.traces.entry(error.payload()).or_default().missing = Some(missing);
+        }
+        thrown
+    }
+
+    /// What to write instead, if that is known.
+    pub(crate) fn hint(&self, missing: &Missing) -> Option<String> {
+        match missing {
+            Missing::Name(name) => table::global(name).map(Into::into).or_else(|| self.similar_name(name)),
+            Missing::Property(name) => {
+                Some(format!("`{name}` is no function here; read it without parentheses: `.{name}`"))
+            }
+            Missing::Pair => Some("the items of this loop are no arrays: take one name, `for (const item of …)`, or walk over pairs: `Object.entries(object)`, `array.entries()`".into()),
+            Missing::Method(family, name) => method(*family, name),
+            Missing::Static(owner, name) => function_of(*owner, name),
+        }
+    }
+
+    /// A global or a name of the script that is spelled nearly so.
+    fn similar_name(&self, name: &str) -> Option<String> {
+        let mut names = agentscript_lang::names(self.script.source());
+        names.retain(|own| *own != name);
+        registry().globals().for_each(|(global, _)| names.push(global));
+        names.push("codecallContext");
+        nearest(name, names.into_iter()).map(did_you_mean)
+    }
+}
+
+fn did_you_mean(name: &str) -> String {
+    format!("did you mean `{name}`?")
+}
+
+/// What to call instead of a method that values of a family do not have.
+fn method(family: Family, name: &str) -> Option<String> {
+    if let Some(hint) = table::method(family, name) {
+        return Some(hint.into());
+    }
+    let has = |family| registry().method_names(family).any(|method| method == name);
+    let is_one_of = |families: &[Family]| families.contains(&family);
+    if family == Family::Promise {
+        return Some(format!("this is a promise; await it first: `(await value).{name}(…)`"));
+    }
+    if has(Family::Array) {
+        if is_one_of(&[Family::Map, Family::Set, Family::String, Family::Iterator]) {
+            return Some(format!("only arrays have it; write `[...value].{name}(…)`"));
+        }
+        if family == Family::Object {
+            let values = format!("`Object.values(object).{name}(…)`, `Object.entries(object)`");
+            return Some(format!("this is an object; use {values} or the property that holds an array"));
+        }
+    }
+    if has(Family::String) {
+        if is_one_of(&[Family::Number, Family::Boolean, Family::BigInt]) {
+            return Some(format!("only strings have it; write `String(value).{name}(…)`"));
+        }
+        if family == Family::Array {
+            return Some(format!("only strings have it; call it on the items: `array.map((item) => item.{name}(…))`"));
+        }
+        if family == Family::Object {
+            return Some("only strings have it; call it on the property that holds one".into());
+        }
+    }
+    if family == Family::String && has(Family::Number) {
+        return Some(format!("only numbers have it; write `Number(text).{name}(…)`"));
+    }
+    nearest(name, registry().method_names(family)).map(did_you_mean)
+}
+
+/// What to call instead of a function that a built-in object does not have.
+fn function_of(owner: u32, name: &str) -> Option<String> {
+    let object = registry().natives[owner as usize].name;
+    if let Some(hint) = table::function(object, name) {
+        return Some(hint.into());
+    }
+    let names = registry().property_names(owner).map(|symbol| registry().names[symbol.0 as usize]);
+    nearest(name, names).map(|name| did_you_mean(&format!("{object}.{name}")))
+}
+
+/// The name that is spelled most like another one, if it is near enough to be meant.
+fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let length = name.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let allowed = match length {
+        0..=2 => 0,
+        3..=4 => 1,
+        _ => 2,
+    };
+    candidates
+        .filter(|candidate| candidate.len() <= LONGEST)
+        .map(|candidate| (distance(&lower, candidate), candidate))
+        .filter(|&(distance, _)| distance <= allowed)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+fn distance(lower: &str, candidate: &str) -> usize {
+    strsim::damerau_levenshtein(lower, &candidate.to_lowercase())
+}
