@@ -131,7 +131,7 @@ impl Writer<'_> {
         for _ in 0..=self.byte() % 5 {
             let atom = self.pick(&[
                 "a", "b", "c", ".", "\\d", "\\w", "\\s", "[a-c]", "[^a]", "(a|b)", "(?:x|)", "(.)", "(?=a)", "(?!b)",
-                "\\b", "^", "$", "e", " ", "\\W", "[\\d\\s]", "(b*)(c)?", "(?<=a)", "(?<!.)", "\\u0061", "(|a)",
+                "\\b", "^", "$", "e", " ", "\\W", "[\\d\\s]", "(b*)(c)", "(?<=a)", "(?<!.)", "\\u0061", "(|a)",
             ]);
             let assertion = atom.starts_with(['^', '$']) || atom.starts_with("(?=") || atom.starts_with("(?!");
             let repeated = !assertion && !atom.starts_with("(?<") && atom != "\\b";
