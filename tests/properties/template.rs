@@ -76,6 +76,8 @@ impl Writer<'_> {
             // Where nothing can wait.
             'C' => self.inside(Around::default(), &[], Self::condition),
             'b' => self.pick(&["0n", "1n", "7n", "123n", "(-5n)", "(2n ** 64n)", "(-(10n ** 20n))"]).into(),
+            'X' => self.pattern(&["", "g", "i", "gi", "m", "s", "u", "y", "gu", "iu"]),
+            'Y' => self.pattern(&["g", "gi", "gm", "gu", "gs"]),
             'R' => (2 + self.byte() % 35).to_string(),
             'F' => self.any_number(),
             'U' => self.any_text(),
@@ -121,6 +123,26 @@ impl Writer<'_> {
             _ => f64::from_bits(u64::from_le_bytes(bits)),
         };
         if number.is_finite() { format!("({number:e})") } else { "NaN".into() }
+    }
+
+    /// A regular expression with some flags.
+    fn pattern(&mut self, flags: &[&str]) -> String {
+        let mut text = String::new();
+        for _ in 0..=self.byte() % 5 {
+            let atom = self.pick(&[
+                "a", "b", "c", ".", "\\d", "\\w", "\\s", "[a-c]", "[^a]", "(a|b)", "(?:x|)", "(.)", "(?=a)", "(?!b)",
+                "\\b", "^", "$", "e", " ", "\\W", "[\\d\\s]", "(b*)(c)", "(?<=a)", "(?<!.)", "\\u0061", "(|a)",
+            ]);
+            let assertion = atom.starts_with(['^', '$']) || atom.starts_with("(?=") || atom.starts_with("(?!");
+            let repeated = !assertion && !atom.starts_with("(?<") && atom != "\\b";
+            let times = if repeated {
+                self.pick(&["", "", "", "*", "+", "?", "*?", "+?", "{1,2}", "{2}", "{0,1}?"])
+            } else {
+                ""
+            };
+            text = text + atom + times;
+        }
+        format!("/{text}/{}", self.pick(flags))
     }
 
     /// A text of units of every kind, halves of pairs too.
