@@ -17,7 +17,9 @@ fn realistic(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("compile");
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function(format!("{} realistic scripts", scripts.len()), |bencher| {
-        bencher.iter(|| scripts.iter().map(|script| compile(black_box(script), &options).is_ok()).filter(|ok| *ok).count());
+        bencher.iter(|| {
+            scripts.iter().map(|script| compile(black_box(script), &options).is_ok()).filter(|ok| *ok).count()
+        });
     });
     group.finish();
 }

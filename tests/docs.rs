@@ -106,7 +106,9 @@ fn the_architecture_page_names_every_file() {
 /// Paths in code marks, and links, lead to something.
 #[test]
 fn what_the_pages_point_to_exists() {
-    for page in ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md", "docs/language.md"] {
+    for page in
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md", "docs/language.md"]
+    {
         let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {

@@ -33,9 +33,9 @@ mod token;
 
 pub use callee::{Walk, callee_text, iterable_text, iterated_callee_text, value_text};
 pub use compile::compile;
-pub use suggest::names;
 pub use diagnostic::{Code, Diagnostic, Refusal, Rendered};
 pub use span::{Location, Span};
+pub use suggest::names;
 
 /// Which language a script is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

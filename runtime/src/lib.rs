@@ -62,8 +62,8 @@ mod symbol;
 mod value;
 mod vm;
 
-pub use builtins::listing::{BuiltIn, builtins};
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
+pub use builtins::listing::{BuiltIn, builtins};
 pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};

@@ -94,7 +94,8 @@ fn samples_of_syntax_compile() {
     let page = read(PAGE);
     let (_, section) = page.split_once("## Syntax").expect("a section");
     let (section, _) = section.split_once("\n## ").expect("an end");
-    let samples: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).map(|row| row.1).collect();
+    let samples: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).map(|row| row.1).collect();
     assert!(samples.len() > 30, "{} samples", samples.len());
     for sample in samples.iter().skip(1) {
         let source = sample.trim_end_matches(" |").trim_matches('`').replace("\\|", "|");

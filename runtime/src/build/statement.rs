@@ -349,12 +349,7 @@ impl Lowering<'_, '_> {
     }
 
     /// What `body` emits, and what `finally` emits for every way out of it.
-    fn guarded(
-        &mut self,
-        (kind, value): (Slot, Slot),
-        body: impl FnOnce(&mut Self),
-        finally: impl FnOnce(&mut Self),
-    ) {
+    fn guarded(&mut self, (kind, value): (Slot, Slot), body: impl FnOnce(&mut Self), finally: impl FnOnce(&mut Self)) {
         let (start, caught) = (self.target(), self.target());
         let from = self.ops.len() as u32;
         self.scopes.push(Scope::Finally { kind, value, start, exits: Vec::new() });

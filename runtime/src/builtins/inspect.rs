@@ -12,8 +12,8 @@ pub use text::width;
 
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
-use crate::heap::{Exotic, Yields};
 use crate::heap::object::NULL_PROTOTYPE;
+use crate::heap::{Exotic, Yields};
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -221,7 +221,7 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
-// Iterators over pairs have a name of their own only where they are printed.
+                // Iterators over pairs have a name of their own only where they are printed.
                 let name = match (iterator.source.kind(), iterator.yields) {
                     (_, Yields::Matches) => "RegExp String Iterator",
                     (Kind::Map, _) => "Map Iterator",
@@ -235,9 +235,7 @@ impl Inspector<'_> {
                     _ => name,
                 };
                 match iterator.source.kind() {
-                    Kind::Map | Kind::Set => {
-                        plain(&format!("Object [{name}]"), format!("[{tag}] {{"), Parts::Iterator)
-                    }
+                    Kind::Map | Kind::Set => plain(&format!("Object [{name}]"), format!("[{tag}] {{"), Parts::Iterator),
                     _ => plain(&format!("Object [{name}]"), format!("Object [{name}] {{"), Parts::None),
                 }
             }

@@ -54,7 +54,8 @@ fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
         Kind::Number if space.as_number() > 0.0 => Some(vec![b' '; vm.to_integer(space)?.min(10.0) as usize]),
         Kind::String if vm.heap.str(space).units > 0 => {
             // V8 stops at a character 0.
-            let units: Vec<u16> = to_utf16(vm.heap.bytes(space)).into_iter().take(10).take_while(|&unit| unit != 0).collect();
+            let units: Vec<u16> =
+                to_utf16(vm.heap.bytes(space)).into_iter().take(10).take_while(|&unit| unit != 0).collect();
             let mut indent = Vec::new();
             crate::heap::push_utf16(&units, &mut indent);
             Some(indent)

@@ -130,7 +130,8 @@ impl Order {
         };
         options.strength = Some(strength);
         options.case_level = Some(case_level);
-        let alternate = if self.ignore_punctuation { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable };
+        let alternate =
+            if self.ignore_punctuation { AlternateHandling::Shifted } else { AlternateHandling::NonIgnorable };
         options.alternate_handling = Some(alternate);
         let mut preferences = CollatorPreferences::default();
         preferences.case_first = Some(match self.case_first {

@@ -111,12 +111,8 @@ enum Rounding {
     Both { fraction: (usize, usize), significant: (usize, usize), more: bool },
 }
 
-const STYLES: [(&str, Style); 4] = [
-    ("decimal", Style::Decimal),
-    ("percent", Style::Percent),
-    ("currency", Style::Currency),
-    ("unit", Style::Unit),
-];
+const STYLES: [(&str, Style); 4] =
+    [("decimal", Style::Decimal), ("percent", Style::Percent), ("currency", Style::Currency), ("unit", Style::Unit)];
 const CURRENCY_DISPLAYS: [(&str, CurrencyDisplay); 4] = [
     ("code", CurrencyDisplay::Code),
     ("symbol", CurrencyDisplay::Symbol),
@@ -482,7 +478,10 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
         put("currencyDisplay", name_of(&CURRENCY_DISPLAYS, format.currency_display).into());
-        put("currencySign", name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into());
+        put(
+            "currencySign",
+            name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into(),
+        );
     }
     if format.style == Style::Unit {
         put("unit", format.unit.as_str().into());

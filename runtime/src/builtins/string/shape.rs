@@ -1,7 +1,7 @@
 //! The same text in another shape: case, normal forms, padding, trimming.
 
-use crate::builtins::intl::canonical_locales;
 use super::{Result, Value, Vm, arg, by_text, joined, receiver, room, scan};
+use crate::builtins::intl::canonical_locales;
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
 use crate::symbol::known;

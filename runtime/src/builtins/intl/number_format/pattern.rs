@@ -211,7 +211,7 @@ impl NumberFormat {
             Style::Unit => {
                 let in_full = self.notation == Notation::Compact;
                 unit_parts(&self.unit, self.unit_display, place, in_full, &mut out.unit);
-            },
+            }
         }
         if brackets {
             out.behind.push(("literal", ")".into()));
@@ -236,7 +236,11 @@ pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: 
             let first_text = units::find(first).map_or("", |texts| texts[display][place]);
             let per = units::per(second).map_or("", |texts| texts[display]);
             // ICU writes nothing but the sign here, except where the number is compact or a range.
-            if first == "percent" && display < 2 && !in_full { first_text.to_owned() } else { format!("{first_text}{per}") }
+            if first == "percent" && display < 2 && !in_full {
+                first_text.to_owned()
+            } else {
+                format!("{first_text}{per}")
+            }
         }
     };
     let trimmed = text.trim_start();
