@@ -61,10 +61,10 @@ impl Vm {
             (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
-            (Kind::Exotic, _) => match self.pair_at(source, position) {
-                None => None,
-                Some((name, value)) => Some((self.yielded(yields, name, value), position + 1)),
-            },
+            (Kind::Exotic, _) => {
+                let pair = self.pair_at(source, position);
+                pair.map(|(name, value)| (self.yielded(yields, name, value), position + 1))
+            }
             (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
                 None => None,
                 Some((key, value, behind)) => {

@@ -237,7 +237,7 @@ fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_pathname(url, text))
+    change(vm, this, arguments, quirks::set_pathname)
 }
 
 fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -245,7 +245,7 @@ fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_search(url, text))
+    change(vm, this, arguments, quirks::set_search)
 }
 
 /// `url.searchParams`: always the same object.
@@ -258,7 +258,7 @@ fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    change(vm, this, arguments, |url, text| quirks::set_hash(url, text))
+    change(vm, this, arguments, quirks::set_hash)
 }
 
 /// Schemes that have an authority and a path of their own rules.

@@ -229,16 +229,10 @@ impl Skeleton {
 
     /// The nearest pattern, and which fields are missing in it.
     fn nearest(&self, mask: u16) -> (Vec<Item>, u16) {
-        let mut best: Option<(i32, u16, &(Self, Vec<Item>))> = None;
-        for known in KNOWN.iter() {
-            let (distance, missing) = self.distance(&known.0, mask);
-            let is_better =
-                best.is_none_or(|(least, without, _)| distance < least || distance == least && without < missing);
-            if is_better {
-                best = Some((distance, missing, known));
-            }
-        }
-        let Some((_, missing, (skeleton, pattern))) = best else { return (Vec::new(), 0) };
+        // Of two at the same distance the one that lacks later fields, else the first one.
+        let ranked = KNOWN.iter().map(|(skeleton, pattern)| (self.distance(skeleton, mask), skeleton, pattern));
+        let best = ranked.min_by_key(|&((distance, missing), ..)| (distance, std::cmp::Reverse(missing)));
+        let Some(((_, missing), skeleton, pattern)) = best else { return (Vec::new(), 0) };
         (self.adjusted(pattern.clone(), skeleton), missing)
     }
 
