@@ -14,7 +14,7 @@ mod string;
 
 pub use array::Array;
 pub use exotic::{Exotic, RegExp};
-pub use map::MapData;
+pub use map::{Entry, MapData};
 pub use object::{Class, Object, Slots};
 pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
 

@@ -261,15 +261,12 @@ fn put(vm: &mut Vm, map: Value, key: Value, value: Value) -> Result<()> {
 }
 
 fn delete(vm: &mut Vm, map: Value, key: Value) -> Result {
-    // Every so often the map is compacted, which looks at all iterators.
-    vm.work(vm.heap.iterators.len() / 32)?;
     charge_key(vm, key)?;
     let key = vm.heap.map_key(map, key);
     Ok(Value::bool(vm.heap.map_remove(map, key)))
 }
 
 fn clear(vm: &mut Vm, map: Value) -> Result {
-    vm.work(vm.heap.iterators.len() / 4)?;
     vm.heap.map_clear(map);
     Ok(Value::UNDEFINED)
 }

@@ -13,7 +13,7 @@ pub use text::width;
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Exotic, Yields};
+use crate::heap::{Entry, Exotic, Yields};
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -423,8 +423,8 @@ impl Inspector<'_> {
     fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Vec<String>) -> Result<()> {
         let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
         let mut count = 0;
-        while let Some((key, value, next)) = self.vm.heap.maps[source.index()].entry_from(position) {
-            position = next;
+        while let Some(Entry { key, value, behind, .. }) = self.vm.heap.maps[source.index()].entry_from(position) {
+            position = behind;
             count += 1;
             if count > self.options.items {
                 continue;

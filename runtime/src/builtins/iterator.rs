@@ -4,7 +4,7 @@
 
 use super::{Row, native};
 use crate::error::{Result, Thrown};
-use crate::heap::{Exotic, Iterator, Yields, first_code_point};
+use crate::heap::{Entry, Exotic, Iterator, Yields, first_code_point};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -67,7 +67,8 @@ impl Vm {
             }
             (Kind::Map | Kind::Set, _) => match self.heap.maps[source.index()].entry_from(position) {
                 None => None,
-                Some((key, value, behind)) => {
+                Some(Entry { key, value, behind, skipped }) => {
+                    self.work(skipped / 16)?;
                     let value = if source.is(Kind::Set) { key } else { value };
                     Some((self.yielded(yields, key, value), behind))
                 }
@@ -186,7 +187,7 @@ fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
     let entry = position.checked_sub(1).and_then(|last| vm.heap.maps[source.index()].entry_from(last));
-    Ok(entry.map_or(Value::UNDEFINED, |(key, ..)| key))
+    Ok(entry.map_or(Value::UNDEFINED, |entry| entry.key))
 }
 
 /// Whether a value is iterable; an error for `undefined` and `null`.

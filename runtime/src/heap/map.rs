@@ -13,15 +13,34 @@ pub struct Key {
     hash: u64,
 }
 
-/// Entries in order of insertion. Removed ones are [`Value::HOLE`] until the next compaction, so that
-/// iterators keep their place.
+/// Entries in order of insertion; removed ones are [`Value::HOLE`] until the next compaction. Each has
+/// a number, higher than those before it ever had: an iterator that keeps numbers, not indices, need
+/// not know of compactions.
 #[derive(Default)]
 pub struct MapData {
     entries: Vec<(Value, Value)>,
     table: HashTable<u32>,
     hashes: Vec<u64>,
+    numbers: Vec<usize>,
+    /// The number of the next entry.
+    next: usize,
+    /// No entry before this index is left.
+    head: usize,
     hasher: DefaultHashBuilder,
     removed: usize,
+}
+
+/// An entry that an iterator has come to.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its key.
+    pub key: Value,
+    /// Its value.
+    pub value: Value,
+    /// The number behind it.
+    pub behind: usize,
+    /// How many removed entries had to be looked at before it.
+    pub skipped: usize,
 }
 
 impl MapData {
@@ -30,15 +49,18 @@ impl MapData {
         self.entries.len() - self.removed
     }
 
-    /// The first entry at or behind a position, with the position behind it.
-    pub fn entry_from(&self, mut position: usize) -> Option<(Value, Value, usize)> {
-        while let Some(&(key, value)) = self.entries.get(position) {
-            position += 1;
-            if key != Value::HOLE {
-                return Some((key, value, position));
-            }
-        }
-        None
+    /// The first entry at or behind a number.
+    pub fn entry_from(&self, number: usize) -> Option<Entry> {
+        // As long as nothing was compacted, numbers go on one by one.
+        let guess = number.saturating_sub(*self.numbers.first()?);
+        let first = match self.numbers.get(guess) {
+            Some(&found) if found == number => guess,
+            _ => self.numbers.partition_point(|&other| other < number),
+        };
+        let first = first.max(self.head);
+        let skipped = self.entries[first..].iter().position(|&(key, _)| key != Value::HOLE)?;
+        let (key, value) = self.entries[first + skipped];
+        Some(Entry { key, value, behind: self.numbers[first + skipped] + 1, skipped })
     }
 
     /// All entries.
@@ -51,7 +73,7 @@ impl MapData {
     }
 
     pub(super) fn cost(&self) -> usize {
-        96 + self.entries.capacity() * 24 + self.table.capacity() * 5
+        96 + self.entries.capacity() * 32 + self.table.capacity() * 5
     }
 
     pub(super) fn release(&mut self) {
@@ -103,6 +125,8 @@ impl Heap {
         let index = data.entries.len() as u32;
         data.entries.push((key.value, value));
         data.hashes.push(key.hash);
+        data.numbers.push(data.next);
+        data.next += 1;
         let MapData { table, hashes, .. } = data;
         table.insert_unique(key.hash, index, |&index| hashes[index as usize]);
         let grown = data.cost() - before;
@@ -118,6 +142,10 @@ impl Heap {
         }
         data.entries[index] = (Value::HOLE, Value::UNDEFINED);
         data.removed += 1;
+        // Taking the first entry again and again must not look at all that were taken before.
+        while data.entries.get(data.head).is_some_and(|&(key, _)| key == Value::HOLE) {
+            data.head += 1;
+        }
         if data.removed > 32 && data.removed * 2 > data.entries.len() {
             self.compact_map(map);
         }
@@ -126,41 +154,20 @@ impl Heap {
 
     /// Remove everything.
     pub fn map_clear(&mut self, map: Value) {
-        self.maps[map.index()].release();
-        for iterator in &mut self.iterators.items {
-            if iterator.source == map {
-                iterator.position = 0;
-            }
-        }
+        let data = &mut self.maps[map.index()];
+        *data = MapData { next: data.next, ..MapData::default() };
     }
 
-    /// Drop the places of removed entries, and move the iterators along.
+    /// Drop the places of removed entries.
     fn compact_map(&mut self, map: Value) {
         let data = &mut self.maps[map.index()];
-        let before: Vec<usize> = data
-            .entries
-            .iter()
-            .scan(0, |live, &(key, _)| {
-                let here = *live;
-                *live += usize::from(key != Value::HOLE);
-                Some(here)
-            })
-            .collect();
-        for iterator in &mut self.iterators.items {
-            if iterator.source == map {
-                iterator.position = before.get(iterator.position).copied().unwrap_or(data.len());
-            }
-        }
-        let mut hashes = std::mem::take(&mut data.hashes).into_iter();
-        data.hashes.reserve(data.entries.len() - data.removed);
-        for &(key, _) in &data.entries {
-            let hash = hashes.next().unwrap_or(0);
-            if key != Value::HOLE {
-                data.hashes.push(hash);
-            }
-        }
+        let mut is_live = data.entries.iter().map(|&(key, _)| key != Value::HOLE);
+        data.hashes.retain(|_| is_live.next().unwrap_or(false));
+        let mut is_live = data.entries.iter().map(|&(key, _)| key != Value::HOLE);
+        data.numbers.retain(|_| is_live.next().unwrap_or(false));
         data.entries.retain(|&(key, _)| key != Value::HOLE);
         data.removed = 0;
+        data.head = 0;
         data.table.clear();
         let MapData { table, hashes, .. } = data;
         for (index, &hash) in hashes.iter().enumerate() {
