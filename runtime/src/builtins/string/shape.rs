@@ -5,7 +5,7 @@ use crate::builtins::intl::canonical_locales;
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
 use crate::symbol::known;
-use unicode_normalization::UnicodeNormalization as _;
+use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -22,19 +22,13 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         form => vm.to_text(form)?,
     };
     let change: fn(&str, &mut Vec<u8>) = match form.as_str() {
-        "NFC" => |text, out| push(text.nfc(), out),
-        "NFD" => |text, out| push(text.nfd(), out),
-        "NFKC" => |text, out| push(text.nfkc(), out),
-        "NFKD" => |text, out| push(text.nfkd(), out),
+        "NFC" => |text, out| out.extend_from_slice(Composing::new_nfc().normalize(text).as_bytes()),
+        "NFD" => |text, out| out.extend_from_slice(Decomposing::new_nfd().normalize(text).as_bytes()),
+        "NFKC" => |text, out| out.extend_from_slice(Composing::new_nfkc().normalize(text).as_bytes()),
+        "NFKD" => |text, out| out.extend_from_slice(Decomposing::new_nfkd().normalize(text).as_bytes()),
         _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
     };
     changed(vm, string, 3, change)
-}
-
-fn push(characters: impl Iterator<Item = char>, out: &mut Vec<u8>) {
-    for character in characters {
-        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-    }
 }
 
 /// `string.padEnd(length, fill)`
