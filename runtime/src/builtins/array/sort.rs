@@ -32,12 +32,12 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(defined as f64))
 }
 
-/// `$order(items, length)`: put the first items into the order of their texts.
+/// `$order(items, length)`: put the first items into the order of their texts. False where an object
+/// is among them: the script can tell in which order and how often its text is asked for.
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, length) = (arg(arguments, 0), arg(arguments, 1).as_number() as usize);
-    // One item is compared with none, so its text is not asked for.
-    if length < 2 {
-        return Ok(Value::UNDEFINED);
+    if vm.heap.items(array)[..length].iter().any(|item| item.is_object()) {
+        return Ok(Value::FALSE);
     }
     vm.reserve(length.saturating_mul(64))?;
     vm.work(length)?;
@@ -51,7 +51,7 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for (place, (_, item)) in items.iter_mut().zip(pairs) {
         *place = item;
     }
-    Ok(Value::UNDEFINED)
+    Ok(Value::TRUE)
 }
 
 /// A stable sort that pays for what it compares.

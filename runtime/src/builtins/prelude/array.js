@@ -193,8 +193,13 @@ function Array_toSorted(self, compare) {
 }
 
 function Array_arrange(items, length, compare) {
-  if (compare === undefined) $order(items, length);
-  else if (length > 1) Sort_run(items, length, compare);
+  if (length < 2 || (compare === undefined && $order(items, length))) return;
+  Sort_run(items, length, compare ?? Sort_texts);
+}
+
+function Sort_texts(left, right) {
+  const [a, b] = [`${left}`, `${right}`];
+  return a < b ? -1 : b < a ? 1 : 0;
 }
 
 // Timsort, comparing what V8 compares in its order: functions that log or contradict themselves give
