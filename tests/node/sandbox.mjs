@@ -27,7 +27,12 @@ export async function runScript(text, { tools = [], context = {}, language, retu
   Error.stackTraceLimit = 0;
   let outcome;
   try {
-    outcome = await settledOrStuck(async () => resultOf(await run(...Object.values(names))), time);
+    outcome = await settledOrStuck(async () => {
+      const value = await run(...Object.values(names));
+      // The result is looked at when the script has done all that it can do without waiting.
+      await new Promise((done) => process.nextTick(done));
+      return resultOf(value);
+    }, time);
   } catch (error) {
     outcome = failureOf(error, host);
   }
