@@ -36,6 +36,7 @@
 
 mod build;
 mod builtins;
+mod cache;
 mod code;
 mod convert;
 mod drive;
@@ -64,6 +65,7 @@ mod vm;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use builtins::listing::{BuiltIn, builtins};
+pub use cache::ScriptCache;
 pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
