@@ -36,6 +36,7 @@
 
 mod build;
 mod builtins;
+mod call;
 mod code;
 mod convert;
 mod drive;
@@ -56,6 +57,7 @@ mod property;
 pub mod regexp;
 mod run;
 mod script;
+mod stack;
 mod suggest;
 mod support;
 mod symbol;

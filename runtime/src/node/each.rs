@@ -56,10 +56,6 @@ impl Loop {
     /// Run until the end of the loop or a pause.
     pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause stands before the test, which must not be evaluated twice.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             if !self.test_after && !self.holds(vm, fp)? {
                 return Ok(Turned::Done);
             }
@@ -78,13 +74,18 @@ impl Loop {
                 if !self.holds(vm, fp)? {
                     return Ok(Turned::Done);
                 }
-                continue;
+            } else {
+                if !self.fresh.is_empty() {
+                    refresh(vm, fp, &self.fresh);
+                }
+                if let Some(update) = &self.update {
+                    update.eval(vm, fp)?;
+                }
             }
-            if !self.fresh.is_empty() {
-                refresh(vm, fp, &self.fresh);
-            }
-            if let Some(update) = &self.update {
-                update.eval(vm, fp)?;
+            // A pause stands between two turns, where the loop can be entered again; whoever enters it
+            // has just asked.
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
             }
         }
     }
@@ -102,10 +103,6 @@ impl EachLoop {
     /// Run until the end of the loop or a pause.
     pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause before an item is taken loses none.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             let iterator = fp[self.iterator].get();
             let Some(item) = vm.iterator_next(iterator)? else { return Ok(Turned::Done) };
             fp[self.item].set(item);
@@ -119,6 +116,10 @@ impl EachLoop {
                 Flow::Break(_) => return Ok(Turned::Done),
                 Flow::Return(value) => return Ok(Turned::Return(value)),
                 Flow::Throw(thrown) => return Err(thrown),
+            }
+            // No item has been taken that could be lost.
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
             }
         }
     }
