@@ -110,6 +110,9 @@ impl Vm {
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
     pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
         let data = &mut self.heap.promises[promise.index()];
+        if (data.state, state) == (State::Pending, State::Fulfilled) {
+            self.heap.unfulfilled -= 1;
+        }
         data.state = state;
         data.value = value;
         let reactions = std::mem::take(&mut data.reactions);

@@ -67,7 +67,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let name = vm.heap.text(name).into_owned();
     match vm.host.inputs.tools.describe(&name) {
-        Some(text) => vm.parse_json(text.as_bytes()),
+        Some(text) => vm.parse_json(text),
         None => {
             let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name));
             let error = vm.new_error(Class::Error, &message);
@@ -165,7 +165,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.parse_json(text.as_bytes())?;
+        let context = self.parse_json(text)?;
         let mut work = vec![context];
         while let Some(value) = work.pop() {
             match value.kind() {

@@ -18,7 +18,7 @@ impl Vm {
         self.release_bytes(call.cost());
         let Open { tool, promise, wrapped, .. } = call;
         let result = match result {
-            Ok(text) => self.tool_data(&text)?,
+            Ok(text) => self.tool_data(text)?,
             Err(error) if error.fatal => return Err(fatal(error, self.heap.text(tool).into_owned())),
             Err(error) => Err(error),
         };
@@ -50,8 +50,8 @@ impl Vm {
     }
 
     /// The data of an answer; a failure of the tool where the answer is no JSON.
-    fn tool_data(&mut self, text: &str) -> Result<std::result::Result<Value, ToolError>> {
-        match self.parse_json(text.as_bytes()) {
+    fn tool_data(&mut self, text: String) -> Result<std::result::Result<Value, ToolError>> {
+        match self.parse_json(text) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
                 crate::error::Cause::Value(_) => {
@@ -68,7 +68,7 @@ impl Vm {
         self.heap.set_own(object, known::CODE, code);
         self.heap.set_own(object, known::TOOL_NAME, tool);
         if let Some(details) = &error.details
-            && let Ok(details) = self.parse_json(details.as_bytes())
+            && let Ok(details) = self.parse_json(details.clone())
         {
             self.heap.set_own(object, known::DETAILS, details);
         }
