@@ -44,10 +44,26 @@ pub fn type_of(value: Value) -> &'static str {
 
 /// A double as `Number.prototype.toString` writes it in base ten.
 pub fn number_text(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e15 {
-        return (number as i64).to_string();
+    NumberText::default().of(number).to_owned()
+}
+
+/// Room for the text of a number.
+#[derive(Default)]
+pub struct NumberText {
+    integer: Option<itoa::Buffer>,
+    other: Option<ryu_js::Buffer>,
+}
+
+impl NumberText {
+    /// The text of a number.
+    #[inline]
+    pub fn of(&mut self, number: f64) -> &str {
+        let integer = number as i64;
+        if integer as f64 == number && number.abs() < 1e15 {
+            return self.integer.insert(itoa::Buffer::new()).format(integer);
+        }
+        self.other.insert(ryu_js::Buffer::new()).format(number)
     }
-    ryu_js::Buffer::new().format(number).to_owned()
 }
 
 /// The number that a text stands for (ECMAScript 7.1.4.1.1); NaN where it stands for none.

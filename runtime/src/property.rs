@@ -24,6 +24,16 @@ pub enum PropertyKey {
     Symbol(Sym),
 }
 
+impl PropertyKey {
+    /// Where it stands among the keys of an object: indices come first, in order. Names stay as they are.
+    pub fn rank(self) -> u64 {
+        match self {
+            Self::Index(index) => u64::from(index),
+            Self::Symbol(_) => u64::MAX,
+        }
+    }
+}
+
 impl Vm {
     /// The property key of a value (ECMAScript 7.1.19).
     #[inline]
@@ -363,10 +373,7 @@ impl Vm {
         );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
-            keys[first..].sort_by_key(|key| match key {
-                PropertyKey::Index(index) => u64::from(*index),
-                PropertyKey::Symbol(_) => u64::MAX,
-            });
+            keys[first..].sort_by_key(|key| key.rank());
         }
         keys
     }

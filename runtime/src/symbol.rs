@@ -5,6 +5,7 @@
 //! are.
 
 use crate::builtins::registry::registry;
+use crate::value::Value;
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -221,6 +222,48 @@ fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
         if rest == 0 {
             return &buffer[at..];
         }
+    }
+}
+
+/// The strings of symbols, as far as a run has asked for them. In pages: a script uses few of the
+/// many names of built-ins, whose numbers come first.
+#[derive(Debug, Default)]
+pub struct SymbolStrings {
+    pages: Vec<Option<Box<[Value; PAGE]>>>,
+}
+
+const PAGE: usize = 32;
+
+impl SymbolStrings {
+    /// The string of a symbol, where it was set.
+    #[inline(always)]
+    pub fn get(&self, symbol: Sym) -> Option<Value> {
+        let page = self.pages.get(symbol.0 as usize / PAGE)?.as_deref()?;
+        Some(page[symbol.0 as usize % PAGE]).filter(|string| string.is_string())
+    }
+
+    /// Set the string of a symbol; how many bytes that took.
+    pub fn set(&mut self, symbol: Sym, string: Value) -> usize {
+        let (number, index) = (symbol.0 as usize / PAGE, symbol.0 as usize % PAGE);
+        let before = self.cost();
+        if self.pages.len() <= number {
+            // Exactly at first: most runs need no more.
+            self.pages.reserve_exact((number + 1 - self.pages.len()).max(self.pages.len() / 2));
+            self.pages.resize_with(number + 1, || None);
+        }
+        let page = &mut self.pages[number];
+        let fresh = if page.is_none() { PAGE * 8 } else { 0 };
+        page.get_or_insert_with(|| Box::new([Value::UNDEFINED; PAGE]))[index] = string;
+        self.cost() - before + fresh
+    }
+
+    fn cost(&self) -> usize {
+        self.pages.capacity() * 8
+    }
+
+    /// All values; `undefined` where a string was not set.
+    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        self.pages.iter().flatten().flat_map(|page| page.iter().copied())
     }
 }
 

@@ -369,6 +369,24 @@ impl Heap {
         }
     }
 
+    /// The shape of an object that is no error and no table.
+    #[inline]
+    pub fn shape(&self, object: Value) -> Option<u32> {
+        let object = &self.objects[object.index()];
+        (object.shape != TABLE && object.class == Class::Plain).then_some(object.shape)
+    }
+
+    /// The keys of a shape, by slot.
+    pub fn shape_keys(&self, shape: u32) -> &[Sym] {
+        &self.shapes[shape as usize].keys
+    }
+
+    /// The value in a slot of an object that has a shape.
+    #[inline]
+    pub fn slot(&self, object: Value, slot: usize) -> Value {
+        self.objects[object.index()].slot(slot)
+    }
+
     /// How many own properties there are.
     pub fn own_len(&self, object: Value) -> usize {
         let object = &self.objects[object.index()];
