@@ -39,6 +39,7 @@ known! {
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
     INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
+    PUSH = "push",
 }
 
 /// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.
@@ -112,13 +113,19 @@ pub struct Symbols {
     made: Vec<Box<[u8]>>,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// The symbols of small indices, as far as they were asked for.
+    indices: Vec<Option<Sym>>,
 }
+
+/// Indices whose symbols are remembered.
+const SMALL_INDICES: usize = 256;
 
 impl Symbols {
     /// The symbols of a run of a program.
     pub fn new(program: Arc<ProgramTexts>) -> Self {
         let prelude = &crate::prelude::code().texts;
-        Self { prelude, program, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
+        let (made, indices) = (Vec::new(), Vec::new());
+        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices }
     }
 
     /// The text of a symbol, in WTF-8.
@@ -157,6 +164,41 @@ impl Symbols {
         (Sym(self.program.end() + index), text.len() + 40)
     }
 
+    /// The symbol of an index as a name, if there is one.
+    #[inline]
+    pub fn find_index(&mut self, index: u32) -> Option<Sym> {
+        match self.indices.get(index as usize) {
+            Some(&Some(symbol)) => Some(symbol),
+            _ => {
+                let symbol = self.find(digits(index, &mut [0; 10]))?;
+                self.remember_index(index, symbol);
+                Some(symbol)
+            }
+        }
+    }
+
+    /// The symbol of an index as a name and how many bytes it took to make it.
+    pub fn intern_index(&mut self, index: u32) -> (Sym, usize) {
+        match self.find_index(index) {
+            Some(symbol) => (symbol, 0),
+            None => {
+                let (symbol, bytes) = self.intern(digits(index, &mut [0; 10]));
+                self.remember_index(index, symbol);
+                (symbol, bytes)
+            }
+        }
+    }
+
+    fn remember_index(&mut self, index: u32, symbol: Sym) {
+        let index = index as usize;
+        if index < SMALL_INDICES {
+            if self.indices.len() <= index {
+                self.indices.resize((index + 1).next_power_of_two(), None);
+            }
+            self.indices[index] = Some(symbol);
+        }
+    }
+
     /// The number that a property name stands for as an index, if it is written as one: `"12"`.
     pub fn index(&self, symbol: Sym) -> Option<u32> {
         array_index(self.text(symbol))
@@ -166,6 +208,20 @@ impl Symbols {
     pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
         range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
+    }
+}
+
+/// The decimal digits of an index.
+fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = index;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &buffer[at..];
+        }
     }
 }
 
