@@ -6,7 +6,7 @@
 
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::registry;
-use crate::call::Called;
+use crate::activation::Called;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -448,7 +448,7 @@ impl Vm {
     /// Whether one more frame may be pushed.
     #[inline(always)]
     fn check_depth(&mut self, at: u32) -> Result<()> {
-        if self.frames.len() as u64 > self.host.policy.limits.max_call_depth {
+        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
             return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
         }
         Ok(())

@@ -218,6 +218,8 @@ pub struct Heap {
     pub maps: Slab<MapData>,
     /// Promises.
     pub promises: Slab<Promise>,
+    /// How many promises were made and not fulfilled, whether they are still there or not.
+    pub unfulfilled: usize,
     /// Iterators.
     pub iterators: Slab<Iterator>,
     /// Built-in objects with state of their own.
@@ -251,6 +253,7 @@ impl Heap {
             cells: Slab::default(),
             maps: Slab::default(),
             promises: Slab::default(),
+            unfulfilled: 0,
             iterators: Slab::default(),
             exotics: Slab::default(),
             bigints: Slab::default(),
@@ -301,6 +304,7 @@ impl Heap {
     /// A new pending promise.
     pub fn new_promise(&mut self) -> Value {
         self.meter.add_bytes(64);
+        self.unfulfilled += 1;
         Value::handle(Kind::Promise, self.promises.add(Promise::default()))
     }
 }

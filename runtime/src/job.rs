@@ -2,7 +2,7 @@
 
 use crate::code::After;
 use crate::error::Cause;
-use crate::call::Called;
+use crate::activation::Called;
 use crate::execute::{Exit, stopped};
 use crate::promise::{Job, Reaction, State};
 use crate::value::{Kind, Value};

@@ -34,9 +34,10 @@
 
 #![forbid(unsafe_code)]
 
+mod activation;
 mod build;
 mod builtins;
-mod call;
+mod calls;
 mod code;
 mod convert;
 mod drive;

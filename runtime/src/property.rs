@@ -24,6 +24,16 @@ pub enum PropertyKey {
     Symbol(Sym),
 }
 
+impl PropertyKey {
+    /// Where it stands among the keys of an object: indices come first, in order. Names stay as they are.
+    pub fn rank(self) -> u64 {
+        match self {
+            Self::Index(index) => u64::from(index),
+            Self::Symbol(_) => u64::MAX,
+        }
+    }
+}
+
 impl Vm {
     /// The property key of a value (ECMAScript 7.1.19).
     #[inline]
@@ -47,18 +57,7 @@ impl Vm {
         match key {
             PropertyKey::Symbol(symbol) => symbol,
             PropertyKey::Index(index) => {
-                let mut buffer = [0_u8; 10];
-                let mut at = buffer.len();
-                let mut rest = index;
-                loop {
-                    at -= 1;
-                    buffer[at] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                    if rest == 0 {
-                        break;
-                    }
-                }
-                let (symbol, bytes) = self.symbols.intern(&buffer[at..]);
+                let (symbol, bytes) = self.symbols.intern_index(index);
                 if bytes > 0 {
                     self.keep_bytes(bytes);
                 }
@@ -103,15 +102,11 @@ impl Vm {
     /// `object[key]`
     #[inline]
     pub fn get_index(&mut self, object: Value, key: Value) -> Result {
-        if object.is(Kind::Array) && key.is_number() {
-            let number = key.as_number();
-            let index = number as u32 as usize;
-            if let Some(&item) = self.heap.items(object).get(index)
-                && index as f64 == number
-                && item != Value::HOLE
-            {
-                return Ok(item);
-            }
+        if object.is(Kind::Array)
+            && key.is_number()
+            && let Some(item) = self.heap.item(object, key.as_number())
+        {
+            return Ok(item);
         }
         self.get_index_slow(object, key)
     }
@@ -225,7 +220,7 @@ impl Vm {
             Kind::Object => {
                 let symbol = match key {
                     PropertyKey::Symbol(symbol) => symbol,
-                    PropertyKey::Index(index) => self.symbols.find(index.to_string().as_bytes())?,
+                    PropertyKey::Index(index) => self.symbols.find_index(index)?,
                 };
                 match self.heap.own(object, symbol) {
                     None if symbol == known::STACK && self.heap.class(object).is_error() => {
@@ -378,10 +373,7 @@ impl Vm {
         );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
-            keys[first..].sort_by_key(|key| match key {
-                PropertyKey::Index(index) => u64::from(*index),
-                PropertyKey::Symbol(_) => u64::MAX,
-            });
+            keys[first..].sort_by_key(|key| key.rank());
         }
         keys
     }

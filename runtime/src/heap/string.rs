@@ -29,7 +29,7 @@ impl Str {
 }
 
 /// Bytes that strings share.
-pub(super) enum Buffer {
+pub enum Buffer {
     /// Of the built-ins or of the script: never written to.
     Shared(Arc<[u8]>),
     /// Of the run.
@@ -37,7 +37,9 @@ pub(super) enum Buffer {
 }
 
 impl Buffer {
-    fn bytes(&self) -> &[u8] {
+    /// The bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Shared(bytes) => bytes,
             Self::Owned(bytes) => bytes,
@@ -64,7 +66,13 @@ pub fn units(bytes: &[u8]) -> usize {
     if bytes.is_ascii() {
         return bytes.len();
     }
-    bytes.iter().map(|&byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
+    // So few at a time that they can be counted in bytes.
+    bytes.chunks(127).map(|part| usize::from(part.iter().map(|&byte| units_of(byte)).sum::<u8>())).sum()
+}
+
+/// How many code units a character has whose first byte this is; none where it is not the first.
+fn units_of(byte: u8) -> u8 {
+    u8::from(byte & 0xC0 != 0x80) + u8::from(byte >= 0xF0)
 }
 
 /// Append UTF-16 as WTF-8.
@@ -190,6 +198,39 @@ impl Heap {
         let mut bytes = Vec::with_capacity(units.len());
         push_utf16(units, &mut bytes);
         self.take_string(bytes)
+    }
+
+    /// A string that is part of a buffer of the heap.
+    #[inline]
+    pub fn part_of(&mut self, buffer: usize, start: usize, bytes: usize, units: usize) -> Value {
+        self.header(buffer, start, bytes, units)
+    }
+
+    /// Whether parts of a string of so many bytes had better share its buffer than be copied.
+    pub fn worth_sharing(bytes: usize) -> bool {
+        bytes > SMALL
+    }
+
+    /// Takes over bytes that strings are going to be parts of.
+    pub fn share(&mut self, bytes: Vec<u8>) -> usize {
+        self.add_buffer(bytes)
+    }
+
+    /// Takes a buffer out for a while, in which strings that are in it must not be read.
+    pub fn lend(&mut self, buffer: usize) -> Buffer {
+        std::mem::replace(&mut self.buffers[buffer], Buffer::Owned(Vec::new()))
+    }
+
+    /// Puts a buffer back.
+    pub fn give_back(&mut self, buffer: usize, bytes: Buffer) {
+        self.buffers[buffer] = bytes;
+    }
+
+    /// Where the bytes of a string are: the buffer and the place in it; nothing where small strings are put.
+    pub fn place_of(&self, string: Value) -> Option<(usize, usize)> {
+        let header = self.str(string);
+        let buffer = header.buffer as usize;
+        (self.chunk != Some(buffer)).then_some((buffer, header.start as usize))
     }
 
     fn own_buffer(&mut self, bytes: Vec<u8>, units: usize) -> Value {
