@@ -1,9 +1,9 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
-use crate::convert::{Hint, as_int32, to_int32, type_of};
+use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
 use crate::error::Result;
-use crate::heap::Class;
 use crate::heap::object::NULL_PROTOTYPE;
+use crate::heap::{Class, Str};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -106,6 +106,12 @@ impl Vm {
         } else {
             (left, right)
         };
+        if left.is_string() && right.is_number() {
+            let mut text = NumberText::default();
+            let text = text.of(right.as_number()).as_bytes();
+            self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
+            return Ok(self.heap.concat_ascii(left, text));
+        }
         if left.is_string() || right.is_string() {
             let left = self.to_string(left)?;
             let right = self.to_string(right)?;
@@ -116,16 +122,23 @@ impl Vm {
 
     /// `left + right` for strings.
     pub fn concat(&mut self, left: Value, right: Value) -> Result {
-        let (a, b) = (self.heap.str(left), self.heap.str(right));
-        if a.units as u64 + b.units as u64 > MAX_STRING {
+        let Str { bytes, units, .. } = self.heap.str(right);
+        self.check_concat(self.heap.str(left), bytes, units)?;
+        Ok(self.heap.concat(left, right))
+    }
+
+    /// Whether there may be and is room for a string that gets longer.
+    #[inline]
+    fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
+        if u64::from(left.units) + u64::from(units) > MAX_STRING {
             return Err(self.range_error("Invalid string length"));
         }
-        let bytes = (a.bytes + b.bytes) as usize;
-        if bytes > 1024 {
-            self.reserve(bytes)?;
-            self.work(b.bytes as usize / 64)?;
+        let all = (left.bytes + bytes) as usize;
+        if all > 1024 {
+            self.reserve(all)?;
+            self.work(bytes as usize / 64)?;
         }
-        Ok(self.heap.concat(left, right))
+        Ok(())
     }
 
     fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {

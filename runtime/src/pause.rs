@@ -45,6 +45,7 @@ impl Vm {
 
     /// Free what nothing can reach.
     fn collect(&mut self, stack: &Stack) {
+        self.symbols.forget();
         let mut roots: Vec<Value> = Vec::with_capacity(256);
         for frame in &self.frames {
             let length = self.function(frame.code).slots as usize;

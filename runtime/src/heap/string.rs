@@ -59,7 +59,7 @@ impl Buffer {
 const CHUNK: usize = 16 << 10;
 const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
-const SMALL: usize = 512;
+pub const SMALL: usize = 512;
 
 /// Length of WTF-8 in UTF-16 code units.
 pub fn units(bytes: &[u8]) -> usize {
@@ -128,7 +128,7 @@ pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
 }
 
 /// Whether WTF-8 ends with a high surrogate and continues with a low one.
-fn splits_pair(left: &[u8], right: &[u8]) -> bool {
+pub fn splits_pair(left: &[u8], right: &[u8]) -> bool {
     matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])
 }
 
@@ -267,27 +267,41 @@ impl Heap {
             joined.extend(to_utf16(self.bytes(right)));
             return self.new_utf16(&joined);
         }
-        let length = (a.bytes + b.bytes) as usize;
-        let units = (a.units + b.units) as usize;
-        let buffer = a.buffer as usize;
+        let (buffer, start) = self.extend(a, b.bytes as usize);
+        self.append(buffer, b);
+        self.header(buffer, start, (a.bytes + b.bytes) as usize, (a.units + b.units) as usize)
+    }
+
+    /// `left` followed by ASCII. The caller has checked the length.
+    pub fn concat_ascii(&mut self, left: Value, right: &[u8]) -> Value {
+        let a = self.str(left);
+        let (buffer, start) = self.extend(a, right.len());
+        if let Buffer::Owned(bytes) = &mut self.buffers[buffer] {
+            let before = bytes.capacity();
+            bytes.extend_from_slice(right);
+            let grown = bytes.capacity() - before;
+            self.meter.add_bytes(grown);
+        }
+        self.header(buffer, start, a.bytes as usize + right.len(), a.units as usize + right.len())
+    }
+
+    /// An owned buffer that ends with a string, to append `more` bytes to; where the string begins in it.
+    fn extend(&mut self, string: Str, more: usize) -> (usize, usize) {
+        let length = string.bytes as usize + more;
+        let buffer = string.buffer as usize;
         if let Buffer::Owned(bytes) = &self.buffers[buffer]
-            && (a.start + a.bytes) as usize == bytes.len()
-            && (self.chunk != Some(buffer) || bytes.capacity() - bytes.len() >= b.bytes as usize && length <= SMALL)
+            && (string.start + string.bytes) as usize == bytes.len()
+            && (self.chunk != Some(buffer) || bytes.capacity() - bytes.len() >= more && length <= SMALL)
         {
-            self.append(buffer, b);
-            return self.header(buffer, a.start as usize, length, units);
+            return (buffer, string.start as usize);
         }
-        if length <= SMALL {
-            let chunk = self.room(length);
-            let start = self.append(chunk, a);
-            self.append(chunk, b);
-            return self.header(chunk, start, length, units);
-        }
-        // Twice the room: a string that grew once will grow again.
-        let mut bytes = Vec::with_capacity(length * 2);
-        bytes.extend_from_slice(self.bytes(left));
-        bytes.extend_from_slice(self.bytes(right));
-        self.own_buffer(bytes, units)
+        let buffer = if length <= SMALL {
+            self.room(length)
+        } else {
+            // Twice the room: a string that grew once will grow again.
+            self.add_buffer(Vec::with_capacity(length * 2))
+        };
+        (buffer, self.append(buffer, string))
     }
 
     /// Append the bytes of a string to an owned buffer; gives where they begin.
