@@ -1,6 +1,6 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
-use crate::convert::{Hint, to_int32, type_of};
+use crate::convert::{Hint, NumberText, to_int32, type_of};
 use crate::error::Result;
 use crate::heap::Class;
 use crate::heap::object::NULL_PROTOTYPE;
@@ -88,6 +88,9 @@ impl Vm {
             (left, right)
         };
         if left.is_string() || right.is_string() {
+            if right.is_number() {
+                return self.concat_number(left, right.as_number());
+            }
             let left = self.to_string(left)?;
             let right = self.to_string(right)?;
             return self.concat(left, right);
@@ -107,6 +110,20 @@ impl Vm {
             self.work(b.bytes as usize / 64)?;
         }
         Ok(self.heap.concat(left, right))
+    }
+
+    /// `left + right` for a string and a number.
+    pub fn concat_number(&mut self, left: Value, right: f64) -> Result {
+        let mut text = NumberText::default();
+        let text = text.of(right).as_bytes();
+        let header = self.heap.str(left);
+        if u64::from(header.units) + text.len() as u64 > MAX_STRING {
+            return Err(self.range_error("Invalid string length"));
+        }
+        if header.bytes > 1024 {
+            self.reserve(header.bytes as usize)?;
+        }
+        Ok(self.heap.concat_ascii(left, text))
     }
 
     fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {

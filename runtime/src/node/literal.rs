@@ -2,6 +2,7 @@
 
 use super::{Argument, Expression, Node, Slots};
 use crate::code::FunctionRef;
+use crate::convert::NumberText;
 use crate::error::Result;
 use crate::heap::Closure;
 use crate::regexp::Program;
@@ -58,11 +59,50 @@ pub struct Template {
 
 impl Node for Template {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut text = vm.symbol_string(self.head);
-        for (hole, tail) in &self.parts {
+        let mut few = [Value::UNDEFINED; FEW];
+        let mut many = Vec::new();
+        let values: &mut [Value] = if self.parts.len() <= FEW {
+            &mut few[..self.parts.len()]
+        } else {
+            many.resize(self.parts.len(), Value::UNDEFINED);
+            &mut many
+        };
+        for (slot, (hole, _)) in values.iter_mut().zip(&self.parts) {
             let value = hole.eval(vm, fp)?;
-            let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
-            text = vm.concat(text, string)?;
+            // The text of a number can wait until it is needed.
+            *slot = if value.is_number() { value } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))? };
+        }
+        let is_short = |&value: &Value| value.is_number() || vm.heap.str(value).bytes <= SHORT;
+        if values.iter().all(is_short) { self.write(vm, values) } else { self.join(vm, values) }
+    }
+}
+
+/// Texts in holes that are at most so long are put together in one go.
+const SHORT: u32 = 256;
+
+impl Template {
+    /// Short texts: one string is made.
+    fn write(&self, vm: &mut Vm, values: &[Value]) -> Result {
+        let mut out = vm.heap.scratch();
+        out.extend_from_slice(vm.symbols.text(self.head));
+        for (&value, (_, tail)) in values.iter().zip(&self.parts) {
+            match value.is_number() {
+                true => out.extend_from_slice(NumberText::default().of(value.as_number()).as_bytes()),
+                false => out.extend_from_slice(vm.heap.bytes(value)),
+            }
+            out.extend_from_slice(vm.symbols.text(*tail));
+        }
+        Ok(vm.heap.written(out))
+    }
+
+    /// Long texts: what follows is appended to the first one where there is room.
+    fn join(&self, vm: &mut Vm, values: &[Value]) -> Result {
+        let mut text = vm.symbol_string(self.head);
+        for (&value, (_, tail)) in values.iter().zip(&self.parts) {
+            text = match value.is_number() {
+                true => vm.concat_number(text, value.as_number())?,
+                false => vm.concat(text, value)?,
+            };
             if *tail != known::EMPTY {
                 let tail = vm.symbol_string(*tail);
                 text = vm.concat(text, tail)?;
