@@ -505,7 +505,9 @@ impl Heap {
                 }),
             };
             target = Some(slot);
-            let Ok([source, Buffer::Owned { bytes: fresh, .. }]) = buffers.get_disjoint_mut([source, slot]) else { continue };
+            let Ok([source, Buffer::Owned { bytes: fresh, .. }]) = buffers.get_disjoint_mut([source, slot]) else {
+                continue;
+            };
             let range = header.start as usize..(header.start + header.bytes) as usize;
             header.buffer = slot as u32;
             header.start = fresh.len() as u32;

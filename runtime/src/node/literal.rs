@@ -70,10 +70,26 @@ impl Node for Template {
         for (slot, (hole, _)) in values.iter_mut().zip(&self.parts) {
             let value = hole.eval(vm, fp)?;
             // The text of a number can wait until it is needed.
-            *slot = if value.is_number() { value } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))? };
+            *slot =
+                if value.is_number() { value } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))? };
         }
         let is_short = |&value: &Value| value.is_number() || vm.heap.str(value).bytes <= SHORT;
         if values.iter().all(is_short) { self.write(vm, values) } else { self.join(vm, values) }
+    }
+}
+
+/// A hole of a template, as a text.
+pub struct ToText {
+    /// What is in the hole.
+    pub value: Expression,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for ToText {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let value = self.value.eval(vm, fp)?;
+        if value.is_number() { Ok(value) } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at)) }
     }
 }
 
