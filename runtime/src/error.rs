@@ -4,6 +4,7 @@
 //! run passes every `catch` and `finally`.
 
 use crate::builtins::inspect::Options;
+use crate::calls::Failed;
 use crate::code::FunctionRef;
 use crate::heap::Class;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
@@ -34,7 +35,7 @@ pub struct Trace {
     /// The innermost place first: function and offset in its source.
     pub frames: Vec<(FunctionRef, u32)>,
     /// The tool call whose failure this error is.
-    pub call: Option<u32>,
+    pub call: Option<Box<Failed>>,
     /// What does not exist, where that is the error.
     pub missing: Option<Missing>,
 }

@@ -295,7 +295,7 @@ impl Vm {
                     Ok(Next::Enter(callee, dst)) => {
                         frame.pc = pc as u32 + 1;
                         frame.dst = dst;
-                        if self.frames.len() as u64 >= self.host.policy.limits.max_call_depth {
+                        if self.frames.len() as u64 >= self.heap.meter.limits.max_call_depth {
                             let thrown = self.too_deep(callee, ops.get(pc).map_or(0, |op| op.at));
                             match self.unwind(&mut frame, thrown, base) {
                                 Some(exit) => return exit,

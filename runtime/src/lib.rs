@@ -36,6 +36,7 @@
 
 mod build;
 mod builtins;
+mod calls;
 mod code;
 mod convert;
 mod drive;

@@ -1,6 +1,6 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
-use crate::convert::{Hint, NumberText, to_int32, type_of};
+use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
 use crate::error::Result;
 use crate::heap::Class;
 use crate::heap::object::NULL_PROTOTYPE;
@@ -29,26 +29,45 @@ pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
         Binary::ShiftRightUnsigned => {
             Value::number(f64::from((to_int32(left) as u32).wrapping_shr(to_int32(right) as u32)))
         }
-        Binary::Equal | Binary::StrictEqual => Value::bool(left == right),
-        Binary::NotEqual | Binary::StrictNotEqual => Value::bool(left != right),
-        Binary::Less => Value::bool(left < right),
-        Binary::LessEqual => Value::bool(left <= right),
-        Binary::Greater => Value::bool(left > right),
-        Binary::GreaterEqual => Value::bool(left >= right),
         // Numbers are no objects; the caller gets to the error by the slow path.
-        Binary::In | Binary::Instanceof => Value::FALSE,
+        comparison => Value::bool(compare(comparison, left, right) == Some(true)),
+    }
+}
+
+/// A comparison of two numbers; nothing for other operators.
+#[inline(always)]
+pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
+    match operator {
+        Binary::Equal | Binary::StrictEqual => Some(left == right),
+        Binary::NotEqual | Binary::StrictNotEqual => Some(left != right),
+        Binary::Less => Some(left < right),
+        Binary::LessEqual => Some(left <= right),
+        Binary::Greater => Some(left > right),
+        Binary::GreaterEqual => Some(left >= right),
+        _ => None,
     }
 }
 
 /// `left % right`
 #[inline(always)]
 pub fn remainder(left: f64, right: f64) -> f64 {
-    let (a, b) = (left as u32, right as u32);
-    if f64::from(a) == left && f64::from(b) == right && b != 0 && (a != 0 || left.is_sign_positive()) {
-        f64::from(a % b)
-    } else {
-        left % right
+    match (as_int32(left), as_int32(right)) {
+        // The result has the sign of the dividend, zero included.
+        (Some(a), Some(b)) if b != 0 => f64::from(a.unsigned_abs() % b.unsigned_abs()).copysign(left),
+        _ => far_remainder(left, right),
     }
+}
+
+#[inline(never)]
+fn far_remainder(left: f64, right: f64) -> f64 {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    if left.abs() < EXACT && right.abs() < EXACT && right.abs() >= 1.0 {
+        let (a, b) = (left as i64, right as i64);
+        if a as f64 == left && b as f64 == right {
+            return ((a % b) as f64).abs().copysign(left);
+        }
+    }
+    left % right
 }
 
 /// `base ** exponent`: unlike IEEE, 1 to a NaN or infinite power is NaN (ECMAScript 6.1.6.1.3).

@@ -45,12 +45,12 @@ impl Vm {
         }
         roots.extend_from_slice(&self.globals);
         roots.extend_from_slice(&self.templates);
-        roots.extend_from_slice(&self.symbol_strings);
+        roots.extend(self.symbol_strings.values());
         roots.extend(self.prelude_closures.values().copied());
         roots.extend(self.host.context);
         roots.extend(after_values(self.current_after));
         roots.extend(self.main);
-        roots.extend(self.host.calls.iter().filter(|call| !call.settled).map(|call| call.promise));
+        self.host.calls.trace(&mut roots);
         let mut seen = vec![false; self.waiting.len()];
         for job in &self.jobs {
             match *job {

@@ -57,18 +57,7 @@ impl Vm {
         match key {
             PropertyKey::Symbol(symbol) => symbol,
             PropertyKey::Index(index) => {
-                let mut buffer = [0_u8; 10];
-                let mut at = buffer.len();
-                let mut rest = index;
-                loop {
-                    at -= 1;
-                    buffer[at] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                    if rest == 0 {
-                        break;
-                    }
-                }
-                let (symbol, bytes) = self.symbols.intern(&buffer[at..]);
+                let (symbol, bytes) = self.symbols.intern_index(index);
                 if bytes > 0 {
                     self.keep_bytes(bytes);
                 }
@@ -113,15 +102,11 @@ impl Vm {
     /// `object[key]`
     #[inline]
     pub fn get_index(&mut self, object: Value, key: Value) -> Result {
-        if object.is(Kind::Array) && key.is_number() {
-            let number = key.as_number();
-            let index = number as u32 as usize;
-            if let Some(&item) = self.heap.items(object).get(index)
-                && index as f64 == number
-                && item != Value::HOLE
-            {
-                return Ok(item);
-            }
+        if object.is(Kind::Array)
+            && key.is_number()
+            && let Some(item) = self.heap.item(object, key.as_number())
+        {
+            return Ok(item);
         }
         self.get_index_slow(object, key)
     }
@@ -235,7 +220,7 @@ impl Vm {
             Kind::Object => {
                 let symbol = match key {
                     PropertyKey::Symbol(symbol) => symbol,
-                    PropertyKey::Index(index) => self.symbols.find(index.to_string().as_bytes())?,
+                    PropertyKey::Index(index) => self.symbols.find_index(index)?,
                 };
                 match self.heap.own(object, symbol) {
                     None if symbol == known::STACK && self.heap.class(object).is_error() => {

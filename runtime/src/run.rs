@@ -1,5 +1,6 @@
 //! A run: one execution of one script, as a state machine.
 
+use crate::calls::Calls;
 use crate::code::{After, Frame, FunctionRef, Waiter};
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
@@ -10,7 +11,7 @@ use crate::node::new_slots;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
 use crate::script::Script;
-use crate::symbol::{Symbols, known};
+use crate::symbol::{SymbolStrings, Symbols, known};
 use crate::value::{Kind, Value};
 use crate::vm::{GRANT, HostState, Vm};
 use agentscript_lang::program::Slot;
@@ -49,7 +50,7 @@ impl Run {
         let vm = Vm {
             heap: Heap::new(policy.limits, &code.texts),
             symbols: Symbols::new(Arc::clone(&code.texts)),
-            symbol_strings: Vec::new(),
+            symbol_strings: SymbolStrings::default(),
             prelude: crate::prelude::code(),
             current: FunctionRef::script(0),
             frames: Vec::new(),
@@ -75,12 +76,9 @@ impl Run {
                 resumed: Duration::ZERO,
                 spent: Duration::ZERO,
                 inputs,
-                policy: policy.clone(),
                 context: None,
-                calls: Vec::new(),
+                calls: Calls::default(),
                 console: Default::default(),
-                queued: VecDeque::new(),
-                in_flight: 0,
                 logs: Vec::new(),
                 log_bytes: 0,
                 log_calls: 0,
@@ -121,8 +119,8 @@ impl Run {
     /// waits for tools resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        let host = &self.vm.host;
-        host.began + Duration::from_millis(host.policy.limits.max_duration_ms.saturating_add(1))
+        let limit = self.vm.heap.meter.limits.max_duration_ms;
+        self.vm.host.began + Duration::from_millis(limit.saturating_add(1))
     }
 
     /// How long until then.
@@ -183,7 +181,7 @@ impl Run {
                 None => break,
             }
         }
-        if self.vm.host.in_flight == 0 && self.vm.host.queued.is_empty() {
+        if self.vm.host.calls.is_empty() {
             return Err(Box::new(self.deadlock()));
         }
         Ok(None)
@@ -218,11 +216,8 @@ impl Run {
 
     /// New calls, as many as may be under way.
     fn take_calls(&mut self) -> Vec<crate::Call> {
-        let host = &mut self.vm.host;
-        let room = host.policy.limits.max_concurrency.max(1).saturating_sub(host.in_flight);
-        let count = host.queued.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        host.in_flight += count as u64;
-        host.queued.drain(..count).collect()
+        let most = self.vm.heap.meter.limits.max_concurrency.max(1);
+        self.vm.host.calls.take(most)
     }
 
     /// The outcome, where the main function has ended and nothing else is to be done at once.
@@ -281,11 +276,10 @@ impl Run {
         } else {
             (String::new(), None, None)
         };
-        if let Some(call) = trace.as_ref().and_then(|trace| trace.call) {
-            let record = &vm.host.calls[call as usize];
+        if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
             let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
-            failure.tool_name = Some(record.tool.clone());
-            failure.tool_input = Some(record.input.clone());
+            failure.tool_name = Some(call.tool.clone());
+            failure.tool_input = Some(call.input.to_string());
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
@@ -317,7 +311,7 @@ impl Run {
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
         self.stage = Stage::Done;
-        failure.tool_calls = self.vm.host.calls.len() as u64;
+        failure.tool_calls = self.vm.host.calls.made();
         let outcome = Outcome { result: Err(Box::new(failure)), logs: self.take_logs(), stats: self.stats() };
         Progress::Done(Box::new(outcome))
     }
@@ -335,7 +329,7 @@ impl Run {
             script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
             steps: meter.steps + u64::try_from(meter.granted - meter.fuel).unwrap_or(0),
             iterations: meter.iterations,
-            tool_calls: host.calls.len() as u64,
+            tool_calls: host.calls.made(),
             peak_memory_bytes: meter.peak.max(meter.bytes) as u64,
         }
     }

@@ -5,6 +5,7 @@
 //! are.
 
 use crate::builtins::registry::registry;
+use crate::value::Value;
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -38,6 +39,7 @@ known! {
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
     INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
+    PUSH = "push",
 }
 
 /// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.
@@ -111,13 +113,19 @@ pub struct Symbols {
     made: Vec<Box<[u8]>>,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
+    /// The symbols of small indices, as far as they were asked for.
+    indices: Vec<Option<Sym>>,
 }
+
+/// Indices whose symbols are remembered.
+const SMALL_INDICES: usize = 256;
 
 impl Symbols {
     /// The symbols of a run of a program.
     pub fn new(program: Arc<ProgramTexts>) -> Self {
         let prelude = &crate::prelude::code().texts;
-        Self { prelude, program, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
+        let (made, indices) = (Vec::new(), Vec::new());
+        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices }
     }
 
     /// The text of a symbol, in WTF-8.
@@ -156,6 +164,41 @@ impl Symbols {
         (Sym(self.program.end() + index), text.len() + 40)
     }
 
+    /// The symbol of an index as a name, if there is one.
+    #[inline]
+    pub fn find_index(&mut self, index: u32) -> Option<Sym> {
+        match self.indices.get(index as usize) {
+            Some(&Some(symbol)) => Some(symbol),
+            _ => {
+                let symbol = self.find(digits(index, &mut [0; 10]))?;
+                self.remember_index(index, symbol);
+                Some(symbol)
+            }
+        }
+    }
+
+    /// The symbol of an index as a name and how many bytes it took to make it.
+    pub fn intern_index(&mut self, index: u32) -> (Sym, usize) {
+        match self.find_index(index) {
+            Some(symbol) => (symbol, 0),
+            None => {
+                let (symbol, bytes) = self.intern(digits(index, &mut [0; 10]));
+                self.remember_index(index, symbol);
+                (symbol, bytes)
+            }
+        }
+    }
+
+    fn remember_index(&mut self, index: u32, symbol: Sym) {
+        let index = index as usize;
+        if index < SMALL_INDICES {
+            if self.indices.len() <= index {
+                self.indices.resize((index + 1).next_power_of_two(), None);
+            }
+            self.indices[index] = Some(symbol);
+        }
+    }
+
     /// The number that a property name stands for as an index, if it is written as one: `"12"`.
     pub fn index(&self, symbol: Sym) -> Option<u32> {
         array_index(self.text(symbol))
@@ -165,6 +208,62 @@ impl Symbols {
     pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
         range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
+    }
+}
+
+/// The decimal digits of an index.
+fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = index;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &buffer[at..];
+        }
+    }
+}
+
+/// The strings of symbols, as far as a run has asked for them. In pages: a script uses few of the
+/// many names of built-ins, whose numbers come first.
+#[derive(Debug, Default)]
+pub struct SymbolStrings {
+    pages: Vec<Option<Box<[Value; PAGE]>>>,
+}
+
+const PAGE: usize = 32;
+
+impl SymbolStrings {
+    /// The string of a symbol, where it was set.
+    #[inline(always)]
+    pub fn get(&self, symbol: Sym) -> Option<Value> {
+        let page = self.pages.get(symbol.0 as usize / PAGE)?.as_deref()?;
+        Some(page[symbol.0 as usize % PAGE]).filter(|string| string.is_string())
+    }
+
+    /// Set the string of a symbol; how many bytes that took.
+    pub fn set(&mut self, symbol: Sym, string: Value) -> usize {
+        let (number, index) = (symbol.0 as usize / PAGE, symbol.0 as usize % PAGE);
+        let before = self.cost();
+        if self.pages.len() <= number {
+            // Exactly at first: most runs need no more.
+            self.pages.reserve_exact((number + 1 - self.pages.len()).max(self.pages.len() / 2));
+            self.pages.resize_with(number + 1, || None);
+        }
+        let page = &mut self.pages[number];
+        let fresh = if page.is_none() { PAGE * 8 } else { 0 };
+        page.get_or_insert_with(|| Box::new([Value::UNDEFINED; PAGE]))[index] = string;
+        self.cost() - before + fresh
+    }
+
+    fn cost(&self) -> usize {
+        self.pages.capacity() * 8
+    }
+
+    /// All values; `undefined` where a string was not set.
+    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        self.pages.iter().flatten().flat_map(|page| page.iter().copied())
     }
 }
 

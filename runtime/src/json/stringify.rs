@@ -67,7 +67,7 @@ impl Vm {
     /// The result of a run as JSON text: `undefined` is `null`, promises stand for their values, and
     /// what has no text ends the run.
     pub fn result_text(&mut self, value: Value) -> Result<String> {
-        let limit = usize::try_from(self.host.policy.limits.max_result_bytes).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         if self.settled(value).is_undefined() {
             return Ok("null".into());
         }
