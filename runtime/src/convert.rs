@@ -114,17 +114,23 @@ pub fn is_space(c: char) -> bool {
 /// The low 32 bits of a number (ECMAScript 7.1.6).
 #[inline(always)]
 pub fn to_int32(number: f64) -> i32 {
-    match as_int32(number) {
-        Some(int) => int,
-        None => far_int32(number),
+    // An integer of up to 51 bits is its own sum but for the added bits, which are none of the low ones.
+    let sum = number + IN_LOW_BITS;
+    if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
+        sum.to_bits() as i32
+    } else {
+        far_int32(number)
     }
 }
 
-/// The 32-bit integer that a number is; −0 is 0. Adding 1.5·2⁵² leaves an integer in the low bits of
-/// the sum, which is cheaper than a cast: those of Rust saturate.
+/// 1.5·2⁵²: added to a small integer, it leaves that in the low bits of the sum. That is cheaper than
+/// a cast: those of Rust saturate.
+const IN_LOW_BITS: f64 = 6_755_399_441_055_744.0;
+
+/// The 32-bit integer that a number is; −0 is 0.
 #[inline(always)]
 pub fn as_int32(number: f64) -> Option<i32> {
-    let int = (number + 6_755_399_441_055_744.0).to_bits() as i32;
+    let int = (number + IN_LOW_BITS).to_bits() as i32;
     (f64::from(int) == number).then_some(int)
 }
 

@@ -16,7 +16,9 @@ pub use array::Array;
 pub use exotic::{Exotic, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Object, Slots};
-pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
+pub use string::{
+    SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
+};
 
 use crate::limits::Limits;
 use crate::promise::Promise;

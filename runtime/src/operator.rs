@@ -2,8 +2,8 @@
 
 use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
 use crate::error::Result;
-use crate::heap::Class;
 use crate::heap::object::NULL_PROTOTYPE;
+use crate::heap::{Class, Str};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -106,10 +106,13 @@ impl Vm {
         } else {
             (left, right)
         };
+        if left.is_string() && right.is_number() {
+            let mut text = NumberText::default();
+            let text = text.of(right.as_number()).as_bytes();
+            self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
+            return Ok(self.heap.concat_ascii(left, text));
+        }
         if left.is_string() || right.is_string() {
-            if right.is_number() {
-                return self.concat_number(left, right.as_number());
-            }
             let left = self.to_string(left)?;
             let right = self.to_string(right)?;
             return self.concat(left, right);
@@ -119,30 +122,23 @@ impl Vm {
 
     /// `left + right` for strings.
     pub fn concat(&mut self, left: Value, right: Value) -> Result {
-        let (a, b) = (self.heap.str(left), self.heap.str(right));
-        if a.units as u64 + b.units as u64 > MAX_STRING {
-            return Err(self.range_error("Invalid string length"));
-        }
-        let bytes = (a.bytes + b.bytes) as usize;
-        if bytes > 1024 {
-            self.reserve(bytes)?;
-            self.work(b.bytes as usize / 64)?;
-        }
+        let Str { bytes, units, .. } = self.heap.str(right);
+        self.check_concat(self.heap.str(left), bytes, units)?;
         Ok(self.heap.concat(left, right))
     }
 
-    /// `left + right` for a string and a number.
-    pub fn concat_number(&mut self, left: Value, right: f64) -> Result {
-        let mut text = NumberText::default();
-        let text = text.of(right).as_bytes();
-        let header = self.heap.str(left);
-        if u64::from(header.units) + text.len() as u64 > MAX_STRING {
+    /// Whether there may be and is room for a string that gets longer.
+    #[inline]
+    fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
+        if u64::from(left.units) + u64::from(units) > MAX_STRING {
             return Err(self.range_error("Invalid string length"));
         }
-        if header.bytes > 1024 {
-            self.reserve(header.bytes as usize)?;
+        let all = (left.bytes + bytes) as usize;
+        if all > 1024 {
+            self.reserve(all)?;
+            self.work(bytes as usize / 64)?;
         }
-        Ok(self.heap.concat_ascii(left, text))
+        Ok(())
     }
 
     fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {

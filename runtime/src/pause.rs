@@ -37,6 +37,7 @@ impl Vm {
 
     /// Free what nothing can reach.
     fn collect(&mut self, fp: &Slots) {
+        self.symbols.forget();
         let mut roots: Vec<Value> = Vec::with_capacity(256);
         roots.extend(fp.iter().map(Cell::get));
         for frame in &self.frames {

@@ -69,6 +69,7 @@ impl Run {
             hide_frames: false,
             matcher: crate::regexp::Matcher::default(),
             regexps: crate::builtins::regexp::Cache::default(),
+            scratch: Vec::new(),
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {

@@ -111,11 +111,17 @@ pub struct Symbols {
     program: Arc<ProgramTexts>,
     /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
-    table: HashTable<u32>,
+    /// The symbols that the run has asked for by their text.
+    table: HashTable<Sym>,
     hasher: DefaultHashBuilder,
     /// The symbols of small indices, as far as they were asked for.
     indices: Vec<Option<Sym>>,
+    /// Strings that were property names lately.
+    recent: [(Value, Sym); RECENT],
 }
+
+/// How many strings are remembered with their symbols.
+const RECENT: usize = 8;
 
 /// Indices whose symbols are remembered.
 const SMALL_INDICES: usize = 256;
@@ -125,7 +131,8 @@ impl Symbols {
     pub fn new(program: Arc<ProgramTexts>) -> Self {
         let prelude = &crate::prelude::code().texts;
         let (made, indices) = (Vec::new(), Vec::new());
-        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices }
+        let recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
+        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices, recent }
     }
 
     /// The text of a symbol, in WTF-8.
@@ -147,21 +154,43 @@ impl Symbols {
         if known.is_some() {
             return known;
         }
-        let hash = self.hasher.hash_one(text);
-        let index = self.table.find(hash, |&index| *self.made[index as usize] == *text)?;
-        Some(Sym(self.program.end() + index))
+        self.table.find(self.hasher.hash_one(text), |&symbol| self.text(symbol) == text).copied()
     }
 
-    /// The symbol of a text and how many bytes it took to make it.
+    /// The symbol of a text and how many bytes it took to make or to remember it.
     pub fn intern(&mut self, text: &[u8]) -> (Sym, usize) {
-        if let Some(symbol) = self.find(text) {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&symbol) = self.table.find(hash, |&symbol| self.text(symbol) == text) {
             return (symbol, 0);
         }
-        let index = self.made.len() as u32;
-        self.made.push(text.into());
-        let Self { made, table, hasher, .. } = self;
-        table.insert_unique(hasher.hash_one(text), index, |&other| hasher.hash_one(&*made[other as usize]));
-        (Sym(self.program.end() + index), text.len() + 40)
+        let (symbol, bytes) = match self.find(text) {
+            Some(symbol) => (symbol, 8),
+            None => {
+                self.made.push(text.into());
+                (Sym(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
+            }
+        };
+        let mut table = std::mem::take(&mut self.table);
+        table.insert_unique(hash, symbol, |&other| self.hasher.hash_one(self.text(other)));
+        self.table = table;
+        (symbol, bytes)
+    }
+
+    /// The symbol of a string, if it was asked for lately.
+    #[inline(always)]
+    pub fn recent(&self, string: Value) -> Option<Sym> {
+        let (handle, symbol) = self.recent[string.index() % RECENT];
+        (handle == string).then_some(symbol)
+    }
+
+    /// Remember the symbol of a string.
+    pub fn remember(&mut self, string: Value, symbol: Sym) {
+        self.recent[string.index() % RECENT] = (string, symbol);
+    }
+
+    /// Garbage is collected: handles of strings may come to mean others.
+    pub fn forget(&mut self) {
+        self.recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
     }
 
     /// The symbol of an index as a name, if there is one.

@@ -62,6 +62,8 @@ pub struct Vm {
     pub(crate) matcher: Matcher,
     /// Regular expressions that were made from text.
     pub(crate) regexps: crate::builtins::regexp::Cache,
+    /// Bytes of texts that are being put together.
+    pub(crate) scratch: Vec<u8>,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.

@@ -7,7 +7,7 @@ use crate::node::{
     Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal, operand,
 };
 use crate::value::Value;
-use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
+use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
 
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
@@ -111,6 +111,12 @@ impl Lowering<'_, '_> {
             ExprKind::Unary(operator, operand) => {
                 let operator = *operator;
                 operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
+            }
+            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), value, text)
+                if let ExprKind::String(text) = text.kind =>
+            {
+                let value = self.value(value);
+                node::same_text(value, self.builder.program.text(text), *operator == Binary::StrictNotEqual)
             }
             ExprKind::Binary(operator, left, right) => {
                 let [left, right] = self.operands([left, right]);

@@ -64,7 +64,7 @@ impl Buffer {
 const CHUNK: usize = 16 << 10;
 const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
-const SMALL: usize = 512;
+pub const SMALL: usize = 512;
 
 /// Length of WTF-8 in UTF-16 code units.
 pub fn units(bytes: &[u8]) -> usize {
@@ -133,7 +133,7 @@ pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
 }
 
 /// Whether WTF-8 ends with a high surrogate and continues with a low one.
-fn splits_pair(left: &[u8], right: &[u8]) -> bool {
+pub fn splits_pair(left: &[u8], right: &[u8]) -> bool {
     matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])
 }
 
@@ -318,26 +318,41 @@ impl Heap {
             joined.extend(to_utf16(self.bytes(right)));
             return self.new_utf16(&joined);
         }
-        let length = (a.bytes + b.bytes) as usize;
-        let units = (a.units + b.units) as usize;
-        if self.has_room_behind(a, b.bytes as usize) {
-            self.append(a.buffer as usize, b);
-            return self.header(a.buffer as usize, a.start as usize, length, units);
+        if a.bytes < b.bytes && !self.has_room_behind(a, b.bytes as usize) && (a.bytes + b.bytes) as usize > SMALL {
+            return self.prepend(a, b);
         }
-        if length <= SMALL {
-            let chunk = self.room(length);
-            let start = self.append(chunk, a);
-            self.append(chunk, b);
-            return self.header(chunk, start, length, units);
+        let (buffer, start) = self.extend(a, b.bytes as usize);
+        self.append(buffer, b);
+        self.header(buffer, start, (a.bytes + b.bytes) as usize, (a.units + b.units) as usize)
+    }
+
+    /// `left` followed by ASCII. The caller has checked the length.
+    pub fn concat_ascii(&mut self, left: Value, right: &[u8]) -> Value {
+        let a = self.str(left);
+        let (buffer, start) = self.extend(a, right.len());
+        if let Buffer::Owned { bytes, .. } = &mut self.buffers[buffer] {
+            let before = bytes.capacity();
+            bytes.extend_from_slice(right);
+            let grown = bytes.capacity() - before;
+            self.meter.add_bytes(grown);
         }
-        if a.bytes < b.bytes {
-            return self.prepend(a, b, length, units);
+        self.header(buffer, start, a.bytes as usize + right.len(), a.units as usize + right.len())
+    }
+
+    /// An owned buffer that ends with a string, to append `more` bytes to; where the string begins in it.
+    fn extend(&mut self, string: Str, more: usize) -> (usize, usize) {
+        let length = string.bytes as usize + more;
+        let buffer = string.buffer as usize;
+        if self.has_room_behind(string, more) {
+            return (buffer, string.start as usize);
         }
-        // Twice the room: a string that grew once will grow again.
-        let mut bytes = Vec::with_capacity(length * 2);
-        bytes.extend_from_slice(self.bytes(left));
-        bytes.extend_from_slice(self.bytes(right));
-        self.own_buffer(bytes, units)
+        let buffer = if length <= SMALL {
+            self.room(length)
+        } else {
+            // Twice the room: a string that grew once will grow again.
+            self.add_buffer(Vec::with_capacity(length * 2))
+        };
+        (buffer, self.append(buffer, string))
     }
 
     /// Whether so many bytes can be put behind a string in its buffer.
@@ -351,7 +366,8 @@ impl Heap {
     }
 
     /// A string that is put before a longer one: into the room before that, or with as much room before it.
-    fn prepend(&mut self, left: Str, right: Str, length: usize, units: usize) -> Value {
+    fn prepend(&mut self, left: Str, right: Str) -> Value {
+        let (length, units) = ((left.bytes + right.bytes) as usize, (left.units + right.units) as usize);
         let added = left.bytes as usize;
         let [from, target] = [left, right].map(|string| string.buffer as usize);
         let source = left.start as usize..left.start as usize + added;
@@ -379,29 +395,6 @@ impl Heap {
             *front = length;
         }
         self.header(buffer, length, length, units)
-    }
-
-    /// `left + text` for a text in ASCII. The caller has checked the length.
-    pub fn concat_ascii(&mut self, left: Value, text: &[u8]) -> Value {
-        let header = self.str(left);
-        let (length, units) = (header.bytes as usize + text.len(), header.units as usize + text.len());
-        let behind = self.has_room_behind(header, text.len());
-        if !behind && length > SMALL {
-            let text = self.new_ascii(text);
-            return self.concat(left, text);
-        }
-        let (buffer, start) = if behind {
-            (header.buffer as usize, header.start as usize)
-        } else {
-            let chunk = self.room(length);
-            (chunk, self.append(chunk, header))
-        };
-        let Buffer::Owned { bytes, .. } = &mut self.buffers[buffer] else { return left };
-        let before = bytes.capacity();
-        bytes.extend_from_slice(text);
-        let grown = bytes.capacity() - before;
-        self.meter.add_bytes(grown);
-        self.header(buffer, start, length, units)
     }
 
     /// Append the bytes of a string to an owned buffer; gives where they begin.

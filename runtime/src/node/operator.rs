@@ -1,6 +1,6 @@
 //! Operators. One definition gives the node of every operator with every kind of operands.
 
-use super::{Built, Expression, Itself, Leaf, Node, Slots, User, operand};
+use super::{Built, Constant, Expression, Itself, Leaf, Node, Slots, User, operand};
 use crate::error::Result;
 use crate::operator::{arithmetic, compare};
 use crate::value::Value;
@@ -8,7 +8,7 @@ use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
 use std::marker::PhantomData;
 
-/// An operator as a type.
+/// An operator as a type; `in` and `instanceof`, which mean nothing between numbers, are none.
 trait Operator: Send + Sync + 'static {
     const OPERATOR: Binary;
 }
@@ -34,9 +34,7 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if let Some((left, right)) = self.numbers(left, right)
-            && !matches!(O::OPERATOR, Binary::In | Binary::Instanceof)
-        {
+        if let Some((left, right)) = self.numbers(left, right) {
             return Ok(arithmetic(O::OPERATOR, left, right));
         }
         slow(vm, O::OPERATOR, left, right, self.at)
@@ -46,10 +44,11 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if let Some((left, right)) = self.numbers(left, right)
-            && let Some(holds) = compare(O::OPERATOR, left, right)
-        {
-            return Ok(holds);
+        if let Some((left, right)) = self.numbers(left, right) {
+            return Ok(compare(O::OPERATOR, left, right).unwrap_or_else(|| {
+                let number = arithmetic(O::OPERATOR, left, right).as_number();
+                number != 0.0 && !number.is_nan()
+            }));
         }
         match O::OPERATOR {
             Binary::StrictEqual => Ok(vm.strict_equals(left, right)),
@@ -81,7 +80,83 @@ pub struct Operation {
 
 /// `left operator right`
 pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
+    let negated = matches!(operator, Binary::NotEqual | Binary::StrictNotEqual);
+    match (operator, &right) {
+        (Binary::Equal | Binary::NotEqual, Built::Constant(Constant(value))) if value.is_nullish() => {
+            return asked(left, Nullish, negated);
+        }
+        (Binary::StrictEqual | Binary::StrictNotEqual, &Built::Constant(Constant(value))) if !value.is_number() => {
+            return asked(left, Identical(value), negated);
+        }
+        _ => {}
+    }
     Built::Operation(Operation { operator, left: left.leaf(), right: right.leaf(), at })
+}
+
+/// What is asked of a value.
+trait Question: Send + Sync + 'static {
+    fn ask(&self, vm: &Vm, value: Value) -> bool;
+}
+
+/// Whether it is `undefined` or `null`.
+struct Nullish;
+
+impl Question for Nullish {
+    #[inline(always)]
+    fn ask(&self, _vm: &Vm, value: Value) -> bool {
+        value.is_nullish()
+    }
+}
+
+/// Whether it is that value, which is no number, string or BigInt.
+struct Identical(Value);
+
+impl Question for Identical {
+    #[inline(always)]
+    fn ask(&self, _vm: &Vm, value: Value) -> bool {
+        value == self.0
+    }
+}
+
+/// Whether it is a string with these bytes.
+struct SameText(Box<[u8]>);
+
+impl Question for SameText {
+    #[inline(always)]
+    fn ask(&self, vm: &Vm, value: Value) -> bool {
+        value.is_string() && vm.heap.str(value).bytes as usize == self.0.len() && vm.heap.bytes(value) == &*self.0
+    }
+}
+
+struct Asked<E, Q> {
+    value: E,
+    question: Q,
+    negated: bool,
+}
+
+impl<E: Node, Q: Question> Node for Asked<E, Q> {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        self.test(vm, fp).map(Value::bool)
+    }
+
+    #[inline]
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+        let value = self.value.eval(vm, fp)?;
+        Ok(self.question.ask(vm, value) != self.negated)
+    }
+}
+
+fn asked(value: Built, question: impl Question, negated: bool) -> Built {
+    match value {
+        Built::Local(value) => Built::of(Asked { value, question, negated }),
+        value => Built::of(Asked { value: value.node(), question, negated }),
+    }
+}
+
+/// `value === 'text'`, or `!==`; strings are equal exactly if their bytes are.
+pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
+    asked(value, SameText(text.into()), negated)
 }
 
 /// What a user makes of an operator of a list; of others, what follows.

@@ -46,10 +46,11 @@ impl<E: Node> Node for Member<E> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
-        if object.is(Kind::Object)
-            && let Some(value) = vm.heap.own_hinted(object, self.name, &self.hint)
-        {
-            return Ok(value);
+        if object.is(Kind::Object) {
+            return match vm.heap.own_hinted(object, self.name, &self.hint) {
+                Some(value) => Ok(value),
+                None => get_missing(vm, object, self.name, self.at),
+            };
         }
         get(vm, object, self.name, self.at)
     }
@@ -72,6 +73,11 @@ impl<E: Node> Node for Length<E> {
 #[inline(never)]
 fn get(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
     vm.get(object, name).map_err(|thrown| thrown.at(vm, at))
+}
+
+#[inline(never)]
+fn get_missing(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
+    vm.get_missing(object, name).map_err(|thrown| thrown.at(vm, at))
 }
 
 struct Index<E, K> {
