@@ -18,9 +18,11 @@ pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> 
 fn parse_as<'s>(arena: &'s Arena, source: &'s str, language: Option<Language>) -> Result<Script<'s>, Diagnostic> {
     let (code, named) = shape::code(source)?;
     let is_whole = code == Span::from(0..source.len());
-    parse_part(arena, source, code, language.or(named)).or_else(|error| match shape::fenced(source).filter(|_| is_whole) {
-        Some((code, named)) => parse_part(arena, source, code, language.or(named)),
-        None => Err(error),
+    parse_part(arena, source, code, language.or(named)).or_else(|error| {
+        match shape::fenced(source).filter(|_| is_whole) {
+            Some((code, named)) => parse_part(arena, source, code, language.or(named)),
+            None => Err(error),
+        }
     })
 }
 

@@ -177,9 +177,7 @@ pub(crate) fn prefix<'s>(
         let kind = match operator {
             Prefix::Await => ExprKind::Await(operand),
             Prefix::Unary(operator) => ExprKind::Unary(operator, operand),
-            Prefix::Update(delta) => {
-                ExprKind::Update { delta, prefix: true, target: update_target(arena, operand)? }
-            }
+            Prefix::Update(delta) => ExprKind::Update { delta, prefix: true, target: update_target(arena, operand)? },
         };
         operand = node(arena, kind, span)?;
     }

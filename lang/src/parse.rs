@@ -1,8 +1,8 @@
 //! From text to the syntax tree, and the wording of syntax errors.
 
+use crate::ast::{Arena, Script};
 use crate::targets::Covers;
 use crate::token::Token;
-use crate::ast::{Arena, Script};
 use crate::{Diagnostic, Language, Span, layout};
 use lalrpop_util::{ParseError, lalrpop_mod};
 

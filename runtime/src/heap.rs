@@ -16,7 +16,9 @@ pub use array::Array;
 pub use exotic::{Exotic, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Object, Slots};
-pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
+pub use string::{
+    SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
+};
 
 use crate::limits::Limits;
 use crate::promise::Promise;
@@ -206,6 +208,8 @@ pub struct Heap {
     free_buffers: Vec<usize>,
     /// The buffer that small strings go into.
     chunk: Option<usize>,
+    /// Room to put small strings together in.
+    scratch: Vec<u8>,
     /// UTF-16 copies of strings that were indexed.
     wide: HashMap<u32, Box<[u16]>>,
     /// Functions.
@@ -218,6 +222,8 @@ pub struct Heap {
     pub maps: Slab<MapData>,
     /// Promises.
     pub promises: Slab<Promise>,
+    /// How many promises were made and not fulfilled, whether they are still there or not.
+    pub unfulfilled: usize,
     /// Iterators.
     pub iterators: Slab<Iterator>,
     /// Built-in objects with state of their own.
@@ -245,12 +251,14 @@ impl Heap {
             ],
             free_buffers: Vec::new(),
             chunk: None,
+            scratch: Vec::new(),
             wide: HashMap::new(),
             closures: Slab::default(),
             bound: Slab::default(),
             cells: Slab::default(),
             maps: Slab::default(),
             promises: Slab::default(),
+            unfulfilled: 0,
             iterators: Slab::default(),
             exotics: Slab::default(),
             bigints: Slab::default(),
@@ -301,6 +309,7 @@ impl Heap {
     /// A new pending promise.
     pub fn new_promise(&mut self) -> Value {
         self.meter.add_bytes(64);
+        self.unfulfilled += 1;
         Value::handle(Kind::Promise, self.promises.add(Promise::default()))
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! Nothing here recurses: data may nest as deep as memory allows.
 
+mod names;
 mod parse;
 mod promises;
 mod stringify;
 
 pub use stringify::Layout;
 
+use crate::convert::NumberText;
 use crate::heap::first_code_point;
-use std::borrow::Cow;
+use std::io::Write as _;
 
 /// Append `text` as a JSON string.
 pub fn quote(text: &str, out: &mut String) {
@@ -21,30 +23,70 @@ pub fn quote(text: &str, out: &mut String) {
 
 /// Append WTF-8 as a JSON string; lone surrogates become escapes.
 fn quote_bytes(text: &[u8], out: &mut Vec<u8>) {
+    out.reserve(text.len() + 2);
     out.push(b'"');
-    let mut plain = 0;
-    for (index, &byte) in text.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0xED {
-            continue;
-        }
-        let (escape, length): (Cow<'static, str>, usize) = match byte {
-            b'"' => ("\\\"".into(), 1),
-            b'\\' => ("\\\\".into(), 1),
-            b'\n' => ("\\n".into(), 1),
-            b'\r' => ("\\r".into(), 1),
-            b'\t' => ("\\t".into(), 1),
-            0x08 => ("\\b".into(), 1),
-            0x0c => ("\\f".into(), 1),
-            0xED => match first_code_point(&text[index..]) {
-                Some((unit @ 0xD800..=0xDFFF, length)) => (format!("\\u{unit:x}").into(), length),
-                Some(_) | None => continue,
+    let mut rest = text;
+    loop {
+        let plain = plain_length::<true>(rest);
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        let Some(&byte) = rest.first() else { break };
+        let mut length = 1;
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            SURROGATE => match first_code_point(rest) {
+                Some((unit @ 0xD800..=0xDFFF, wide)) => {
+                    _ = write!(out, "\\u{unit:x}");
+                    length = wide;
+                }
+                Some(_) | None => out.push(byte),
             },
-            _ => (format!("\\u{byte:04x}").into(), 1),
-        };
-        out.extend_from_slice(&text[plain..index]);
-        out.extend_from_slice(escape.as_bytes());
-        plain = index + length;
+            _ => _ = write!(out, "\\u{byte:04x}"),
+        }
+        rest = &rest[length..];
     }
-    out.extend_from_slice(&text[plain..]);
     out.push(b'"');
+}
+
+/// What surrogates begin with in WTF-8, among other characters.
+const SURROGATE: u8 = 0xED;
+
+/// How many bytes come before the next one that a JSON string does not hold as it is: quotation mark, backslash,
+/// control character and, with `SURROGATES`, what may begin a surrogate.
+#[inline]
+fn plain_length<const SURROGATES: bool>(text: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    let (words, tail) = text.as_chunks::<8>();
+    for (index, &word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(word);
+        // The highest bit of a byte of these says that it is zero, or was below 32; only the lowest such bit is sure.
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let mut found = word.wrapping_sub(ONES * 0x20) & !word;
+        found |= zero(word ^ ONES * u64::from(b'"')) | zero(word ^ ONES * u64::from(b'\\'));
+        if SURROGATES {
+            found |= zero(word ^ ONES * u64::from(SURROGATE));
+        }
+        found &= ONES << 7;
+        if found != 0 {
+            return index * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\' || SURROGATES && byte == SURROGATE;
+    let rest = tail.iter().position(is_special).unwrap_or(tail.len());
+    text.len() - tail.len() + rest
+}
+
+/// Append a number as JSON has it.
+fn push_number(number: f64, out: &mut Vec<u8>) {
+    if number.is_finite() {
+        out.extend_from_slice(NumberText::default().of(number).as_bytes());
+    } else {
+        out.extend_from_slice(b"null");
+    }
 }

@@ -34,9 +34,11 @@
 
 #![forbid(unsafe_code)]
 
+mod activation;
 mod build;
 mod builtins;
 mod cache;
+mod calls;
 mod code;
 mod convert;
 mod drive;
@@ -57,6 +59,7 @@ mod property;
 pub mod regexp;
 mod run;
 mod script;
+mod stack;
 mod suggest;
 mod support;
 mod symbol;

@@ -5,7 +5,6 @@ use crate::heap::Action;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use std::collections::VecDeque;
 
 /// Whether and how a promise is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,12 +25,52 @@ pub struct Promise {
     /// Its value or reason.
     pub value: Value,
     /// What waits for it.
-    pub reactions: Vec<Reaction>,
+    pub reactions: Reactions,
 }
 
 impl Default for Promise {
     fn default() -> Self {
-        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Vec::new() }
+        Self { state: State::Pending, value: Value::UNDEFINED, reactions: Reactions::None }
+    }
+}
+
+/// What waits for a promise: nearly always one thing, which then needs no memory of its own.
+#[derive(Debug, Default)]
+pub enum Reactions {
+    /// Nothing.
+    #[default]
+    None,
+    /// One.
+    One(Reaction),
+    /// Several, in the order they came.
+    Many(Vec<Reaction>),
+}
+
+impl Reactions {
+    /// Add one behind the others.
+    pub fn push(&mut self, reaction: Reaction) {
+        match self {
+            Self::None => *self = Self::One(reaction),
+            Self::One(first) => *self = Self::Many(vec![*first, reaction]),
+            Self::Many(all) => all.push(reaction),
+        }
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[Reaction] {
+        match self {
+            Self::None => &[],
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(all) => all,
+        }
+    }
+
+    /// Bytes it takes beside its place in the promise.
+    pub fn cost(&self) -> usize {
+        match self {
+            Self::None | Self::One(_) => 0,
+            Self::Many(all) => all.capacity() * size_of::<Reaction>(),
+        }
     }
 }
 
@@ -71,11 +110,13 @@ impl Vm {
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
     pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
         let data = &mut self.heap.promises[promise.index()];
+        if (data.state, state) == (State::Pending, State::Fulfilled) {
+            self.heap.unfulfilled -= 1;
+        }
         data.state = state;
         data.value = value;
         let reactions = std::mem::take(&mut data.reactions);
-        let jobs: &mut VecDeque<Job> = &mut self.jobs;
-        jobs.extend(reactions.into_iter().map(|reaction| Job::React(reaction, state, value)));
+        self.jobs.extend(reactions.as_slice().iter().map(|&reaction| Job::React(reaction, state, value)));
     }
 
     /// Resolve a promise with a value that may be a promise or a thenable (27.2.1.3.2).

@@ -1,19 +1,18 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::code::{After, Frame, FunctionRef, Waiter};
+use crate::calls::Calls;
+use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
 use crate::host::{CallId, Event, Inputs, Message, Progress};
 use crate::limits::Policy;
-use crate::node::new_slots;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
 use crate::script::Script;
-use crate::symbol::{Symbols, known};
+use crate::symbol::{SymbolStrings, Symbols, known};
 use crate::value::{Kind, Value};
 use crate::vm::{GRANT, HostState, Vm};
-use agentscript_lang::program::Slot;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,8 +22,8 @@ use std::time::Duration;
 /// tool calls take, and dropped at any time, which cancels it.
 pub struct Run {
     vm: Vm,
-    /// A frame whose slice was over.
-    paused: Option<Frame>,
+    /// Whether its frames were left when the slice was over.
+    paused: bool,
     /// Events that were not settled yet when the slice was over.
     events: VecDeque<Event>,
     stage: Stage,
@@ -49,17 +48,17 @@ impl Run {
         let vm = Vm {
             heap: Heap::new(policy.limits, &code.texts),
             symbols: Symbols::new(Arc::clone(&code.texts)),
-            symbol_strings: Vec::new(),
+            symbol_strings: SymbolStrings::default(),
             prelude: crate::prelude::code(),
             current: FunctionRef::script(0),
             frames: Vec::new(),
+            stack: None,
             waiting: Slab::default(),
             pool: Vec::new(),
             globals: vec![Value::UNDEFINED; code.globals.len()],
             templates: Vec::new(),
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
-            current_after: After::Call,
             main: None,
             frame_bytes: 0,
             kept_bytes: 0,
@@ -68,6 +67,7 @@ impl Run {
             hide_frames: false,
             matcher: crate::regexp::Matcher::default(),
             regexps: crate::builtins::regexp::Cache::default(),
+            scratch: Vec::new(),
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {
@@ -75,12 +75,9 @@ impl Run {
                 resumed: Duration::ZERO,
                 spent: Duration::ZERO,
                 inputs,
-                policy: policy.clone(),
                 context: None,
-                calls: Vec::new(),
+                calls: Calls::default(),
                 console: Default::default(),
-                queued: VecDeque::new(),
-                in_flight: 0,
                 logs: Vec::new(),
                 log_bytes: 0,
                 log_calls: 0,
@@ -91,7 +88,7 @@ impl Run {
             },
             script,
         };
-        Self { vm, paused: None, events: VecDeque::new(), stage: Stage::New }
+        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New }
     }
 
     /// Go on until nothing can go on without an event, or the slice is used up.
@@ -121,8 +118,8 @@ impl Run {
     /// waits for tools resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        let host = &self.vm.host;
-        host.began + Duration::from_millis(host.policy.limits.max_duration_ms.saturating_add(1))
+        let limit = self.vm.heap.meter.limits.max_duration_ms;
+        self.vm.host.began + Duration::from_millis(limit.saturating_add(1))
     }
 
     /// How long until then.
@@ -151,14 +148,22 @@ impl Run {
         if matches!(self.stage, Stage::Done) {
             return Ok(Some(Progress::Calls(Vec::new())));
         }
-        if matches!(self.stage, Stage::New) {
-            self.start();
+        let is_new = matches!(self.stage, Stage::New);
+        if is_new {
+            self.vm.host.began = self.vm.host.inputs.clock.monotonic();
+            self.stage = Stage::Main;
         }
         self.vm.check_time().map_err(failure_of)?;
         self.vm.host.slice_over = false;
+        if is_new {
+            let exit = self.vm.execute_main();
+            if self.halted(exit)? {
+                return Ok(Some(Progress::Yielded));
+            }
+        }
         loop {
-            if let Some(frame) = self.paused.take() {
-                let exit = self.vm.execute(frame);
+            if std::mem::take(&mut self.paused) {
+                let exit = self.vm.execute_paused();
                 if self.halted(exit)? {
                     return Ok(Some(Progress::Yielded));
                 }
@@ -183,29 +188,18 @@ impl Run {
                 None => break,
             }
         }
-        if self.vm.host.in_flight == 0 && self.vm.host.queued.is_empty() {
+        if self.vm.host.calls.is_empty() {
             return Err(Box::new(self.deadlock()));
         }
         Ok(None)
-    }
-
-    fn start(&mut self) {
-        let vm = &mut self.vm;
-        vm.host.began = vm.host.inputs.clock.monotonic();
-        let promise = vm.heap.new_promise();
-        vm.main = Some(promise);
-        let slots = new_slots((vm.script.code.functions[0].slots.max(1)) as usize);
-        let after = After::Async(promise, Waiter::Nobody);
-        self.paused = Some(Frame { code: FunctionRef::script(0), pc: 0, dst: Slot(0), after, slots });
-        self.stage = Stage::Main;
     }
 
     /// Whether the slice is over.
     fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
         match exit {
             Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.host.slice_over)),
-            Exit::Paused(frame) => {
-                self.paused = Some(frame);
+            Exit::Paused => {
+                self.paused = true;
                 Ok(true)
             }
             Exit::Stopped(failure) => Err(failure),
@@ -218,11 +212,8 @@ impl Run {
 
     /// New calls, as many as may be under way.
     fn take_calls(&mut self) -> Vec<crate::Call> {
-        let host = &mut self.vm.host;
-        let room = host.policy.limits.max_concurrency.max(1).saturating_sub(host.in_flight);
-        let count = host.queued.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        host.in_flight += count as u64;
-        host.queued.drain(..count).collect()
+        let most = self.vm.heap.meter.limits.max_concurrency.max(1);
+        self.vm.host.calls.take(most)
     }
 
     /// The outcome, where the main function has ended and nothing else is to be done at once.
@@ -281,11 +272,10 @@ impl Run {
         } else {
             (String::new(), None, None)
         };
-        if let Some(call) = trace.as_ref().and_then(|trace| trace.call) {
-            let record = &vm.host.calls[call as usize];
+        if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
             let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
-            failure.tool_name = Some(record.tool.clone());
-            failure.tool_input = Some(record.input.clone());
+            failure.tool_name = Some(call.tool.clone());
+            failure.tool_input = Some(call.input.to_string());
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
@@ -317,7 +307,7 @@ impl Run {
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
         self.stage = Stage::Done;
-        failure.tool_calls = self.vm.host.calls.len() as u64;
+        failure.tool_calls = self.vm.host.calls.made();
         let outcome = Outcome { result: Err(Box::new(failure)), logs: self.take_logs(), stats: self.stats() };
         Progress::Done(Box::new(outcome))
     }
@@ -333,9 +323,9 @@ impl Run {
         Stats {
             duration_ms: milliseconds(now.saturating_sub(host.began)),
             script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
-            steps: meter.steps + u64::try_from(meter.granted - meter.fuel).unwrap_or(0),
+            steps: meter.steps.saturating_add_signed(meter.granted - meter.fuel),
             iterations: meter.iterations,
-            tool_calls: host.calls.len() as u64,
+            tool_calls: host.calls.made(),
             peak_memory_bytes: meter.peak.max(meter.bytes) as u64,
         }
     }

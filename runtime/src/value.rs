@@ -58,10 +58,12 @@ pub enum Kind {
 
 const TAG: u64 = 0xFFF9 << 48;
 
+#[inline(always)]
 const fn special(payload: u64) -> u64 {
     TAG | payload
 }
 
+#[inline(always)]
 const fn tag_of(kind: Kind) -> u64 {
     match kind {
         Kind::String => 0xFFFA << 48,

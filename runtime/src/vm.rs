@@ -1,15 +1,16 @@
 //! The state of a run: what every operation and built-in function works on.
 
-use crate::code::{After, Code, Frame, FunctionRef};
+use crate::calls::{Calls, Open};
+use crate::code::{Code, FunctionRef, Running, Waiting};
 use crate::error::{Result, Thrown};
 use crate::heap::{Heap, Slab};
-use crate::host::{Call, CallId, Inputs, Message};
-use crate::limits::Policy;
+use crate::host::{Inputs, Message};
 use crate::outcome::{Failure, Status};
 use crate::promise::Job;
 use crate::regexp::Matcher;
 use crate::script::Script;
-use crate::symbol::{Sym, Symbols};
+use crate::stack::Stack;
+use crate::symbol::{Sym, SymbolStrings, Symbols};
 use crate::value::Value;
 use hashbrown::HashMap;
 use std::cell::Cell;
@@ -24,17 +25,19 @@ pub struct Vm {
     /// Property names.
     pub symbols: Symbols,
     /// The strings of symbols, as far as they were asked for.
-    pub(crate) symbol_strings: Vec<Value>,
+    pub(crate) symbol_strings: SymbolStrings,
     /// What runs.
     pub script: Arc<Script>,
     pub(crate) prelude: &'static Code,
     /// The function that is being evaluated.
     pub current: FunctionRef,
-    /// Callers of it, the innermost last.
-    pub(crate) frames: Vec<Frame>,
+    /// The frames on the stack, the one that is executed last.
+    pub(crate) frames: Vec<Running>,
+    /// The slots of frames, while none is executed.
+    pub(crate) stack: Option<Box<Stack>>,
     /// Frames of async functions that wait.
-    pub(crate) waiting: Slab<Option<Frame>>,
-    /// Frames to be used again, by size class.
+    pub(crate) waiting: Slab<Option<Waiting>>,
+    /// Slots of frames that waited, to be used again, by size class.
     pub(crate) pool: Vec<Vec<Box<[Cell<Value>]>>>,
     /// Bindings of the main function that inner functions use.
     pub(crate) globals: Vec<Value>,
@@ -44,11 +47,9 @@ pub struct Vm {
     pub(crate) shapes: Vec<u32>,
     /// Function objects of the prelude, by index.
     pub(crate) prelude_closures: HashMap<u32, Value>,
-    /// What happens to the result of the frame that is executed.
-    pub(crate) current_after: After,
     /// The promise of the main function.
     pub(crate) main: Option<Value>,
-    /// Bytes of the slots of all frames, those in the pool included.
+    /// Bytes of the slots of all frames, those in the pool and the unused ones of the stack included.
     pub(crate) frame_bytes: usize,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub(crate) kept_bytes: usize,
@@ -62,6 +63,8 @@ pub struct Vm {
     pub(crate) matcher: Matcher,
     /// Regular expressions that were made from text.
     pub(crate) regexps: crate::builtins::regexp::Cache,
+    /// Bytes of texts that are being put together.
+    pub(crate) scratch: Vec<u8>,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.
@@ -73,15 +76,9 @@ pub struct Vm {
 /// What a run shares with its host.
 pub struct HostState {
     pub(crate) inputs: Inputs,
-    pub(crate) policy: Policy,
     /// The value of `codecallContext`, once it was asked for.
     pub(crate) context: Option<Value>,
-    /// All tool calls so far, by number.
-    pub(crate) calls: Vec<CallRecord>,
-    /// Calls that the host has not been told of yet.
-    pub(crate) queued: VecDeque<Call>,
-    /// Calls that the host is working on.
-    pub(crate) in_flight: u64,
+    pub(crate) calls: Calls,
     /// What the script logged.
     pub(crate) logs: Vec<String>,
     pub(crate) log_bytes: usize,
@@ -100,16 +97,6 @@ pub struct HostState {
     pub(crate) slice_over: bool,
     /// Whether every look at the clock ends the slice, for tests.
     pub(crate) always_pause: bool,
-}
-
-/// A tool call.
-pub struct CallRecord {
-    pub(crate) tool: String,
-    pub(crate) input: String,
-    pub(crate) promise: Value,
-    /// Whether a failure is a value and not an exception.
-    pub(crate) wrapped: bool,
-    pub(crate) settled: bool,
 }
 
 /// Steps between two looks at the clock.
@@ -170,7 +157,7 @@ impl Vm {
     #[cold]
     pub(crate) fn settle(&mut self) -> Result<()> {
         let meter = &mut self.heap.meter;
-        meter.steps += u64::try_from(meter.granted - meter.fuel).unwrap_or(0);
+        meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
         (meter.granted, meter.fuel) = (0, 0);
         if meter.steps > meter.limits.max_steps {
             let limit = meter.limits.max_steps;
@@ -195,7 +182,7 @@ impl Vm {
         let host = &mut self.host;
         let now = host.inputs.clock.monotonic();
         let slice = now.saturating_sub(host.resumed);
-        let limits = &host.policy.limits;
+        let limits = &self.heap.meter.limits;
         if host.spent + slice > Duration::from_millis(limits.timeout_ms) {
             return Err(timeout(limits.timeout_ms));
         }
@@ -214,15 +201,23 @@ impl Vm {
         self.heap.meter.add_bytes(bytes);
     }
 
+    /// Bytes of that kind were freed.
+    pub(crate) fn release_bytes(&mut self, bytes: usize) {
+        self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
+        let meter = &mut self.heap.meter;
+        meter.bytes = meter.bytes.saturating_sub(bytes);
+    }
+
     /// The string of a symbol.
     #[inline]
     pub fn symbol_string(&mut self, symbol: Sym) -> Value {
-        match self.symbol_strings.get(symbol.0 as usize) {
-            Some(&string) if string.is_string() => string,
-            _ => self.make_symbol_string(symbol),
+        match self.symbol_strings.get(symbol) {
+            Some(string) => string,
+            None => self.make_symbol_string(symbol),
         }
     }
 
+    #[cold]
     fn make_symbol_string(&mut self, symbol: Sym) -> Value {
         let index = symbol.0 as usize;
         let registry = crate::builtins::registry::registry();
@@ -234,11 +229,8 @@ impl Vm {
             let text = self.symbols.text(symbol);
             self.heap.new_string(text)
         };
-        if self.symbol_strings.len() <= index {
-            self.keep_bytes((index + 1 - self.symbol_strings.len()) * 8);
-            self.symbol_strings.resize(index + 1, Value::UNDEFINED);
-        }
-        self.symbol_strings[index] = string;
+        let bytes = self.symbol_strings.set(symbol, string);
+        self.keep_bytes(bytes);
         string
     }
 
@@ -282,19 +274,19 @@ impl Vm {
     }
 
     /// Note a tool call for the host; gives the promise of its result.
-    pub(crate) fn add_call(&mut self, tool: String, input: String, timeout_ms: u64, wrapped: bool) -> Result {
-        let limit = self.host.policy.limits.max_tool_calls;
-        if limit > 0 && self.host.calls.len() as u64 >= limit {
+    pub(crate) fn add_call(&mut self, tool: Value, input: String, timeout_ms: u64, wrapped: bool) -> Result {
+        let limit = self.heap.meter.limits.max_tool_calls;
+        if limit > 0 && self.host.calls.made() >= limit {
             return Err(Thrown::limit(
                 "MAX_TOOL_CALLS_EXCEEDED",
                 format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
             ));
         }
-        self.keep_bytes(tool.len() + input.len() * 2 + 128);
         let promise = self.heap.new_promise();
-        let id = CallId(self.host.calls.len() as u32);
-        self.host.queued.push_back(Call { id, tool: tool.clone(), input: input.clone(), timeout_ms });
-        self.host.calls.push(CallRecord { tool, input, promise, wrapped, settled: false });
+        let open = Open { tool, input: input.as_str().into(), promise, wrapped };
+        self.keep_bytes(open.cost());
+        let tool = self.heap.text(tool).into_owned();
+        self.host.calls.add(tool, input, timeout_ms, open);
         Ok(promise)
     }
 }

@@ -29,7 +29,8 @@ fn tree(source: &str, language: Language) -> Result<String, Diagnostic> {
 fn printing_and_parsing_are_inverse() {
     for source in scripts(ACCEPTED) {
         let arena = Arena::new();
-        let script = parse(&arena, source, Language::JavaScript).unwrap_or_else(|error| panic!("{source:?}: {error:?}"));
+        let script =
+            parse(&arena, source, Language::JavaScript).unwrap_or_else(|error| panic!("{source:?}: {error:?}"));
         let printed = print::print(&script);
         let again = tree(&printed, Language::JavaScript);
         assert_eq!(tree(source, Language::JavaScript), again, "{source:?} became {printed:?}");

@@ -59,7 +59,7 @@ impl Vm {
         let indent = " ".repeat(self.host.console.indent);
         let text = if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
         let line = format!("{prefix}{indent}{text}");
-        let limits = &self.host.policy.limits;
+        let limits = &self.heap.meter.limits;
         let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
         self.host.log_bytes += line.len();
         self.host.log_calls += 1;
@@ -79,7 +79,7 @@ impl Vm {
 
     /// How `console` prints objects.
     fn console_options(&self) -> Options {
-        Options { limit: self.host.policy.limits.max_console_bytes as usize, ..Options::default() }
+        Options { limit: self.heap.meter.limits.max_console_bytes as usize, ..Options::default() }
     }
 }
 

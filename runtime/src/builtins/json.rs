@@ -31,9 +31,7 @@ pub const INTRINSICS: &[Row] = &[
 /// `$json_parse(text)`
 fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
-    vm.reserve(vm.heap.str(text).bytes as usize)?;
-    let text = vm.heap.bytes(text).to_vec();
-    vm.parse_json(&text)
+    vm.parse_json_string(text)
 }
 
 /// `$json_stringify(value, list, space)`

@@ -298,10 +298,7 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Vec<(PropertyKey, Value)>> {
             pairs.push((key, value));
         }
         if indices {
-            pairs.sort_by_key(|(key, _)| match key {
-                PropertyKey::Index(index) => u64::from(*index),
-                PropertyKey::Symbol(_) => u64::MAX,
-            });
+            pairs.sort_by_key(|(key, _)| key.rank());
         }
         return Ok(pairs);
     }

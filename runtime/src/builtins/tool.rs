@@ -49,10 +49,9 @@ fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let error = vm.type_error(&format!("callTool expects the name of a tool as a string, not {what}"));
         return vm.as_rejection(Err(error));
     }
-    let name = vm.heap.text(name).into_owned();
     let input = arg(arguments, 1);
     if input.is_undefined() {
-        let error = vm.wrong_input(&name, input);
+        let error = vm.wrong_input(name, input);
         return vm.as_rejection(Err(error));
     }
     let call = vm.start_call(name, input, arg(arguments, 2));
@@ -68,7 +67,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let name = vm.heap.text(name).into_owned();
     match vm.host.inputs.tools.describe(&name) {
-        Some(text) => vm.parse_json(text.as_bytes()),
+        Some(text) => vm.parse_json(text),
         None => {
             let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name));
             let error = vm.new_error(Class::Error, &message);
@@ -166,7 +165,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.parse_json(text.as_bytes())?;
+        let context = self.parse_json(text)?;
         let mut work = vec![context];
         while let Some(value) = work.pop() {
             match value.kind() {
@@ -201,32 +200,33 @@ impl Vm {
 
     /// Call a tool that is a value: `users.list(input, options)`.
     pub(crate) fn call_tool_value(&mut self, tool: Value, arguments: &[Value]) -> Result {
-        let name = self.heap.text(Value::handle(Kind::String, tool.payload())).into_owned();
+        let name = Value::handle(Kind::String, tool.payload());
         let call = self.start_call(name, arg(arguments, 0), arg(arguments, 1));
         self.as_rejection(call)
     }
 
-    fn start_call(&mut self, name: String, input: Value, options: Value) -> Result {
-        if self.host.inputs.tools.is_reserved(&name) {
+    fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
+        let text = self.heap.text(name);
+        if self.host.inputs.tools.is_reserved(&text) {
             return Err(Thrown::illegal(
                 "SELF_REFERENCE_BLOCKED",
                 Refusal::IllegalBuiltinAccess,
-                format!("Tool '{name}' cannot be called from a script"),
+                format!("Tool '{text}' cannot be called from a script"),
             ));
         }
-        let input = self.tool_input(&name, input)?;
+        let input = self.tool_input(name, input)?;
         let (wrapped, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
         self.add_call(name, input, timeout_ms, wrapped)
     }
 
-    fn wrong_input(&mut self, name: &str, input: Value) -> Thrown {
-        let what = self.what(input);
+    fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {
+        let (name, what) = (self.heap.text(name), self.what(input));
         self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
     }
 
     /// The input of a call as JSON text of an object; a tool that is called as a function needs none.
-    fn tool_input(&mut self, name: &str, input: Value) -> Result<String> {
+    fn tool_input(&mut self, name: Value, input: Value) -> Result<String> {
         if input.is_undefined() {
             return Ok("{}".into());
         }
@@ -241,7 +241,7 @@ impl Vm {
 
     /// Whether a failure is a value, and the timeout.
     fn call_options(&mut self, options: Value) -> Result<(bool, u64)> {
-        let limit = self.host.policy.limits.tool_timeout_ms;
+        let limit = self.heap.meter.limits.tool_timeout_ms;
         if options.is_nullish() {
             return Ok((false, limit));
         }

@@ -4,7 +4,7 @@
 //! so that a stale handle keeps at most a thing alive that took its place.
 
 use super::{COLLECT_FIRST, Exotic, Heap, Slab, Slots};
-use crate::promise::Reaction;
+use crate::promise::{Reaction, Reactions};
 use crate::value::{Kind, Value};
 
 /// One bit for each place of a slab.
@@ -107,7 +107,7 @@ impl Marker {
                 Kind::Promise if self.promises.set(index) => {
                     let promise = &heap.promises[index];
                     self.work.push(promise.value);
-                    for reaction in &promise.reactions {
+                    for reaction in promise.reactions.as_slice() {
                         match *reaction {
                             Reaction::Await(frame) => awaited(frame, &mut self.work),
                             Reaction::Then { fulfilled, rejected, derived } => {
@@ -147,8 +147,8 @@ impl Heap {
         bytes += live(&self.cells, &marker.cells, |_| 8);
         sweep(&mut self.maps, &marker.maps, |map| map.release());
         bytes += live(&self.maps, &marker.maps, |map| map.cost());
-        sweep(&mut self.promises, &marker.promises, |promise| promise.reactions = Vec::new());
-        bytes += live(&self.promises, &marker.promises, |promise| 64 + promise.reactions.capacity() * 32);
+        sweep(&mut self.promises, &marker.promises, |promise| promise.reactions = Reactions::None);
+        bytes += live(&self.promises, &marker.promises, |promise| 64 + promise.reactions.cost());
         sweep(&mut self.iterators, &marker.iterators, |iterator| iterator.source = Value::UNDEFINED);
         bytes += live(&self.iterators, &marker.iterators, |_| 24);
         sweep(&mut self.exotics, &marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));

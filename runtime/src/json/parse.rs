@@ -1,8 +1,9 @@
 //! JSON text to values: one pass over WTF-8, with V8's words for what is wrong.
 
+use super::plain_length;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, push_surrogate, push_utf16, to_utf16, units};
+use crate::heap::{Class, Heap, push_surrogate, push_utf16, to_utf16, units};
 use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
@@ -10,17 +11,49 @@ use hashbrown::HashSet;
 
 impl Vm {
     /// The value of a JSON text (ECMAScript 25.5.1 without a reviver).
-    pub fn parse_json(&mut self, text: &[u8]) -> Result {
+    pub fn parse_json(&mut self, text: String) -> Result {
+        if !Heap::worth_sharing(text.len()) {
+            return self.parse_bytes(text.as_bytes(), None);
+        }
+        let buffer = self.heap.share(text.into_bytes());
+        let shared = self.heap.lend(buffer);
+        let value = self.parse_bytes(shared.bytes(), Some((buffer, 0)));
+        self.heap.give_back(buffer, shared);
+        value
+    }
+
+    /// The same of a string.
+    pub fn parse_json_string(&mut self, text: Value) -> Result {
+        let length = self.heap.str(text).bytes as usize;
+        match self.heap.place_of(text) {
+            Some((buffer, start)) if Heap::worth_sharing(length) => {
+                let shared = self.heap.lend(buffer);
+                let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)));
+                self.heap.give_back(buffer, shared);
+                value
+            }
+            _ => {
+                self.reserve(length)?;
+                let text = self.heap.bytes(text).to_vec();
+                self.parse_bytes(&text, None)
+            }
+        }
+    }
+
+    /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
+    fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>) -> Result {
         self.work(text.len() / 16)?;
         let mut parser = Parser {
             vm: self,
             text,
+            home,
             at: 0,
             open: Vec::new(),
             values: Vec::new(),
             keys: Vec::new(),
             names: [const { None }; NAMES],
-            shapes: [const { None }; SHAPES],
+            records: Vec::new(),
+            by_first: [None; FIRST],
             owed: 0,
         };
         parser.document()
@@ -28,28 +61,52 @@ impl Vm {
 }
 
 /// Places of the cache of property names.
-const NAMES: usize = 128;
-/// Places of the cache of shapes.
-const SHAPES: usize = 16;
+const NAMES: usize = 64;
+/// Places of the cache of records, by their first names, and how many of these there are at most.
+const FIRST: usize = 16;
+const RECORDS: usize = 64;
 /// Units of work between two looks at the meter.
 const SETTLE: usize = 256;
 
 struct Parser<'a> {
     vm: &'a mut Vm,
     text: &'a [u8],
+    home: Option<(usize, usize)>,
     at: usize,
     /// The containers around this place.
     open: Vec<Open>,
     /// Finished values of all open containers.
     values: Vec<Value>,
-    /// Property names of all open objects.
+    /// Property names of all open objects, but for those that are a record up to here.
     keys: Vec<Sym>,
     /// Names that were read lately.
     names: [Option<Sym>; NAMES],
-    /// Shapes that were made lately, by their keys.
-    shapes: [Option<(Box<[Sym]>, u32)>; SHAPES],
+    /// Objects as they were read before: most of those to come are alike.
+    records: Vec<Record>,
+    /// The record that began with a name lately.
+    by_first: [Option<u16>; FIRST],
     /// Work that the meter does not know of yet.
     owed: usize,
+}
+
+/// The names of an object in their order.
+struct Record {
+    keys: Box<[Sym]>,
+    /// Where each name ends in the text of all names.
+    ends: Box<[u32]>,
+    /// The names in quotation marks, behind each other.
+    text: Box<[u8]>,
+    shape: u32,
+}
+
+impl Record {
+    /// A name as it is written.
+    #[inline]
+    fn name(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text.get(start as usize..end as usize)
+    }
 }
 
 /// A container whose end has not been read.
@@ -57,6 +114,8 @@ struct Open {
     object: bool,
     values: usize,
     keys: usize,
+    /// The record that all names so far are those of.
+    record: Option<u16>,
 }
 
 /// What is wrong with a text. The place is where the parser stands.
@@ -167,7 +226,7 @@ impl Parser<'_> {
     }
 
     fn enter(&mut self, object: bool) {
-        self.open.push(Open { object, values: self.values.len(), keys: self.keys.len() });
+        self.open.push(Open { object, values: self.values.len(), keys: self.keys.len(), record: None });
         self.at += 1;
         self.space();
     }
@@ -185,14 +244,14 @@ impl Parser<'_> {
             self.values.truncate(open.values);
             return Ok(self.vm.heap.new_array(items));
         }
-        let object = match self.shape(open.keys) {
-            Some(shape) => self.vm.heap.new_of_shape(shape, &self.values[open.values..]),
-            None => {
-                let object = self.vm.heap.new_object();
-                for (&key, &value) in self.keys[open.keys..].iter().zip(&self.values[open.values..]) {
-                    self.vm.heap.set_own(object, key, value);
+        let values = &self.values[open.values..];
+        let object = match open.record.and_then(|record| self.records.get(usize::from(record))) {
+            Some(record) if record.keys.len() == values.len() => self.vm.heap.new_of_shape(record.shape, values),
+            record => {
+                if let Some(record) = record {
+                    self.keys.extend_from_slice(&record.keys[..values.len()]);
                 }
-                object
+                self.object(&open)
             }
         };
         self.values.truncate(open.values);
@@ -200,28 +259,81 @@ impl Parser<'_> {
         Ok(object)
     }
 
-    /// The shape of the innermost object, if it can have one.
-    fn shape(&mut self, first: usize) -> Option<u32> {
-        let keys = &self.keys[first..];
-        let (Some(start), Some(end)) = (keys.first(), keys.last()) else {
-            return Some(crate::heap::object::EMPTY);
-        };
-        let place = (start.0 as usize ^ (end.0 as usize).wrapping_mul(5) ^ keys.len()) % SHAPES;
-        if let Some((known, shape)) = &self.shapes[place]
-            && **known == *keys
+    /// An object of names that are no record yet.
+    fn object(&mut self, open: &Open) -> Value {
+        let (keys, values) = (&self.keys[open.keys..], &self.values[open.values..]);
+        if keys.len() <= 64
+            && all_differ(keys)
+            && let Some(shape) = self.vm.heap.shape_of(keys)
         {
-            return Some(*shape);
+            let object = self.vm.heap.new_of_shape(shape, values);
+            self.note_record(open.keys, shape);
+            return object;
         }
-        if keys.len() > 64 || !all_differ(keys) {
-            return None;
+        let object = self.vm.heap.new_object();
+        for (&key, &value) in keys.iter().zip(values) {
+            self.vm.heap.set_own(object, key, value);
         }
-        let shape = self.vm.heap.shape_of(keys)?;
-        self.shapes[place] = Some((keys.into(), shape));
-        Some(shape)
+        object
+    }
+
+    /// Expect more objects with these names.
+    fn note_record(&mut self, first: usize, shape: u32) {
+        let keys = &self.keys[first..];
+        let Some(&start) = keys.first() else { return };
+        let known = self.records.iter().position(|record| record.shape == shape);
+        let number = match known {
+            Some(number) => number,
+            None if self.records.len() >= RECORDS => return,
+            None => {
+                let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+                for &key in keys {
+                    let name = self.vm.symbols.text(key);
+                    if plain_length::<false>(name) < name.len() {
+                        return;
+                    }
+                    text.push(b'"');
+                    text.extend_from_slice(name);
+                    text.push(b'"');
+                    ends.push(text.len() as u32);
+                }
+                self.records.push(Record { keys: keys.into(), ends: ends.into(), text: text.into(), shape });
+                self.records.len() - 1
+            }
+        };
+        self.by_first[start.0 as usize % FIRST] = u16::try_from(number).ok();
     }
 
     /// A property name and its colon; as in V8, what a missing colon is called depends on the place.
     fn key(&mut self, otherwise: &'static str, colon: Fault) -> Parsed<()> {
+        if !self.expected_name() {
+            self.other_name(otherwise)?;
+        }
+        self.space();
+        if self.peek() != Some(b':') {
+            return Err(colon);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Whether the next name is that of the record: then it has been read.
+    #[inline]
+    fn expected_name(&mut self) -> bool {
+        let Some(Open { record: Some(number), values, .. }) = self.open.last() else { return false };
+        let Some(record) = self.records.get(usize::from(*number)) else { return false };
+        let name = record.name(self.values.len() - values);
+        match name {
+            Some(name) if self.text[self.at..].starts_with(name) => {
+                self.at += name.len();
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Reads a name that is not the one of the record.
+    fn other_name(&mut self, otherwise: &'static str) -> Parsed<()> {
         if self.peek() != Some(b'"') {
             return Err(Fault::Expected(otherwise));
         }
@@ -234,12 +346,19 @@ impl Parser<'_> {
                 symbol
             }
         };
-        self.keys.push(symbol);
-        self.space();
-        if self.peek() != Some(b':') {
-            return Err(colon);
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let count = self.values.len() - open.values;
+        if count == 0
+            && let Some(number) = self.by_first[symbol.0 as usize % FIRST]
+            && self.records[usize::from(number)].keys.first() == Some(&symbol)
+        {
+            open.record = Some(number);
+            return Ok(());
         }
-        self.at += 1;
+        if let Some(number) = open.record.take() {
+            self.keys.extend_from_slice(&self.records[usize::from(number)].keys[..count]);
+        }
+        self.keys.push(symbol);
         Ok(())
     }
 
@@ -265,12 +384,14 @@ impl Parser<'_> {
     }
 
     fn string(&mut self) -> Parsed {
-        Ok(match self.plain_string() {
-            Some((start, end)) => self.vm.heap.new_string(&self.text[start..end]),
-            None => {
-                let text = self.escaped_string()?;
-                self.vm.heap.take_string(text)
-            }
+        let Some((start, end)) = self.plain_string() else {
+            let text = self.escaped_string()?;
+            return Ok(self.vm.heap.take_string(text));
+        };
+        let text = &self.text[start..end];
+        Ok(match self.home {
+            Some((buffer, begin)) => self.vm.heap.part_of(buffer, begin + start, text.len(), units(text)),
+            None => self.vm.heap.new_string(text),
         })
     }
 
@@ -278,12 +399,12 @@ impl Parser<'_> {
     #[inline]
     fn plain_string(&mut self) -> Option<(usize, usize)> {
         let start = self.at + 1;
-        let length = self.text[start..].iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F))?;
-        if self.text[start + length] != b'"' {
+        let end = start + plain_length::<false>(&self.text[start..]);
+        if self.text.get(end) != Some(&b'"') {
             return None;
         }
-        self.at = start + length + 1;
-        Some((start, start + length))
+        self.at = end + 1;
+        Some((start, end))
     }
 
     fn escaped_string(&mut self) -> Parsed<Vec<u8>> {
@@ -293,7 +414,7 @@ impl Parser<'_> {
         let mut high: Option<u16> = None;
         loop {
             let rest = &self.text[self.at..];
-            let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..=0x1F)).unwrap_or(rest.len());
+            let plain = plain_length::<false>(rest);
             if plain > 0 {
                 flush(&mut high, &mut out);
                 out.extend_from_slice(&rest[..plain]);
@@ -371,7 +492,18 @@ impl Parser<'_> {
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
+            let point = self.at;
             self.digits("Unterminated fractional number")?;
+            // Both numbers are exact, so that their quotient is rounded once.
+            if self.at - first <= 16
+                && !matches!(self.peek(), Some(b'e' | b'E'))
+                && let Some(divisor) = POWERS.get(self.at - point)
+            {
+                let digits = &self.text[point..self.at];
+                let whole = digits.iter().fold(integer, |number, digit| number * 10 + u64::from(digit - b'0'));
+                let number = whole as f64 / divisor;
+                return Ok(Value::number(if negative { -number } else { number }));
+            }
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.at += 1;
@@ -446,6 +578,9 @@ impl Parser<'_> {
         Thrown::value(error)
     }
 }
+
+/// Powers of ten.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
 /// Characters of the text that a message shows on either side of the wrong one.
 const CONTEXT: usize = 10;

@@ -11,6 +11,9 @@ impl Vm {
     /// The first promise in a value, in the order of its JSON text, that is not fulfilled: a result is
     /// written when there is none.
     pub fn pending_promise_in(&mut self, value: Value) -> Result<Option<Value>> {
+        if self.heap.unfulfilled == 0 {
+            return Ok(None);
+        }
         let mut seen = HashSet::new();
         let mut work = vec![value];
         while let Some(value) = work.pop() {

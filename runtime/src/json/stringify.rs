@@ -1,7 +1,6 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
-use super::quote_bytes;
-use crate::convert::number_text;
+use super::{names, push_number, quote_bytes};
 use crate::error::{Result, Thrown};
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -10,6 +9,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
 use std::io::Write as _;
+use std::rc::Rc;
 
 /// How JSON text is laid out.
 #[derive(Clone, Copy, Default)]
@@ -18,6 +18,13 @@ pub struct Layout<'a> {
     pub indent: Option<&'a [u8]>,
     /// The only properties that are written, in this order.
     pub allow: Option<&'a [PropertyKey]>,
+}
+
+impl Layout<'_> {
+    /// What stands between a name and its value.
+    fn colon(&self) -> &'static [u8] {
+        if self.indent.is_none() { b":" } else { b": " }
+    }
 }
 
 /// Why a value has no JSON text.
@@ -60,7 +67,7 @@ impl Vm {
     /// The result of a run as JSON text: `undefined` is `null`, promises stand for their values, and
     /// what has no text ends the run.
     pub fn result_text(&mut self, value: Value) -> Result<String> {
-        let limit = usize::try_from(self.host.policy.limits.max_result_bytes).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         if self.settled(value).is_undefined() {
             return Ok("null".into());
         }
@@ -101,6 +108,7 @@ impl Vm {
                 None => return Ok((value, false)),
             },
             Kind::App => return Ok((value, false)),
+            Kind::Array if self.heap.extras.is_empty() => return Ok((value, false)),
             _ if value.is_object() => self.get(value, known::TO_JSON)?,
             _ => return Ok((value, false)),
         };
@@ -123,10 +131,7 @@ impl Vm {
         let mut entries: Vec<(PropertyKey, Value)> =
             self.heap.own_entries(object).into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
         if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
-            entries.sort_by_key(|(key, _)| match key {
-                PropertyKey::Index(index) => u64::from(*index),
-                PropertyKey::Symbol(_) => u64::MAX,
-            });
+            entries.sort_by_key(|(key, _)| key.rank());
         }
         entries
     }
@@ -142,6 +147,7 @@ struct Writer<'a> {
     open: Vec<Open>,
     /// The containers that are open beyond the first [`SHALLOW`].
     deep: HashSet<Value>,
+    names: names::Cache,
     /// Bytes and values the meter knows of.
     charged: usize,
     values: usize,
@@ -159,6 +165,8 @@ struct Open {
 
 enum Parts {
     Items(usize),
+    /// The properties of an object that has a shape.
+    Slots(Rc<names::Names>),
     Entries(Vec<(PropertyKey, Value)>),
 }
 
@@ -177,6 +185,7 @@ impl<'a> Writer<'a> {
             limit: usize::MAX,
             open: Vec::new(),
             deep: HashSet::new(),
+            names: names::Cache::default(),
             charged: 0,
             values: 0,
             called: false,
@@ -189,63 +198,107 @@ impl<'a> Writer<'a> {
             return Ok(None);
         }
         self.begin(value)?;
-        while !self.open.is_empty() {
-            self.step()?;
+        while let Some(open) = self.open.last() {
+            match &open.parts {
+                Parts::Items(length) => self.items(open.container, *length)?,
+                Parts::Slots(names) => self.slots(open.container, &Rc::clone(names))?,
+                Parts::Entries(_) => self.entry()?,
+            }
         }
         self.charge()?;
         Ok(Some(std::mem::take(&mut self.out)))
     }
 
     /// The value that is written for a value.
+    #[inline]
     fn prepared(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
-        if !value.is_object() {
+        if value.is_object() { self.prepared_object(value, key) } else { Ok(value) }
+    }
+
+    fn prepared_object(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
+        let value = if self.promises { self.vm.settled(value) } else { value };
+        if value.is(Kind::Object)
+            && let Some(shape) = self.vm.heap.shape(value)
+            && !self.names.of(self.vm, shape, self.layout.colon()).to_json
+        {
             return Ok(value);
         }
-        let value = if self.promises { self.vm.settled(value) } else { value };
         let (value, called) = self.vm.apply_to_json(value, key)?;
         self.called |= called;
         Ok(if self.promises { self.vm.settled(value) } else { value })
     }
 
-    /// Write the next part of the innermost container, or its end.
-    fn step(&mut self) -> Written<()> {
-        let Some(open) = self.open.last_mut() else { return Ok(()) };
-        let (container, at) = (open.container, open.at);
-        open.at += 1;
-        match &open.parts {
-            Parts::Items(length) => {
-                if at == *length {
-                    self.end(b']');
-                    return Ok(());
-                }
-                let item = self.vm.heap.items(container).get(at).copied().unwrap_or(Value::UNDEFINED);
-                let item = if item == Value::HOLE { Value::UNDEFINED } else { item };
-                let item = self.prepared(item, PropertyKey::Index(at as u32))?;
-                self.separate();
-                if has_text(item) { self.begin(item) } else { self.begin(Value::NULL) }
-            }
-            Parts::Entries(entries) => {
-                let Some(&(key, value)) = entries.get(at) else {
-                    self.end(b'}');
-                    return Ok(());
-                };
-                let value = match self.called {
-                    true => self.vm.own_property(container, key).unwrap_or(Value::UNDEFINED),
-                    false => value,
-                };
-                let value = self.prepared(value, key)?;
-                if !has_text(value) {
-                    return Ok(());
-                }
-                self.separate();
-                match key {
-                    PropertyKey::Symbol(name) => quote_bytes(self.vm.symbols.text(name), &mut self.out),
-                    PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
-                }
-                self.out.extend_from_slice(if self.layout.indent.is_none() { b":" } else { b": " });
-                self.begin(value)
+    /// Write the items of the innermost container up to the next one that is a container itself.
+    fn items(&mut self, array: Value, length: usize) -> Written<()> {
+        let depth = self.open.len();
+        while let Some(index) = self.next_part(depth, length) {
+            let item = self.vm.heap.items(array).get(index).copied().unwrap_or(Value::UNDEFINED);
+            let item = self.prepared(item, PropertyKey::Index(index as u32))?;
+            self.separate();
+            self.begin(if has_text(item) { item } else { Value::NULL })?;
+            if self.open.len() > depth {
+                return Ok(());
             }
         }
+        self.end(b']');
+        Ok(())
+    }
+
+    /// The same for properties.
+    fn slots(&mut self, object: Value, names: &names::Names) -> Written<()> {
+        let depth = self.open.len();
+        while let Some(index) = self.next_part(depth, names.list.len()) {
+            let name = &names.list[index];
+            let value = match self.called {
+                true => self.vm.own_property(object, name.key).unwrap_or(Value::UNDEFINED),
+                false => self.vm.heap.slot(object, name.slot),
+            };
+            let value = self.prepared(value, name.key)?;
+            if has_text(value) {
+                self.separate();
+                self.out.extend_from_slice(&names.text[name.text.clone()]);
+                self.begin(value)?;
+                if self.open.len() > depth {
+                    return Ok(());
+                }
+            }
+        }
+        self.end(b'}');
+        Ok(())
+    }
+
+    /// The number of the next part of the innermost container.
+    #[inline]
+    fn next_part(&mut self, depth: usize, length: usize) -> Option<usize> {
+        let at = &mut self.open[depth - 1].at;
+        *at += 1;
+        (*at <= length).then(|| *at - 1)
+    }
+
+    /// Write the next property of the innermost container, or its end.
+    fn entry(&mut self) -> Written<()> {
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
+        let Parts::Entries(entries) = &open.parts else { return Ok(()) };
+        let Some(&(key, value)) = entries.get(open.at) else {
+            self.end(b'}');
+            return Ok(());
+        };
+        open.at += 1;
+        let value = match self.called {
+            true => self.vm.own_property(open.container, key).unwrap_or(Value::UNDEFINED),
+            false => value,
+        };
+        let value = self.prepared(value, key)?;
+        if !has_text(value) {
+            return Ok(());
+        }
+        self.separate();
+        match key {
+            PropertyKey::Symbol(name) => quote_bytes(self.vm.symbols.text(name), &mut self.out),
+            PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
+        }
+        self.out.extend_from_slice(self.layout.colon());
+        self.begin(value)
     }
 
     /// Write a value, or the beginning of a container.
@@ -255,7 +308,7 @@ impl<'a> Writer<'a> {
             self.charge()?;
         }
         match value.kind() {
-            Kind::Number => self.number(value.as_number()),
+            Kind::Number => push_number(value.as_number(), &mut self.out),
             Kind::Null => self.out.extend_from_slice(b"null"),
             Kind::Boolean if value == Value::TRUE => self.out.extend_from_slice(b"true"),
             Kind::Boolean => self.out.extend_from_slice(b"false"),
@@ -264,16 +317,6 @@ impl<'a> Writer<'a> {
             _ => return self.enter(value),
         }
         Ok(())
-    }
-
-    fn number(&mut self, number: f64) {
-        if !number.is_finite() {
-            self.out.extend_from_slice(b"null");
-        } else if number.fract() == 0.0 && number.abs() < 1e15 {
-            _ = write!(self.out, "{}", number as i64);
-        } else {
-            self.out.extend_from_slice(number_text(number).as_bytes());
-        }
     }
 
     fn enter(&mut self, container: Value) -> Written<()> {
@@ -292,6 +335,10 @@ impl<'a> Writer<'a> {
                 .map(|&key| (key, self.vm.own_property(container, key).unwrap_or(Value::UNDEFINED)))
                 .collect();
             Parts::Entries(entries)
+        } else if container.is(Kind::Object)
+            && let Some(shape) = self.vm.heap.shape(container)
+        {
+            Parts::Slots(self.names.of(self.vm, shape, self.layout.colon()))
         } else {
             Parts::Entries(self.vm.enumerable_entries(container))
         };
@@ -359,6 +406,7 @@ impl Open {
         let at = self.at.checked_sub(1)?;
         match &self.parts {
             Parts::Items(_) => Some(PropertyKey::Index(at as u32)),
+            Parts::Slots(names) => names.list.get(at).map(|name| name.key),
             Parts::Entries(entries) => entries.get(at).map(|&(key, _)| key),
         }
     }

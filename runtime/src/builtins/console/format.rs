@@ -28,7 +28,7 @@ impl Vm {
                 out.push(' ');
             }
         }
-        let limit = self.host.policy.limits.max_console_bytes as usize;
+        let limit = self.heap.meter.limits.max_console_bytes as usize;
         for (index, &value) in rest.iter().enumerate() {
             if index > 0 {
                 out.push(' ');

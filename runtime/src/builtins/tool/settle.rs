@@ -1,5 +1,6 @@
 //! Answers of the host to tool calls.
 
+use crate::calls::{Failed, Open};
 use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
@@ -13,16 +14,12 @@ impl Vm {
     /// Settle the promise of a tool call. Answers to calls that are settled already, or that the host
     /// was never told of, count for nothing.
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
-        let queued = self.host.queued.iter().any(|call| call.id == id);
-        let Some(call) = self.host.calls.get_mut(id.0 as usize) else { return Ok(()) };
-        if queued || std::mem::replace(&mut call.settled, true) {
-            return Ok(());
-        }
-        let (promise, wrapped, tool) = (call.promise, call.wrapped, call.tool.clone());
-        self.host.in_flight = self.host.in_flight.saturating_sub(1);
+        let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
+        self.release_bytes(call.cost());
+        let Open { tool, promise, wrapped, .. } = call;
         let result = match result {
-            Ok(text) => self.tool_data(&text)?,
-            Err(error) if error.fatal => return Err(fatal(error, tool)),
+            Ok(text) => self.tool_data(text)?,
+            Err(error) if error.fatal => return Err(fatal(error, self.heap.text(tool).into_owned())),
             Err(error) => Err(error),
         };
         match result {
@@ -36,14 +33,16 @@ impl Vm {
                 let object = self.heap.new_object();
                 let message = self.string(&error.message);
                 self.heap.set_own(object, known::MESSAGE, message);
-                self.describe_failure(object, &error, &tool);
+                self.describe_failure(object, &error, tool);
                 let answer = self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)]);
                 self.resolve_promise(promise, answer);
             }
             Err(error) => {
                 let object = self.new_error(Class::Error, &error.message);
-                self.describe_failure(object, &error, &tool);
-                self.heap.traces.entry(object.payload()).or_default().call = Some(id.0);
+                self.describe_failure(object, &error, tool);
+                let tool = self.heap.text(tool).into_owned();
+                let failed = Box::new(Failed { tool, input: call.input });
+                self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
                 self.reject_promise(promise, object);
             }
         }
@@ -51,8 +50,8 @@ impl Vm {
     }
 
     /// The data of an answer; a failure of the tool where the answer is no JSON.
-    fn tool_data(&mut self, text: &str) -> Result<std::result::Result<Value, ToolError>> {
-        match self.parse_json(text.as_bytes()) {
+    fn tool_data(&mut self, text: String) -> Result<std::result::Result<Value, ToolError>> {
+        match self.parse_json(text) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
                 crate::error::Cause::Value(_) => {
@@ -64,12 +63,12 @@ impl Vm {
     }
 
     /// Set `code`, `toolName` and `details` of a failed call.
-    fn describe_failure(&mut self, object: Value, error: &ToolError, tool: &str) {
-        let (code, name) = (self.string(&error.code), self.string(tool));
+    fn describe_failure(&mut self, object: Value, error: &ToolError, tool: Value) {
+        let code = self.string(&error.code);
         self.heap.set_own(object, known::CODE, code);
-        self.heap.set_own(object, known::TOOL_NAME, name);
+        self.heap.set_own(object, known::TOOL_NAME, tool);
         if let Some(details) = &error.details
-            && let Ok(details) = self.parse_json(details.as_bytes())
+            && let Ok(details) = self.parse_json(details.clone())
         {
             self.heap.set_own(object, known::DETAILS, details);
         }

@@ -1,0 +1,190 @@
+//! Many runs that wait at the same time, and how many runs a second two threads can do.
+//!
+//! No benchmark of Criterion's: what counts is memory, so each part is done once. Panics where a
+//! result is wrong or memory is over its limit.
+
+#![expect(clippy::print_stdout, reason = "the figures are its output")]
+
+use agentscript::{CallId, CompileOptions, Event, Inputs, Policy, Preset, Progress, Run, Script};
+use codecall_benches::cases::users;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Runs that wait at once.
+const RUNS: usize = 100_000;
+/// Rows that each call gives.
+const ROWS: usize = 5;
+/// What they may take, as the operating system counts.
+const LIMIT: usize = 1 << 30;
+const THREADS: usize = 2;
+
+/// Two tool calls, one after the other.
+const JOIN: &str = r#"
+const users = await callTool('users:list', { limit: 100 });
+const teams = await callTool('users:list', { limit: 100, page: 2 });
+const active = users.filter((u) => u.active && u.score > 20);
+return { total: users.length + teams.length, names: active.map((u) => `${u.name} (${u.team})`) };
+"#;
+
+/// A script with what its tools answer.
+struct Case {
+    script: &'static str,
+    answer: String,
+}
+
+fn main() {
+    let join = Case { script: JOIN, answer: users(100) };
+    let policy = Policy::preset(Preset::Balanced);
+    let script = compile(&join, &policy);
+    println!("a run is {} bytes", size_of::<Run>());
+    waiting("of one script", &policy, || Arc::clone(&script));
+    waiting("of a script each", &policy, || compile(&join, &policy));
+    throughput("compiled each time", &join, &policy, || compile(&join, &policy));
+    throughput("compiled once", &join, &policy, || Arc::clone(&script));
+}
+
+fn compile(case: &Case, policy: &Policy) -> Arc<Script> {
+    agentscript::compile(case.script, &CompileOptions::of(policy)).expect("the case compiles")
+}
+
+/// A run that waits for a tool call.
+struct Waiting {
+    number: usize,
+    run: Run,
+    call: CallId,
+}
+
+/// Start runs until all wait, then give each its results, in other orders and on other threads.
+fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync) {
+    let inputs = Inputs::default();
+    let before = resident();
+    let began = Instant::now();
+    let mut runs: Vec<Waiting> = in_parallel((0..RUNS).collect(), |number| {
+        let mut run = script().start(inputs.clone(), policy);
+        let call = only_call(run.resume([]));
+        Some(Waiting { number, run, call })
+    });
+    report(what, "start and wait for their first call", before, began.elapsed());
+    shuffle(&mut runs, 1);
+    let began = Instant::now();
+    let mut runs = in_parallel(runs, |mut waiting| {
+        let Progress::Calls(calls) = answer(&mut waiting) else { panic!("the script calls a second tool") };
+        waiting.call = only_call(Progress::Calls(calls));
+        Some(waiting)
+    });
+    report(what, "get an answer and wait for the second", before, began.elapsed());
+    shuffle(&mut runs, 2);
+    let began = Instant::now();
+    let left = in_parallel(runs, |mut waiting| {
+        let Progress::Done(outcome) = answer(&mut waiting) else { panic!("the script ends") };
+        assert_eq!(outcome.result.expect("the script succeeds"), expected(waiting.number));
+        None::<Waiting>
+    });
+    assert!(left.is_empty());
+    report(what, "get it and end", before, began.elapsed());
+}
+
+/// The call that a run has made.
+fn only_call(progress: Progress) -> CallId {
+    let Progress::Calls(calls) = progress else { panic!("the script calls a tool") };
+    assert_eq!(calls.len(), 1, "one call at a time");
+    calls[0].id
+}
+
+fn answer(waiting: &mut Waiting) -> Progress {
+    waiting.run.resume([Event::Settled { id: waiting.call, result: Ok(rows(waiting.number, ROWS)) }])
+}
+
+/// Rows that are different for each run.
+fn rows(number: usize, count: usize) -> String {
+    let mut text = String::from("[");
+    for index in 0..count {
+        let comma = if index == 0 { "" } else { "," };
+        let active = index % 2 == 0;
+        let _ = write!(
+            text,
+            r#"{comma}{{"id":{index},"name":"user {number}.{index}","active":{active},"team":"t{index}","score":50}}"#
+        );
+    }
+    text + "]"
+}
+
+/// What the script makes of them.
+fn expected(number: usize) -> String {
+    let names: Vec<String> = (0..ROWS)
+        .filter(|index| index % 2 == 0)
+        .map(|index| format!(r#""user {number}.{index} (t{index})""#))
+        .collect();
+    format!(r#"{{"total":{},"names":[{}]}}"#, ROWS * 2, names.join(","))
+}
+
+/// Runs a second, one after the other on each thread.
+fn throughput(what: &str, case: &Case, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync) {
+    const TOTAL: usize = 20_000;
+    let inputs = Inputs::default();
+    let once = || {
+        let mut run = script().start(inputs.clone(), policy);
+        let mut events = Vec::new();
+        loop {
+            match run.resume(std::mem::take(&mut events)) {
+                Progress::Done(outcome) => return outcome.result.expect("the case succeeds"),
+                Progress::Yielded => {}
+                Progress::Calls(calls) => events.extend(
+                    calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok(case.answer.clone()) }),
+                ),
+            }
+        }
+    };
+    let right = once();
+    let began = Instant::now();
+    let wrong = in_parallel((0..TOTAL).collect(), |_| Some(once()).filter(|result| *result != right));
+    assert!(wrong.is_empty(), "all results are the same");
+    let rate = TOTAL as f64 / began.elapsed().as_secs_f64();
+    println!("the join of 2 × 100 rows, {what}: {rate:.0} runs a second on {THREADS} threads");
+}
+
+fn report(what: &str, did: &str, before: usize, took: Duration) {
+    let memory = resident().saturating_sub(before);
+    let rate = RUNS as f64 / took.as_secs_f64();
+    println!(
+        "{RUNS} runs {what} {did}: {} MB resident, {} bytes a run, {rate:.0} runs a second",
+        memory >> 20,
+        memory / RUNS
+    );
+    assert!(memory <= LIMIT, "waiting runs take more than {LIMIT} bytes");
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
+
+/// Do something with each item, on several threads; gives what came of it.
+fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> Option<U> + Sync) -> Vec<U> {
+    let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+    let next = AtomicUsize::new(0);
+    let part = || {
+        let mut done = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
+            done.extend(item.and_then(&work));
+        }
+        done
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(part)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread succeeds")).collect()
+    })
+}
+
+/// Another order, the same each time.
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut state = seed;
+    for index in (1..items.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        items.swap(index, (state >> 33) as usize % (index + 1));
+    }
+}
