@@ -206,16 +206,16 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let cache = ScriptCache::new(40_000, 1000);
+        let cache = ScriptCache::new(10_000, 1000);
         let last = "return 99";
         for number in 0..100 {
             assert!(cache.compile(&format!("return {number}"), &options()).is_ok());
-            assert!(cache.bytes() <= 40_000);
+            assert!(cache.bytes() <= 10_000);
         }
-        assert!(cache.len() > 10 && cache.len() < 100 && has(&cache, last));
+        assert!(cache.len() > 5 && cache.len() < 100 && has(&cache, last));
         // Larger than the cache: compiled, and nothing else has to go.
         let before = cache.len();
-        let large = format!("return '{}'", "a".repeat(40_000));
+        let large = format!("return '{}'", "a".repeat(10_000));
         assert!(cache.compile(&large, &options()).is_ok());
         assert_eq!((cache.len(), has(&cache, &large)), (before, false));
     }
