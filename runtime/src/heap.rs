@@ -208,6 +208,8 @@ pub struct Heap {
     free_buffers: Vec<usize>,
     /// The buffer that small strings go into.
     chunk: Option<usize>,
+    /// Room to put small strings together in.
+    scratch: Vec<u8>,
     /// UTF-16 copies of strings that were indexed.
     wide: HashMap<u32, Box<[u16]>>,
     /// Functions.
@@ -249,6 +251,7 @@ impl Heap {
             ],
             free_buffers: Vec::new(),
             chunk: None,
+            scratch: Vec::new(),
             wide: HashMap::new(),
             closures: Slab::default(),
             bound: Slab::default(),
