@@ -62,6 +62,7 @@ const fn special(payload: u64) -> u64 {
     TAG | payload
 }
 
+#[inline(always)]
 const fn tag_of(kind: Kind) -> u64 {
     match kind {
         Kind::String => 0xFFFA << 48,
