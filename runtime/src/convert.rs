@@ -90,6 +90,13 @@ pub fn text_number(text: &str) -> f64 {
     }
 }
 
+/// The number of a text of a few digits.
+#[inline]
+pub fn small_integer(text: &[u8]) -> Option<f64> {
+    let is_small = (1..=15).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+    is_small.then(|| text.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0')) as f64)
+}
+
 /// The value of digits in a radix, rounded once.
 pub fn parse_radix(digits: &str, radix: u32) -> f64 {
     if digits.len() <= 10 {
@@ -107,16 +114,36 @@ pub fn is_space(c: char) -> bool {
 /// The low 32 bits of a number (ECMAScript 7.1.6).
 #[inline(always)]
 pub fn to_int32(number: f64) -> i32 {
-    let int = number as i32;
-    if f64::from(int) == number { int } else { to_int32_slow(number) }
+    // An integer of up to 51 bits is its own sum but for the added bits, which are none of the low ones.
+    let sum = number + IN_LOW_BITS;
+    if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
+        sum.to_bits() as i32
+    } else {
+        far_int32(number)
+    }
 }
 
-fn to_int32_slow(number: f64) -> i32 {
+/// 1.5·2⁵²: added to a small integer, it leaves that in the low bits of the sum. That is cheaper than
+/// a cast: those of Rust saturate.
+const IN_LOW_BITS: f64 = 6_755_399_441_055_744.0;
+
+/// The 32-bit integer that a number is; −0 is 0.
+#[inline(always)]
+pub fn as_int32(number: f64) -> Option<i32> {
+    let int = (number + IN_LOW_BITS).to_bits() as i32;
+    (f64::from(int) == number).then_some(int)
+}
+
+#[inline(never)]
+fn far_int32(number: f64) -> i32 {
+    if number.abs() < 9_223_372_036_854_775_808.0 {
+        return number as i64 as i32;
+    }
     if !number.is_finite() {
         return 0;
     }
     // The remainder is exact and fits.
-    (number.trunc() % 4_294_967_296.0) as i64 as i32
+    (number % 4_294_967_296.0) as i64 as i32
 }
 
 impl Vm {
@@ -154,7 +181,7 @@ impl Vm {
                 if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
                     return Ok(self.key_string(crate::property::PropertyKey::Index(index)));
                 }
-                self.string(&number_text(number))
+                self.heap.new_ascii(NumberText::default().of(number).as_bytes())
             }
             Kind::Undefined | Kind::Empty | Kind::Cell => self.symbol_string(known::UNDEFINED),
             Kind::Null => self.symbol_string(known::NULL),
@@ -190,7 +217,10 @@ impl Vm {
             Kind::Undefined | Kind::Empty | Kind::Cell => f64::NAN,
             Kind::Null => 0.0,
             Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
-            Kind::String => text_number(&self.heap.text(value)),
+            Kind::String => match small_integer(self.heap.bytes(value)) {
+                Some(number) => number,
+                None => text_number(&self.heap.text(value)),
+            },
             Kind::BigInt => return Err(self.type_error("Cannot convert a BigInt value to a number")),
             _ => {
                 let primitive = self.to_primitive(value, Hint::Number)?;

@@ -139,7 +139,10 @@ impl Vm {
             return;
         }
         let innermost = std::iter::once((self.current, offset));
-        let callers = self.frames.iter().rev().map(|frame| (frame.code, self.offset_of(frame)));
+        // The topmost frame is the innermost place itself, or has called the leaf that is.
+        let is_frame = self.frames.last().is_some_and(|frame| frame.code == self.current);
+        let frames = self.frames.iter().rev().skip(usize::from(is_frame));
+        let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
         let frames = innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
         let trace = self.heap.traces.entry(error.payload()).or_default();
         trace.frames = frames;

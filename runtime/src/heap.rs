@@ -16,7 +16,9 @@ pub use array::Array;
 pub use exotic::{Exotic, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Object, Slots};
-pub use string::{Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, to_utf16, units};
+pub use string::{
+    SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
+};
 
 use crate::limits::Limits;
 use crate::promise::Promise;
@@ -248,6 +250,8 @@ pub struct Heap {
     free_buffers: Vec<usize>,
     /// The buffer that small strings go into.
     chunk: Option<usize>,
+    /// Room to put small strings together in.
+    scratch: Vec<u8>,
     /// UTF-16 copies of strings that were indexed.
     wide: HashMap<u32, Box<[u16]>>,
     /// Functions.
@@ -289,6 +293,7 @@ impl Heap {
             ],
             free_buffers: Vec::new(),
             chunk: None,
+            scratch: Vec::new(),
             wide: HashMap::new(),
             closures: Slab::default(),
             bound: Slab::default(),

@@ -44,6 +44,13 @@ pub trait Node: Send + Sync {
         let value = self.eval(vm, fp)?;
         Ok(vm.truthy(value))
     }
+
+    /// Whether it is a number wherever it is evaluated. Asked of nodes whose type is known, so that it
+    /// is decided when this is compiled.
+    #[inline(always)]
+    fn is_number(&self) -> bool {
+        false
+    }
 }
 
 /// An expression of any kind.
@@ -122,7 +129,7 @@ pub enum OpKind {
     /// A turn of a loop begins.
     Turn,
     /// A whole loop whose parts cannot suspend.
-    Loop(Box<Loop>),
+    Loop(Box<dyn Looping>),
     /// A whole loop over items whose body cannot suspend; the iterator is in its slot.
     Each(Box<EachLoop>),
     /// A loop over items begins: its iterator goes into the slot.

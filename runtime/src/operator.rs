@@ -1,9 +1,9 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
-use crate::convert::{Hint, to_int32, type_of};
+use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
 use crate::error::Result;
-use crate::heap::Class;
 use crate::heap::object::NULL_PROTOTYPE;
+use crate::heap::{Class, Str};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -29,26 +29,45 @@ pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
         Binary::ShiftRightUnsigned => {
             Value::number(f64::from((to_int32(left) as u32).wrapping_shr(to_int32(right) as u32)))
         }
-        Binary::Equal | Binary::StrictEqual => Value::bool(left == right),
-        Binary::NotEqual | Binary::StrictNotEqual => Value::bool(left != right),
-        Binary::Less => Value::bool(left < right),
-        Binary::LessEqual => Value::bool(left <= right),
-        Binary::Greater => Value::bool(left > right),
-        Binary::GreaterEqual => Value::bool(left >= right),
         // Numbers are no objects; the caller gets to the error by the slow path.
-        Binary::In | Binary::Instanceof => Value::FALSE,
+        comparison => Value::bool(compare(comparison, left, right) == Some(true)),
+    }
+}
+
+/// A comparison of two numbers; nothing for other operators.
+#[inline(always)]
+pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
+    match operator {
+        Binary::Equal | Binary::StrictEqual => Some(left == right),
+        Binary::NotEqual | Binary::StrictNotEqual => Some(left != right),
+        Binary::Less => Some(left < right),
+        Binary::LessEqual => Some(left <= right),
+        Binary::Greater => Some(left > right),
+        Binary::GreaterEqual => Some(left >= right),
+        _ => None,
     }
 }
 
 /// `left % right`
 #[inline(always)]
 pub fn remainder(left: f64, right: f64) -> f64 {
-    let (a, b) = (left as u32, right as u32);
-    if f64::from(a) == left && f64::from(b) == right && b != 0 && (a != 0 || left.is_sign_positive()) {
-        f64::from(a % b)
-    } else {
-        left % right
+    match (as_int32(left), as_int32(right)) {
+        // The result has the sign of the dividend, zero included.
+        (Some(a), Some(b)) if b != 0 => f64::from(a.unsigned_abs() % b.unsigned_abs()).copysign(left),
+        _ => far_remainder(left, right),
     }
+}
+
+#[inline(never)]
+fn far_remainder(left: f64, right: f64) -> f64 {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    if left.abs() < EXACT && right.abs() < EXACT && right.abs() >= 1.0 {
+        let (a, b) = (left as i64, right as i64);
+        if a as f64 == left && b as f64 == right {
+            return ((a % b) as f64).abs().copysign(left);
+        }
+    }
+    left % right
 }
 
 /// `base ** exponent`: unlike IEEE, 1 to a NaN or infinite power is NaN (ECMAScript 6.1.6.1.3).
@@ -87,6 +106,12 @@ impl Vm {
         } else {
             (left, right)
         };
+        if left.is_string() && right.is_number() {
+            let mut text = NumberText::default();
+            let text = text.of(right.as_number()).as_bytes();
+            self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
+            return Ok(self.heap.concat_ascii(left, text));
+        }
         if left.is_string() || right.is_string() {
             let left = self.to_string(left)?;
             let right = self.to_string(right)?;
@@ -97,16 +122,23 @@ impl Vm {
 
     /// `left + right` for strings.
     pub fn concat(&mut self, left: Value, right: Value) -> Result {
-        let (a, b) = (self.heap.str(left), self.heap.str(right));
-        if a.units as u64 + b.units as u64 > MAX_STRING {
+        let Str { bytes, units, .. } = self.heap.str(right);
+        self.check_concat(self.heap.str(left), bytes, units)?;
+        Ok(self.heap.concat(left, right))
+    }
+
+    /// Whether there may be and is room for a string that gets longer.
+    #[inline]
+    fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
+        if u64::from(left.units) + u64::from(units) > MAX_STRING {
             return Err(self.range_error("Invalid string length"));
         }
-        let bytes = (a.bytes + b.bytes) as usize;
-        if bytes > 1024 {
-            self.reserve(bytes)?;
-            self.work(b.bytes as usize / 64)?;
+        let all = (left.bytes + bytes) as usize;
+        if all > 1024 {
+            self.reserve(all)?;
+            self.work(bytes as usize / 64)?;
         }
-        Ok(self.heap.concat(left, right))
+        Ok(())
     }
 
     fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {

@@ -8,6 +8,7 @@ mod write;
 
 use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
+use crate::convert::as_int32;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
@@ -45,11 +46,18 @@ impl Vm {
                 return Ok(PropertyKey::Index(index));
             }
         }
+        if value.is_string()
+            && let Some(symbol) = self.symbols.recent(value)
+        {
+            return Ok(PropertyKey::Symbol(symbol));
+        }
         let string = self.to_string(value)?;
         if let Some(index) = array_index(self.heap.bytes(string)) {
             return Ok(PropertyKey::Index(index));
         }
-        Ok(PropertyKey::Symbol(self.intern(string)))
+        let symbol = self.intern(string);
+        self.symbols.remember(string, symbol);
+        Ok(PropertyKey::Symbol(symbol))
     }
 
     /// A key as a name, as plain objects keep it.
@@ -57,18 +65,7 @@ impl Vm {
         match key {
             PropertyKey::Symbol(symbol) => symbol,
             PropertyKey::Index(index) => {
-                let mut buffer = [0_u8; 10];
-                let mut at = buffer.len();
-                let mut rest = index;
-                loop {
-                    at -= 1;
-                    buffer[at] = b'0' + (rest % 10) as u8;
-                    rest /= 10;
-                    if rest == 0 {
-                        break;
-                    }
-                }
-                let (symbol, bytes) = self.symbols.intern(&buffer[at..]);
+                let (symbol, bytes) = self.symbols.intern_index(index);
                 if bytes > 0 {
                     self.keep_bytes(bytes);
                 }
@@ -110,23 +107,33 @@ impl Vm {
         self.get_slow(object, name)
     }
 
+    /// `object.name` of a plain object that has no such property of its own.
+    #[inline]
+    pub fn get_missing(&mut self, object: Value, name: Sym) -> Result {
+        // Only names of built-ins mean something that is not the object's own.
+        if name.0 as usize >= registry().names.len() { Ok(Value::UNDEFINED) } else { self.get_slow(object, name) }
+    }
+
     /// `object[key]`
     #[inline]
     pub fn get_index(&mut self, object: Value, key: Value) -> Result {
-        if object.is(Kind::Array) && key.is_number() {
-            let number = key.as_number();
-            let index = number as u32 as usize;
-            if let Some(&item) = self.heap.items(object).get(index)
-                && index as f64 == number
-                && item != Value::HOLE
-            {
-                return Ok(item);
-            }
+        if object.is(Kind::Array)
+            && key.is_number()
+            && let Some(item) = self.heap.item(object, key.as_number())
+        {
+            return Ok(item);
         }
         self.get_index_slow(object, key)
     }
 
     fn get_index_slow(&mut self, object: Value, key: Value) -> Result {
+        if object.is_string()
+            && key.is_number()
+            && let Some(index) = as_int32(key.as_number())
+            && let Some(character) = self.character(object, index as usize)
+        {
+            return Ok(character);
+        }
         if object.is_nullish() {
             let key = self.describe_key(key);
             return Err(self.no_properties(object, "read", "reading", key.as_deref()));
@@ -235,7 +242,7 @@ impl Vm {
             Kind::Object => {
                 let symbol = match key {
                     PropertyKey::Symbol(symbol) => symbol,
-                    PropertyKey::Index(index) => self.symbols.find(index.to_string().as_bytes())?,
+                    PropertyKey::Index(index) => self.symbols.find_index(index)?,
                 };
                 match self.heap.own(object, symbol) {
                     None if symbol == known::STACK && self.heap.class(object).is_error() => {

@@ -39,6 +39,7 @@ known! {
     NULL = "null", TRUE = "true", FALSE = "false", DEFINE_GETTER = "__defineGetter__", DEFINE_SETTER = "__defineSetter__",
     LOOKUP_GETTER = "__lookupGetter__", LOOKUP_SETTER = "__lookupSetter__",
     INDEX = "index", INPUT = "input", GROUPS = "groups", INDICES = "indices", LAST_INDEX = "lastIndex",
+    PUSH = "push",
 }
 
 /// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.
@@ -110,15 +111,28 @@ pub struct Symbols {
     program: Arc<ProgramTexts>,
     /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
-    table: HashTable<u32>,
+    /// The symbols that the run has asked for by their text.
+    table: HashTable<Sym>,
     hasher: DefaultHashBuilder,
+    /// The symbols of small indices, as far as they were asked for.
+    indices: Vec<Option<Sym>>,
+    /// Strings that were property names lately.
+    recent: [(Value, Sym); RECENT],
 }
+
+/// How many strings are remembered with their symbols.
+const RECENT: usize = 8;
+
+/// Indices whose symbols are remembered.
+const SMALL_INDICES: usize = 256;
 
 impl Symbols {
     /// The symbols of a run of a program.
     pub fn new(program: Arc<ProgramTexts>) -> Self {
         let prelude = &crate::prelude::code().texts;
-        Self { prelude, program, made: Vec::new(), table: HashTable::new(), hasher: DefaultHashBuilder::default() }
+        let (made, indices) = (Vec::new(), Vec::new());
+        let recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
+        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices, recent }
     }
 
     /// The text of a symbol, in WTF-8.
@@ -140,21 +154,78 @@ impl Symbols {
         if known.is_some() {
             return known;
         }
-        let hash = self.hasher.hash_one(text);
-        let index = self.table.find(hash, |&index| *self.made[index as usize] == *text)?;
-        Some(Sym(self.program.end() + index))
+        self.table.find(self.hasher.hash_one(text), |&symbol| self.text(symbol) == text).copied()
     }
 
-    /// The symbol of a text and how many bytes it took to make it.
+    /// The symbol of a text and how many bytes it took to make or to remember it.
     pub fn intern(&mut self, text: &[u8]) -> (Sym, usize) {
-        if let Some(symbol) = self.find(text) {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&symbol) = self.table.find(hash, |&symbol| self.text(symbol) == text) {
             return (symbol, 0);
         }
-        let index = self.made.len() as u32;
-        self.made.push(text.into());
-        let Self { made, table, hasher, .. } = self;
-        table.insert_unique(hasher.hash_one(text), index, |&other| hasher.hash_one(&*made[other as usize]));
-        (Sym(self.program.end() + index), text.len() + 40)
+        let (symbol, bytes) = match self.find(text) {
+            Some(symbol) => (symbol, 8),
+            None => {
+                self.made.push(text.into());
+                (Sym(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
+            }
+        };
+        let mut table = std::mem::take(&mut self.table);
+        table.insert_unique(hash, symbol, |&other| self.hasher.hash_one(self.text(other)));
+        self.table = table;
+        (symbol, bytes)
+    }
+
+    /// The symbol of a string, if it was asked for lately.
+    #[inline(always)]
+    pub fn recent(&self, string: Value) -> Option<Sym> {
+        let (handle, symbol) = self.recent[string.index() % RECENT];
+        (handle == string).then_some(symbol)
+    }
+
+    /// Remember the symbol of a string.
+    pub fn remember(&mut self, string: Value, symbol: Sym) {
+        self.recent[string.index() % RECENT] = (string, symbol);
+    }
+
+    /// Garbage is collected: handles of strings may come to mean others.
+    pub fn forget(&mut self) {
+        self.recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
+    }
+
+    /// The symbol of an index as a name, if there is one.
+    #[inline]
+    pub fn find_index(&mut self, index: u32) -> Option<Sym> {
+        match self.indices.get(index as usize) {
+            Some(&Some(symbol)) => Some(symbol),
+            _ => {
+                let symbol = self.find(digits(index, &mut [0; 10]))?;
+                self.remember_index(index, symbol);
+                Some(symbol)
+            }
+        }
+    }
+
+    /// The symbol of an index as a name and how many bytes it took to make it.
+    pub fn intern_index(&mut self, index: u32) -> (Sym, usize) {
+        match self.find_index(index) {
+            Some(symbol) => (symbol, 0),
+            None => {
+                let (symbol, bytes) = self.intern(digits(index, &mut [0; 10]));
+                self.remember_index(index, symbol);
+                (symbol, bytes)
+            }
+        }
+    }
+
+    fn remember_index(&mut self, index: u32, symbol: Sym) {
+        let index = index as usize;
+        if index < SMALL_INDICES {
+            if self.indices.len() <= index {
+                self.indices.resize((index + 1).next_power_of_two(), None);
+            }
+            self.indices[index] = Some(symbol);
+        }
     }
 
     /// The number that a property name stands for as an index, if it is written as one: `"12"`.
@@ -166,6 +237,20 @@ impl Symbols {
     pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
         range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
+    }
+}
+
+/// The decimal digits of an index.
+fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = index;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &buffer[at..];
+        }
     }
 }
 

@@ -58,6 +58,7 @@ pub enum Kind {
 
 const TAG: u64 = 0xFFF9 << 48;
 
+#[inline(always)]
 const fn special(payload: u64) -> u64 {
     TAG | payload
 }

@@ -7,6 +7,7 @@ use crate::node::{
     self, Argument, Built, Call, Callee, Constant, Expression, MethodCall, NativeCall, OpKind, Spread, SpreadCall,
     SpreadNew, constant_global,
 };
+use crate::symbol::known;
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Slot, TextId};
 
@@ -102,7 +103,8 @@ impl Lowering<'_, '_> {
             let arguments = nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect();
             return Built::of(SpreadCall { callee, arguments, callee_span });
         }
-        Built::of(MethodCall { object, name, arguments: nodes.collect(), callee_span })
+        let call = MethodCall { object, name, arguments: nodes.collect(), callee_span };
+        if name == known::PUSH { Built::of(node::Push(call)) } else { Built::of(call) }
     }
 
     /// The receiver of a method whose arguments suspend, in a temporary. The method is read before them,
@@ -219,7 +221,7 @@ impl Lowering<'_, '_> {
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
-        let first = path.first().map_or(crate::symbol::known::EMPTY, |&name| self.builder.symbol(name));
+        let first = path.first().map_or(known::EMPTY, |&name| self.builder.symbol(name));
         let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
         let Some(native) = registry().path(&name) else {
             // A constructor of the language that this version does not have is an unknown name.

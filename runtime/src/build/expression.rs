@@ -2,13 +2,12 @@
 
 use super::Lowering;
 use crate::node::{
-    self, Argument, BigIntLiteral, Built, Chain, Conditional, Constant, Delete, Elements, Expression, Items,
-    LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject, Sequence,
-    Spread, Template, TemplateObject, Text, Uninitialized, Update, Variable, Write, WriteConst, WriteGlobal,
-    specialise,
+    self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
+    Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject,
+    Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal, operand,
 };
 use crate::value::Value;
-use agentscript_lang::program::{self, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
+use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
 
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
@@ -44,7 +43,7 @@ impl Lowering<'_, '_> {
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);
-                let holes = self.nodes(holes);
+                let holes = self.holes(holes, at);
                 let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
                 Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
             }
@@ -65,20 +64,17 @@ impl Lowering<'_, '_> {
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
                 let variable = self.variable(variable, at);
-                specialise!(self.value(value), value => Write { variable, value })
+                variable.write(self.value(value))
             }
             ExprKind::WriteConst(variable, value) => {
                 let variable = self.variable(variable, at);
-                Built::of(WriteConst { variable, value: self.value(value).node() })
+                variable.write_const(self.value(value).node())
             }
             ExprKind::Update { variable, delta, prefix } => {
-                let variable = self.variable(variable, at);
-                Built::of(Update { variable, delta: f64::from(*delta), prefix: *prefix })
+                self.variable(variable, at).update(f64::from(*delta), *prefix)
             }
             ExprKind::Temp(slot) => Built::Local(node::Local(slot.0 as usize)),
-            ExprKind::SetTemp(slot, value) => {
-                Built::of(node::SetTemp { slot: slot.0 as usize, value: self.value(value).node() })
-            }
+            ExprKind::SetTemp(slot, value) => node::write_slot(slot.0 as usize, self.value(value)),
             ExprKind::Global(name) => self.global(*name, false, at),
             ExprKind::TypeofGlobal(name) => {
                 let operand = self.global(*name, true, at).node();
@@ -97,14 +93,8 @@ impl Lowering<'_, '_> {
                 let [object, key] = self.operands([object, key]);
                 node::index(object, key, at)
             }
-            ExprKind::SetMember(object, name, value) => {
-                let [object, value] = self.operands([object, value]);
-                node::set_member(object, self.builder.symbol(*name), value, at)
-            }
-            ExprKind::SetIndex(object, key, value) => {
-                let [object, key, value] = self.operands([object, key, value]);
-                node::set_index(object, key, value, at)
-            }
+            ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
+            ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             ExprKind::DeleteMember(object, name) => {
                 let key = Box::new(Text(self.builder.symbol(*name)));
                 Built::of(Delete { object: self.value(object).node(), key, at })
@@ -120,7 +110,13 @@ impl Lowering<'_, '_> {
             }
             ExprKind::Unary(operator, operand) => {
                 let operator = *operator;
-                specialise!(self.value(operand), operand => Prefix { operator, operand, at })
+                operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
+            }
+            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), value, text)
+                if let ExprKind::String(text) = text.kind =>
+            {
+                let value = self.value(value);
+                node::same_text(value, self.builder.program.text(text), *operator == Binary::StrictNotEqual)
             }
             ExprKind::Binary(operator, left, right) => {
                 let [left, right] = self.operands([left, right]);
@@ -129,10 +125,10 @@ impl Lowering<'_, '_> {
             ExprKind::Chain(first, rest) => {
                 let all: Vec<&Expr> =
                     std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect();
-                let mut nodes = self.operand_list(&all).into_iter().map(Built::node);
-                let Some(first) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+                let mut operands = self.operand_list(&all).into_iter();
+                let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
                 let operators = rest.iter().map(|&(operator, _)| operator);
-                Built::of(Chain { first, rest: operators.zip(nodes).collect(), at })
+                node::chain(first, operators.zip(operands), at)
             }
             ExprKind::Logical(operator, left, right) => self.logical(*operator, left, right),
             ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
@@ -160,6 +156,34 @@ impl Lowering<'_, '_> {
         }
     }
 
+    fn set_member<F: Form>(&mut self, object: &Expr, name: program::TextId, value: &Expr, at: u32) -> F {
+        let [object, value] = self.operands([object, value]);
+        node::set_member(object, self.builder.symbol(name), value, at)
+    }
+
+    fn set_index<F: Form>(&mut self, object: &Expr, key: &Expr, value: &Expr, at: u32) -> F {
+        let [object, key, value] = self.operands([object, key, value]);
+        node::set_index(object, key, value, at)
+    }
+
+    /// An expression that cannot suspend as a statement.
+    pub(super) fn effect_tree(&mut self, expr: &Expr) -> AnyStatement {
+        let at = expr.span.start;
+        match &expr.kind {
+            ExprKind::Write(variable, value) => {
+                let variable = self.variable(variable, at);
+                variable.write(self.value(value))
+            }
+            ExprKind::Update { variable, delta, .. } => {
+                // Nobody sees the value, and the new one is at hand.
+                self.variable(variable, at).update(f64::from(*delta), true)
+            }
+            ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
+            ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
+            _ => AnyStatement::of(self.tree(expr)),
+        }
+    }
+
     /// Emit an expression for its effect.
     pub(super) fn effect(&mut self, expr: &Expr) {
         match &expr.kind {
@@ -167,8 +191,8 @@ impl Lowering<'_, '_> {
             _ => {
                 let built = self.value(expr);
                 self.at(expr.span);
-                if let Built::Node(node) = built {
-                    self.emit(OpKind::Eval(node));
+                if !matches!(built, Built::Local(_) | Built::Constant(_)) {
+                    self.emit(OpKind::Eval(built.node()));
                 }
             }
         }
@@ -211,6 +235,23 @@ impl Lowering<'_, '_> {
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
             built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
+        }
+        built
+    }
+
+    /// The holes of a template: each is a text before the next one is looked at.
+    fn holes(&mut self, holes: &[Expr], at: u32) -> Vec<Expression> {
+        let last = holes.iter().rposition(|hole| hole.splits).unwrap_or(0);
+        let mut built = Vec::with_capacity(holes.len());
+        for (index, hole) in holes.iter().enumerate() {
+            let value = self.value(hole).node();
+            built.push(if index < last {
+                let slot = self.temp();
+                self.set(slot, Box::new(ToText { value, at }));
+                Box::new(node::Local(slot.0 as usize))
+            } else {
+                value
+            });
         }
         built
     }

@@ -3,19 +3,16 @@
 use super::{ENDED, FIRST_EXIT, Leave, Lowering, Scope, THROWN, Target};
 use crate::code::Handler;
 use crate::node::{
-    AnyStatement, Block, Break, Constant, Continue, EachLoop, Enter, Evaluate, Expression, If, Initialize, Local, Loop,
-    OpKind, Return, Statement, Switch, Throw, Try, refresh,
+    self, AnyStatement, Break, Built, Constant, Continue, DoWhile, EachLoop, Enter, Expression, Initialize, Local,
+    Looping, OpKind, Return, Statement, Switch, Throw, Try, Turns, Update, User, refresh,
 };
 use crate::value::Value;
-use agentscript_lang::program::{Case, Expr, ForEach, Label, Slot, Stmt, StmtKind};
+use agentscript_lang::program::{Case, Expr, ExprKind, ForEach, Label, Place, Slot, Stmt, StmtKind};
 
 impl Lowering<'_, '_> {
     /// Statements as one tree.
     pub(super) fn block(&mut self, statements: &[Stmt]) -> AnyStatement {
-        match statements {
-            [statement] => self.statement_tree(statement),
-            statements => Box::new(Block(statements.iter().map(|statement| self.statement_tree(statement)).collect())),
-        }
+        node::block(statements.iter().map(|statement| self.statement_tree(statement)).collect())
     }
 
     /// A statement that is a tree.
@@ -23,21 +20,22 @@ impl Lowering<'_, '_> {
         let at = statement.span.start;
         match &statement.kind {
             StmtKind::Enter(place, initial) => Box::new(Enter(*place, *initial)),
+            StmtKind::Init(Place::Slot(slot), value) => node::write_slot(slot.0 as usize, self.value(value)),
             StmtKind::Init(place, value) => Box::new(Initialize(*place, self.tree(value))),
-            StmtKind::Expr(value) => Box::new(Evaluate(self.tree(value))),
+            StmtKind::Expr(value) => self.effect_tree(value),
             StmtKind::Block(body) => self.block(body),
-            StmtKind::If(test, yes, no) => Box::new(If {
-                test: self.tree(test),
-                yes: self.statement_tree(yes),
-                no: no.as_ref().map(|no| self.statement_tree(no)),
-            }),
+            StmtKind::If(test, yes, no) => {
+                let test = self.value(test);
+                let yes = self.statement_tree(yes);
+                node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
+            }
             StmtKind::Switch { label, subject, cases, .. } => self.switch_tree(*label, subject, cases),
             StmtKind::Try { body, catch, finally, .. } => Box::new(Try {
                 body: self.block(body),
                 catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: finally.as_ref().map(|body| self.block(body)),
             }),
-            StmtKind::Labeled(label, body) => Box::new(crate::node::Labeled(label.0, self.statement_tree(body))),
+            StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0, self.statement_tree(body))),
             StmtKind::Break(label) => Box::new(Break(label.0)),
             StmtKind::Continue(_) => Box::new(Continue),
             StmtKind::Return(value) => Box::new(Return(match value {
@@ -46,7 +44,7 @@ impl Lowering<'_, '_> {
             })),
             StmtKind::Throw(value) => Box::new(Throw { value: self.tree(value), at }),
             // Loops are no trees.
-            StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => Box::new(Block(Box::new([]))),
+            StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => Box::new(()),
         }
     }
 
@@ -94,7 +92,7 @@ impl Lowering<'_, '_> {
         match &statement.kind {
             StmtKind::Enter(place, initial) => self.emit(OpKind::Run(Box::new(Enter(*place, *initial)))),
             StmtKind::Init(place, value) => match place {
-                agentscript_lang::program::Place::Slot(slot) => self.into_slot(value, *slot),
+                Place::Slot(slot) => self.into_slot(value, *slot),
                 place => {
                     let value = self.value(value).node();
                     self.at(at);
@@ -155,13 +153,11 @@ impl Lowering<'_, '_> {
 
     fn lower_for(&mut self, label: Label, test: Option<&Expr>, update: Option<&Expr>, body: &Stmt, fresh: &[Slot]) {
         let fresh: Box<[usize]> = fresh.iter().map(|slot| slot.0 as usize).collect();
-        let counted = !self.builder.is_prelude;
         if self.is_one_op([test, update], body, label) {
-            let test = test.map(|test| self.tree(test));
-            let update = update.map(|update| self.tree(update));
+            let test = test.map_or(Built::Constant(Constant(Value::TRUE)), |test| self.value(test));
             let body = self.statement_tree(body);
-            let each = Loop { test, update, body, fresh, test_after: false, counted };
-            return self.emit(OpKind::Loop(Box::new(each)));
+            let each = self.one_loop(test, update, body, fresh);
+            return self.emit(OpKind::Loop(each));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
         self.place(start);
@@ -182,6 +178,27 @@ impl Lowering<'_, '_> {
         self.place(end);
     }
 
+    /// A loop whose parts cannot suspend: test and update are parts of it where they are what they are
+    /// in most loops.
+    fn one_loop(
+        &mut self,
+        test: Built,
+        update: Option<&Expr>,
+        body: AnyStatement,
+        fresh: Box<[usize]>,
+    ) -> Box<dyn Looping> {
+        let counted = !self.builder.is_prelude;
+        let Some(update) = update else { return test.test(Turns { update: (), body, fresh, counted }) };
+        if let ExprKind::Update { variable, delta, .. } = &update.kind
+            && let Some(slot) = self.variable(variable, update.span.start).slot()
+        {
+            let update = Update::slot(slot, f64::from(*delta), update.span.start);
+            return test.test(Turns { update, body, fresh, counted });
+        }
+        let update = self.tree(update);
+        Turns { update, body, fresh, counted }.with(test.node())
+    }
+
     fn turn(&mut self) {
         if !self.builder.is_prelude {
             self.emit(OpKind::Turn);
@@ -196,10 +213,9 @@ impl Lowering<'_, '_> {
 
     fn lower_do(&mut self, label: Label, body: &Stmt, test: &Expr) {
         if self.is_one_op([Some(test), None], body, label) {
-            let test = Some(self.tree(test));
+            let test = self.tree(test);
             let body = self.statement_tree(body);
-            let (fresh, counted) = (Box::default(), !self.builder.is_prelude);
-            let each = Loop { test, update: None, body, fresh, test_after: true, counted };
+            let each = DoWhile { test, body, counted: !self.builder.is_prelude };
             return self.emit(OpKind::Loop(Box::new(each)));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
@@ -272,9 +288,9 @@ impl Lowering<'_, '_> {
             };
             let keep = self.temp;
             let value = self.value(test);
-            let subject = crate::node::Built::Local(Local(slot.0 as usize));
+            let subject = Built::Local(Local(slot.0 as usize));
             let operator = agentscript_lang::program::Binary::StrictEqual;
-            let test = crate::node::binary(operator, subject, value, test.span.start).node();
+            let test = node::binary(operator, subject, value, test.span.start).node();
             self.emit(OpKind::JumpIf(test, start.0 as u32));
             self.temp = keep;
         }
@@ -416,8 +432,8 @@ impl Lowering<'_, '_> {
 struct Refresh(Box<[usize]>);
 
 impl Statement for Refresh {
-    fn exec(&self, vm: &mut crate::vm::Vm, fp: &crate::node::Slots) -> crate::node::Flow {
+    fn exec(&self, vm: &mut crate::vm::Vm, fp: &node::Slots) -> node::Flow {
         refresh(vm, fp, &self.0);
-        crate::node::Flow::Normal
+        node::Flow::Normal
     }
 }

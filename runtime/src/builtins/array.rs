@@ -239,7 +239,8 @@ fn pop(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(filled(item.unwrap_or(Value::UNDEFINED)))
 }
 
-fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// `Array.prototype.push`
+pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::push(vm, this, arguments);
     }

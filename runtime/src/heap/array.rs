@@ -1,6 +1,7 @@
 //! Arrays: dense, with holes marked.
 
 use super::{Heap, block, place};
+use crate::convert::as_int32;
 use crate::value::{Kind, Value};
 
 /// An array. Missing items are [`Value::HOLE`].
@@ -31,9 +32,47 @@ impl Heap {
         &self.arrays[array.index()].items
     }
 
+    /// The item at an index, where there is one.
+    #[inline(always)]
+    pub fn item(&self, array: Value, index: f64) -> Option<Value> {
+        // A negative index becomes a large one.
+        let index = as_int32(index)? as usize;
+        self.arrays[array.index()].items.get(index).copied().filter(|&item| item != Value::HOLE)
+    }
+
+    /// Replace the item at an index, or append it behind the last; `false` where that is not all.
+    #[inline(always)]
+    pub fn set_item(&mut self, array: Value, index: f64, value: Value) -> bool {
+        let Some(index) = as_int32(index) else { return false };
+        let index = index as usize;
+        let Array { items, flags } = &mut self.arrays[array.index()];
+        if *flags != 0 {
+            return false;
+        }
+        if let Some(item) = items.get_mut(index) {
+            *item = value;
+            return true;
+        }
+        if index == items.len() {
+            self.push(array, value);
+            return true;
+        }
+        false
+    }
+
     /// Append an item, whatever the flags of the array.
     #[inline]
     pub fn push(&mut self, array: Value, item: Value) {
+        let items = &mut self.arrays[array.index()].items;
+        if items.len() < items.capacity() {
+            items.push(item);
+        } else {
+            self.grow(array, item);
+        }
+    }
+
+    #[inline(never)]
+    fn grow(&mut self, array: Value, item: Value) {
         let items = &mut self.arrays[array.index()].items;
         let before = items.capacity();
         items.push(item);

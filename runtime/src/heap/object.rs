@@ -1,10 +1,11 @@
 //! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
 
 use super::{Heap, block, place};
-use crate::symbol::Sym;
+use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
 const INLINE: usize = 6;
@@ -132,6 +133,22 @@ fn shape_cost(keys: usize) -> usize {
 
 /// What a property takes in a table.
 const TABLE_ENTRY: usize = 36;
+
+/// In which slot a node found a property last. The next object most often has it there too; who uses
+/// a hint looks whether it has, so that runs with other shapes may share it.
+#[derive(Default)]
+pub struct Hint(AtomicU32);
+
+impl Hint {
+    #[inline(always)]
+    fn slot(&self) -> usize {
+        self.0.load(Ordering::Relaxed) as usize
+    }
+
+    fn set(&self, slot: usize) {
+        self.0.store(slot as u32, Ordering::Relaxed);
+    }
+}
 
 /// The keys of objects that were made alike.
 pub(super) struct Shape {
@@ -267,6 +284,55 @@ impl Heap {
             return table.get(&key).copied();
         }
         self.position(object.shape, key).map(|index| object.slot(index))
+    }
+
+    /// The same, with a hint where it may be.
+    #[inline(always)]
+    pub fn own_hinted(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+        let object = &self.objects[value.index()];
+        let slot = hint.slot();
+        // A table has no keys in its shape.
+        match self.shapes[object.shape as usize].keys.get(slot) {
+            Some(&found) if found == key => Some(object.slot(slot)),
+            _ => self.own_searched(value, key, hint),
+        }
+    }
+
+    #[inline(never)]
+    fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+        let object = &self.objects[value.index()];
+        if object.shape == TABLE {
+            return self.own(value, key);
+        }
+        let slot = self.position(object.shape, key)?;
+        hint.set(slot);
+        Some(object.slot(slot))
+    }
+
+    /// Set a property that the object has and that can be written, or add one where that can be done;
+    /// `false` where it is not as simple as that.
+    #[inline(always)]
+    pub fn set_hinted(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+        let object = &mut self.objects[value.index()];
+        let slot = hint.slot();
+        if self.shapes[object.shape as usize].keys.get(slot) != Some(&key) || object.flags & FROZEN != 0 {
+            return self.set_searched(value, key, new, hint);
+        }
+        object.set_slot(slot, new);
+        true
+    }
+
+    #[inline(never)]
+    fn set_searched(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+        let object = &self.objects[value.index()];
+        if object.flags & (FROZEN | NON_EXTENSIBLE) != 0 || key == known::PROTO {
+            return false;
+        }
+        if let Some(slot) = self.position(object.shape, key) {
+            hint.set(slot);
+        }
+        self.set_own(value, key, new);
+        true
     }
 
     /// Set an own property, whatever the flags of the object.

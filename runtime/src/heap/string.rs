@@ -40,17 +40,22 @@ impl Str {
 pub enum Buffer {
     /// Of the built-ins or of the script: never written to.
     Shared(Arc<[u8]>),
-    /// Of the run.
-    Owned(Vec<u8>),
+    /// Of the run. Strings may grow into the capacity behind, and into the first `front` bytes.
+    Owned { bytes: Vec<u8>, front: usize },
 }
 
 impl Buffer {
+    /// A buffer of the run.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self::Owned { bytes, front: 0 }
+    }
+
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Shared(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
+            Self::Owned { bytes, .. } => bytes,
         }
     }
 
@@ -58,7 +63,7 @@ impl Buffer {
     fn room(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
-            Self::Owned(bytes) => bytes.capacity(),
+            Self::Owned { bytes, .. } => bytes.capacity(),
         }
     }
 
@@ -66,7 +71,7 @@ impl Buffer {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
-            Self::Owned(bytes) => size_of::<Self>() + block(bytes.capacity()),
+            Self::Owned { bytes, .. } => size_of::<Self>() + block(bytes.capacity()),
         }
     }
 }
@@ -75,7 +80,7 @@ impl Buffer {
 const CHUNK: usize = 16 << 10;
 const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
-const SMALL: usize = 512;
+pub const SMALL: usize = 512;
 
 /// Length of WTF-8 in UTF-16 code units.
 pub fn units(bytes: &[u8]) -> usize {
@@ -144,7 +149,7 @@ pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
 }
 
 /// Whether WTF-8 ends with a high surrogate and continues with a low one.
-fn splits_pair(left: &[u8], right: &[u8]) -> bool {
+pub fn splits_pair(left: &[u8], right: &[u8]) -> bool {
     matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])
 }
 
@@ -189,12 +194,20 @@ impl Heap {
 
     /// A new string of WTF-8 bytes.
     pub fn new_string(&mut self, bytes: &[u8]) -> Value {
-        let units = units(bytes);
+        self.new_counted(bytes, units(bytes))
+    }
+
+    /// A new string of ASCII.
+    pub fn new_ascii(&mut self, bytes: &[u8]) -> Value {
+        self.new_counted(bytes, bytes.len())
+    }
+
+    fn new_counted(&mut self, bytes: &[u8], units: usize) -> Value {
         if bytes.len() > SMALL {
             return self.own_buffer(bytes.to_vec(), units);
         }
         let chunk = self.room(bytes.len());
-        let Buffer::Owned(buffer) = &mut self.buffers[chunk] else { return Value::UNDEFINED };
+        let Buffer::Owned { bytes: buffer, .. } = &mut self.buffers[chunk] else { return Value::UNDEFINED };
         let start = buffer.len();
         buffer.extend_from_slice(bytes);
         self.header(chunk, start, bytes.len(), units)
@@ -207,6 +220,44 @@ impl Heap {
             return self.own_buffer(bytes, units);
         }
         self.new_string(&bytes)
+    }
+
+    /// An empty buffer to write a string into, for [`Heap::written`].
+    pub fn scratch(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.scratch)
+    }
+
+    /// A new string of parts that were put behind each other in a scratch buffer: halves of a pair of
+    /// surrogates may have met there.
+    pub fn written(&mut self, mut bytes: Vec<u8>) -> Value {
+        let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
+        if !bytes.is_ascii() && bytes.windows(6).any(meets) {
+            return self.new_utf16(&to_utf16(&bytes));
+        }
+        if bytes.len() > SMALL {
+            return self.take_string(bytes);
+        }
+        let string = self.new_string(&bytes);
+        bytes.clear();
+        self.scratch = bytes;
+        string
+    }
+
+    /// A copy of a string in ASCII whose bytes are changed to other ASCII.
+    pub fn changed_ascii(&mut self, string: Value, change: fn(&mut [u8])) -> Value {
+        let header = self.str(string);
+        let length = header.bytes as usize;
+        if length > SMALL {
+            let mut bytes = self.bytes(string).to_vec();
+            change(&mut bytes);
+            return self.own_buffer(bytes, length);
+        }
+        let chunk = self.room(length);
+        let start = self.append(chunk, header);
+        if let Buffer::Owned { bytes, .. } = &mut self.buffers[chunk] {
+            change(&mut bytes[start..]);
+        }
+        self.header(chunk, start, length, length)
     }
 
     /// A new string of UTF-16 code units.
@@ -234,7 +285,7 @@ impl Heap {
 
     /// Takes a buffer out for a while, in which strings that are in it must not be read.
     pub fn lend(&mut self, buffer: usize) -> Buffer {
-        std::mem::replace(&mut self.buffers[buffer], Buffer::Owned(Vec::new()))
+        std::mem::replace(&mut self.buffers[buffer], Buffer::of(Vec::new()))
     }
 
     /// Puts a buffer back.
@@ -258,7 +309,7 @@ impl Heap {
     /// A buffer with room for `length` more bytes.
     fn room(&mut self, length: usize) -> usize {
         if let Some(chunk) = self.chunk
-            && let Buffer::Owned(buffer) = &self.buffers[chunk]
+            && let Buffer::Owned { bytes: buffer, .. } = &self.buffers[chunk]
             && buffer.capacity() - buffer.len() >= length
         {
             return chunk;
@@ -283,27 +334,83 @@ impl Heap {
             joined.extend(to_utf16(self.bytes(right)));
             return self.new_utf16(&joined);
         }
-        let length = (a.bytes + b.bytes) as usize;
-        let units = (a.units + b.units) as usize;
-        let buffer = a.buffer as usize;
-        if let Buffer::Owned(bytes) = &self.buffers[buffer]
-            && (a.start + a.bytes) as usize == bytes.len()
-            && (self.chunk != Some(buffer) || bytes.capacity() - bytes.len() >= b.bytes as usize && length <= SMALL)
+        if a.bytes < b.bytes && !self.has_room_behind(a, b.bytes as usize) && (a.bytes + b.bytes) as usize > SMALL {
+            return self.prepend(a, b);
+        }
+        let (buffer, start) = self.extend(a, b.bytes as usize);
+        self.append(buffer, b);
+        self.header(buffer, start, (a.bytes + b.bytes) as usize, (a.units + b.units) as usize)
+    }
+
+    /// `left` followed by ASCII. The caller has checked the length.
+    pub fn concat_ascii(&mut self, left: Value, right: &[u8]) -> Value {
+        let a = self.str(left);
+        let (buffer, start) = self.extend(a, right.len());
+        if let Buffer::Owned { bytes, .. } = &mut self.buffers[buffer] {
+            let before = bytes.capacity();
+            bytes.extend_from_slice(right);
+            let grown = bytes.capacity() - before;
+            self.meter.add_bytes(grown);
+        }
+        self.header(buffer, start, a.bytes as usize + right.len(), a.units as usize + right.len())
+    }
+
+    /// An owned buffer that ends with a string, to append `more` bytes to; where the string begins in it.
+    fn extend(&mut self, string: Str, more: usize) -> (usize, usize) {
+        let length = string.bytes as usize + more;
+        let buffer = string.buffer as usize;
+        if self.has_room_behind(string, more) {
+            return (buffer, string.start as usize);
+        }
+        let buffer = if length <= SMALL {
+            self.room(length)
+        } else {
+            // Twice the room: a string that grew once will grow again.
+            self.add_buffer(Vec::with_capacity(length * 2))
+        };
+        (buffer, self.append(buffer, string))
+    }
+
+    /// Whether so many bytes can be put behind a string in its buffer.
+    #[inline]
+    fn has_room_behind(&self, string: Str, more: usize) -> bool {
+        let buffer = string.buffer as usize;
+        let Buffer::Owned { bytes, .. } = &self.buffers[buffer] else { return false };
+        (string.start + string.bytes) as usize == bytes.len()
+            && (self.chunk != Some(buffer)
+                || bytes.capacity() - bytes.len() >= more && string.bytes as usize + more <= SMALL)
+    }
+
+    /// A string that is put before a longer one: into the room before that, or with as much room before it.
+    fn prepend(&mut self, left: Str, right: Str) -> Value {
+        let (length, units) = ((left.bytes + right.bytes) as usize, (left.units + right.units) as usize);
+        let added = left.bytes as usize;
+        let [from, target] = [left, right].map(|string| string.buffer as usize);
+        let source = left.start as usize..left.start as usize + added;
+        if let Buffer::Owned { bytes, front } = &mut self.buffers[target]
+            && right.start as usize == *front
+            && *front >= added
         {
-            self.append(buffer, b);
-            return self.header(buffer, a.start as usize, length, units);
+            *front -= added;
+            let start = *front;
+            if from == target {
+                bytes.copy_within(source, start);
+            } else if let Ok([Buffer::Owned { bytes, .. }, source_buffer]) =
+                self.buffers.get_disjoint_mut([target, from])
+            {
+                bytes[start..start + added].copy_from_slice(&source_buffer.bytes()[source]);
+            }
+            return self.header(target, start, length, units);
         }
-        if length <= SMALL {
-            let chunk = self.room(length);
-            let start = self.append(chunk, a);
-            self.append(chunk, b);
-            return self.header(chunk, start, length, units);
-        }
-        // Twice the room: a string that grew once will grow again.
         let mut bytes = Vec::with_capacity(length * 2);
-        bytes.extend_from_slice(self.bytes(left));
-        bytes.extend_from_slice(self.bytes(right));
-        self.own_buffer(bytes, units)
+        bytes.resize(length, 0);
+        bytes.extend_from_slice(&self.buffers[from].bytes()[source]);
+        bytes.extend_from_slice(&self.buffers[target].bytes()[right.start as usize..][..right.bytes as usize]);
+        let buffer = self.add_buffer(bytes);
+        if let Buffer::Owned { front, .. } = &mut self.buffers[buffer] {
+            *front = length;
+        }
+        self.header(buffer, length, length, units)
     }
 
     /// Append the bytes of a string to an owned buffer; gives where they begin.
@@ -312,13 +419,13 @@ impl Heap {
         let source = string.buffer as usize;
         let (start, before, after);
         if source == target {
-            let Buffer::Owned(bytes) = &mut self.buffers[target] else { return 0 };
+            let Buffer::Owned { bytes, .. } = &mut self.buffers[target] else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
             bytes.extend_from_within(range);
             after = bytes.capacity();
         } else {
             let Ok([target, source]) = self.buffers.get_disjoint_mut([target, source]) else { return 0 };
-            let Buffer::Owned(bytes) = target else { return 0 };
+            let Buffer::Owned { bytes, .. } = target else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
             bytes.extend_from_slice(&source.bytes()[range]);
             after = bytes.capacity();
@@ -397,12 +504,14 @@ impl Heap {
             let slot = match target {
                 Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
                 _ => self.free_buffers.pop().unwrap_or_else(|| {
-                    buffers.push(Buffer::Owned(Vec::new()));
+                    buffers.push(Buffer::of(Vec::new()));
                     buffers.len() - 1
                 }),
             };
             target = Some(slot);
-            let Ok([source, Buffer::Owned(fresh)]) = buffers.get_disjoint_mut([source, slot]) else { continue };
+            let Ok([source, Buffer::Owned { bytes: fresh, .. }]) = buffers.get_disjoint_mut([source, slot]) else {
+                continue;
+            };
             let range = header.start as usize..(header.start + header.bytes) as usize;
             header.buffer = slot as u32;
             header.start = fresh.len() as u32;
@@ -410,9 +519,9 @@ impl Heap {
         }
         self.free_buffers.clear();
         for (index, buffer) in self.buffers.iter_mut().enumerate() {
-            let Buffer::Owned(bytes) = buffer else { continue };
+            let Buffer::Owned { bytes, front } = buffer else { continue };
             if sparse.get(index).copied().unwrap_or(false) {
-                *bytes = Vec::new();
+                (*bytes, *front) = (Vec::new(), 0);
             }
             if bytes.capacity() == 0 && Some(index) != self.chunk {
                 self.free_buffers.push(index);
@@ -422,7 +531,7 @@ impl Heap {
 
     /// Keep a buffer; gives its number.
     fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
-        let buffer = Buffer::Owned(bytes);
+        let buffer = Buffer::of(bytes);
         self.meter.add_bytes(buffer.cost());
         if let Some(index) = self.free_buffers.pop() {
             self.buffers[index] = buffer;

@@ -171,6 +171,30 @@ impl Node for NativeCall {
     }
 }
 
+/// `value.push(item)`
+pub struct Push(pub MethodCall);
+
+impl Node for Push {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let Self(call) = self;
+        let object = call.object.eval(vm, fp)?;
+        if let [item] = &*call.arguments
+            && object.is(Kind::Array)
+            && vm.heap.extras.is_empty()
+        {
+            let item = item.eval(vm, fp)?;
+            // The argument may have frozen the array.
+            if vm.heap.arrays[object.index()].flags == 0 {
+                vm.heap.push(object, item);
+                return Ok(Value::number(vm.heap.items(object).len() as f64));
+            }
+            return crate::builtins::array::push(vm, object, &[item])
+                .map_err(|thrown| thrown.at(vm, call.callee_span.start));
+        }
+        call.on(vm, fp, object)
+    }
+}
+
 /// `value.name(…)` of a method that no family of built-ins runs functions of the script for.
 pub struct MethodCall {
     /// The receiver.
@@ -186,6 +210,13 @@ pub struct MethodCall {
 impl Node for MethodCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
+        self.on(vm, fp, object)
+    }
+}
+
+impl MethodCall {
+    /// The call with a receiver.
+    fn on(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
         let plain = !object.is(Kind::Object) && !object.is_nullish();
         let method = if plain { registry().method(vm.family(object), self.name) } else { None };
         if let Some(native) = method
@@ -197,9 +228,7 @@ impl Node for MethodCall {
         }
         self.other(vm, fp, object)
     }
-}
 
-impl MethodCall {
     /// The receiver has a method of its own of that name, or none.
     #[cold]
     fn other(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {

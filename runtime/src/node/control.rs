@@ -1,15 +1,16 @@
 //! Statements that cannot suspend.
 
-use super::{AnyStatement, Expression, Flow, Node, Slots, Statement, flow, store};
+use super::{AnyStatement, Built, Expression, Flow, Node, Slots, Statement, User, flow, store};
 use crate::error::{Cause, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::{Initial, Place};
 
 /// `expression;`
-pub struct Evaluate(pub Expression);
+pub struct Evaluate<E>(pub E);
 
-impl Statement for Evaluate {
+impl<E: Node> Statement for Evaluate<E> {
+    #[inline]
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
         flow!(vm.tick());
         flow!(self.0.eval(vm, fp));
@@ -48,11 +49,32 @@ impl Statement for Initialize {
 }
 
 /// `{ … }`
-pub struct Block(pub Box<[AnyStatement]>);
+pub fn block(mut statements: Vec<AnyStatement>) -> AnyStatement {
+    if statements.len() == 1
+        && let Some(only) = statements.pop()
+    {
+        return only;
+    }
+    // Few statements are a part of the node, and executing them is no loop.
+    let statements = match <[AnyStatement; 2]>::try_from(statements) {
+        Ok(two) => return Box::new(Block(two)),
+        Err(statements) => statements,
+    };
+    let statements = match <[AnyStatement; 3]>::try_from(statements) {
+        Ok(three) => return Box::new(Block(three)),
+        Err(statements) => statements,
+    };
+    match <[AnyStatement; 4]>::try_from(statements) {
+        Ok(four) => Box::new(Block(four)),
+        Err(statements) => Box::new(Block(statements.into_boxed_slice())),
+    }
+}
 
-impl Statement for Block {
+struct Block<S>(S);
+
+impl<S: AsRef<[AnyStatement]> + Send + Sync> Statement for Block<S> {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
-        for statement in &self.0 {
+        for statement in self.0.as_ref() {
             match statement.exec(vm, fp) {
                 Flow::Normal => {}
                 flow => return flow,
@@ -63,25 +85,46 @@ impl Statement for Block {
 }
 
 /// `if (test) yes else no`
-pub struct If {
-    /// The test.
-    pub test: Expression,
-    /// What follows where it holds.
-    pub yes: AnyStatement,
-    /// What follows where it does not.
-    pub no: Option<AnyStatement>,
+pub fn branch(test: Built, yes: AnyStatement, no: Option<AnyStatement>) -> AnyStatement {
+    struct Branches(AnyStatement, Option<AnyStatement>);
+    impl User for Branches {
+        type Made = AnyStatement;
+        fn with(self, test: impl Node + 'static) -> AnyStatement {
+            let Self(yes, no) = self;
+            match no {
+                Some(no) => Box::new(If { test, yes, no }),
+                None => Box::new(If { test, yes, no: () }),
+            }
+        }
+    }
+    test.test(Branches(yes, no))
 }
 
-impl Statement for If {
+struct If<T, N> {
+    test: T,
+    yes: AnyStatement,
+    no: N,
+}
+
+/// There is no `else`.
+impl Statement for () {
+    #[inline(always)]
+    fn exec(&self, _vm: &mut Vm, _fp: &Slots) -> Flow {
+        Flow::Normal
+    }
+}
+
+impl Statement for AnyStatement {
+    #[inline(always)]
+    fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
+        (**self).exec(vm, fp)
+    }
+}
+
+impl<T: Node, N: Statement> Statement for If<T, N> {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
         flow!(vm.tick());
-        if flow!(self.test.test(vm, fp)) {
-            self.yes.exec(vm, fp)
-        } else if let Some(no) = &self.no {
-            no.exec(vm, fp)
-        } else {
-            Flow::Normal
-        }
+        if flow!(self.test.test(vm, fp)) { self.yes.exec(vm, fp) } else { self.no.exec(vm, fp) }
     }
 }
 

@@ -1,23 +1,56 @@
 //! Loops whose parts cannot suspend. Each is one operation that can pause between two turns: it is
 //! entered again where it was left, because all its state is in slots.
 
-use super::{AnyStatement, Expression, Flow, Node, Slots};
+use super::{AnyStatement, Expression, Flow, Node, Slots, User};
 use crate::error::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// `for (; test; update) body`, `while (test) body`, `do body while (test)`
-pub struct Loop {
-    /// Absent: always true.
-    pub test: Option<Expression>,
+/// A loop as one operation.
+pub trait Looping: Send + Sync {
+    /// Run until the end of the loop or a pause.
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned>;
+}
+
+/// What a loop does beside its test.
+pub struct Turns<U> {
     /// Evaluated after each turn.
-    pub update: Option<Expression>,
+    pub update: U,
     /// The body.
     pub body: AnyStatement,
     /// Slots of cells that get a copy for each turn.
     pub fresh: Box<[usize]>,
-    /// Whether the test comes after the body.
-    pub test_after: bool,
+    /// Whether turns count as iterations of the script.
+    pub counted: bool,
+}
+
+struct Loop<T, U> {
+    test: T,
+    turns: Turns<U>,
+}
+
+/// `for (; test; update) body`, `while (test) body`
+impl<U: Node + 'static> User for Turns<U> {
+    type Made = Box<dyn Looping>;
+    fn with(self, test: impl Node + 'static) -> Box<dyn Looping> {
+        Box::new(Loop { test, turns: self })
+    }
+}
+
+/// There is no update.
+impl Node for () {
+    #[inline(always)]
+    fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(Value::UNDEFINED)
+    }
+}
+
+/// `do body while (test)`
+pub struct DoWhile {
+    /// The test.
+    pub test: Expression,
+    /// The body.
+    pub body: AnyStatement,
     /// Whether turns count as iterations of the script.
     pub counted: bool,
 }
@@ -52,48 +85,56 @@ pub fn refresh(vm: &mut Vm, fp: &Slots, slots: &[usize]) {
     }
 }
 
-impl Loop {
-    /// Run until the end of the loop or a pause.
-    pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
+/// A loop body is entered.
+#[inline(always)]
+fn enter(vm: &mut Vm, counted: bool) -> Result<()> {
+    if counted { vm.iteration() } else { vm.tick() }
+}
+
+/// The body of a loop is executed; where that ends the loop, so does the function around.
+macro_rules! turn {
+    ($flow:expr) => {
+        match $flow {
+            Flow::Normal | Flow::Continue => {}
+            Flow::Break(_) => return Ok(Turned::Done),
+            Flow::Return(value) => return Ok(Turned::Return(value)),
+            Flow::Throw(thrown) => return Err(thrown),
+        }
+    };
+}
+
+// Whoever enters a loop has just asked whether to pause, so a pause stands between two turns.
+
+impl<T: Node, U: Node> Looping for Loop<T, U> {
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause stands before the test, which must not be evaluated twice.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
-            if !self.test_after && !self.holds(vm, fp)? {
+            if !self.test.test(vm, fp)? {
                 return Ok(Turned::Done);
             }
-            if self.counted {
-                vm.iteration()?;
-            } else {
-                vm.tick()?;
+            enter(vm, self.turns.counted)?;
+            turn!(self.turns.body.exec(vm, fp));
+            if !self.turns.fresh.is_empty() {
+                refresh(vm, fp, &self.turns.fresh);
             }
-            match self.body.exec(vm, fp) {
-                Flow::Normal | Flow::Continue => {}
-                Flow::Break(_) => return Ok(Turned::Done),
-                Flow::Return(value) => return Ok(Turned::Return(value)),
-                Flow::Throw(thrown) => return Err(thrown),
-            }
-            if self.test_after {
-                if !self.holds(vm, fp)? {
-                    return Ok(Turned::Done);
-                }
-                continue;
-            }
-            if !self.fresh.is_empty() {
-                refresh(vm, fp, &self.fresh);
-            }
-            if let Some(update) = &self.update {
-                update.eval(vm, fp)?;
+            self.turns.update.eval(vm, fp)?;
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn holds(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
-        match &self.test {
-            Some(test) => test.test(vm, fp),
-            None => Ok(true),
+impl Looping for DoWhile {
+    fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
+        loop {
+            enter(vm, self.counted)?;
+            turn!(self.body.exec(vm, fp));
+            if !self.test.test(vm, fp)? {
+                return Ok(Turned::Done);
+            }
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
+            }
         }
     }
 }
@@ -102,23 +143,14 @@ impl EachLoop {
     /// Run until the end of the loop or a pause.
     pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause before an item is taken loses none.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             let iterator = fp[self.iterator].get();
             let Some(item) = vm.iterator_next(iterator)? else { return Ok(Turned::Done) };
             fp[self.item].set(item);
-            if self.counted {
-                vm.iteration()?;
-            } else {
-                vm.tick()?;
-            }
-            match self.body.exec(vm, fp) {
-                Flow::Normal | Flow::Continue => {}
-                Flow::Break(_) => return Ok(Turned::Done),
-                Flow::Return(value) => return Ok(Turned::Return(value)),
-                Flow::Throw(thrown) => return Err(thrown),
+            enter(vm, self.counted)?;
+            turn!(self.body.exec(vm, fp));
+            // No item has been taken that could be lost.
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
             }
         }
     }

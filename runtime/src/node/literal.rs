@@ -2,8 +2,9 @@
 
 use super::{Argument, Expression, Node, Slots};
 use crate::code::FunctionRef;
+use crate::convert::NumberText;
 use crate::error::Result;
-use crate::heap::Closure;
+use crate::heap::{Closure, SMALL, splits_pair};
 use crate::regexp::Program;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
@@ -58,17 +59,112 @@ pub struct Template {
 
 impl Node for Template {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut text = vm.symbol_string(self.head);
+        let start = vm.scratch.len();
+        let result = self.text(vm, fp, start);
+        vm.scratch.truncate(start);
+        result
+    }
+}
+
+impl Template {
+    fn text(&self, vm: &mut Vm, fp: &Slots, start: usize) -> Result {
+        let mut text = Collected { before: None, start };
+        text.symbol(vm, self.head)?;
         for (hole, tail) in &self.parts {
             let value = hole.eval(vm, fp)?;
-            let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
-            text = vm.concat(text, string)?;
-            if *tail != known::EMPTY {
-                let tail = vm.symbol_string(*tail);
-                text = vm.concat(text, tail)?;
+            if value.is_number() {
+                text.add(vm, NumberText::default().of(value.as_number()).as_bytes())?;
+            } else {
+                let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
+                text.string(vm, string)?;
+            }
+            text.symbol(vm, *tail)?;
+        }
+        text.whole(vm)
+    }
+}
+
+/// A text in the making: small parts are collected behind each other in [`Vm::scratch`], so that few
+/// strings are made.
+struct Collected {
+    /// What comes before that.
+    before: Option<Value>,
+    /// Where in the scratch it begins.
+    start: usize,
+}
+
+impl Collected {
+    fn symbol(&mut self, vm: &mut Vm, symbol: Sym) -> Result<()> {
+        let length = vm.symbols.text(symbol).len();
+        if length > SMALL {
+            let string = vm.symbol_string(symbol);
+            return self.string(vm, string);
+        }
+        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.symbols.text(symbol)) {
+            self.whole(vm)?;
+        }
+        vm.scratch.extend_from_slice(vm.symbols.text(symbol));
+        Ok(())
+    }
+
+    fn string(&mut self, vm: &mut Vm, string: Value) -> Result<()> {
+        let length = vm.heap.str(string).bytes as usize;
+        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.heap.bytes(string)) {
+            let before = self.whole(vm)?;
+            if length > SMALL {
+                self.before = Some(vm.concat(before, string)?);
+                return Ok(());
             }
         }
-        Ok(text)
+        vm.scratch.extend_from_slice(vm.heap.bytes(string));
+        Ok(())
+    }
+
+    /// Add a few bytes of ASCII.
+    fn add(&mut self, vm: &mut Vm, bytes: &[u8]) -> Result<()> {
+        if !self.fits(vm, bytes.len()) {
+            self.whole(vm)?;
+        }
+        vm.scratch.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn fits(&self, vm: &Vm, length: usize) -> bool {
+        vm.scratch.len() - self.start + length <= SMALL
+    }
+
+    /// All of it so far as a string.
+    fn whole(&mut self, vm: &mut Vm) -> Result {
+        let collected = &vm.scratch[self.start..];
+        let whole = match self.before {
+            Some(before) if collected.is_empty() => before,
+            None if collected.is_empty() => vm.symbol_string(known::EMPTY),
+            before => {
+                let collected = vm.heap.new_string(collected);
+                vm.scratch.truncate(self.start);
+                match before {
+                    Some(before) => vm.concat(before, collected)?,
+                    None => collected,
+                }
+            }
+        };
+        self.before = Some(whole);
+        Ok(whole)
+    }
+}
+
+/// A hole of a template, as a text.
+pub struct ToText {
+    /// What is in the hole.
+    pub value: Expression,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for ToText {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let value = self.value.eval(vm, fp)?;
+        if value.is_number() { Ok(value) } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at)) }
     }
 }
 

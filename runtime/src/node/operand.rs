@@ -1,12 +1,43 @@
 //! Operands: what a node is specialised for.
 
-use super::{Expression, Node, Slots};
+use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots};
 use crate::error::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// What a built expression is: a slot and a constant need no node.
+/// Make a node that is generic over one operand.
+macro_rules! operand {
+    ($leaf:expr, $value:ident => $then:expr) => {
+        match $leaf {
+            $crate::node::Leaf::Local($value) => $then,
+            $crate::node::Leaf::Constant(constant) if constant.0.is_number() => {
+                let $value = $crate::node::Number(constant.0.as_number());
+                $then
+            }
+            leaf => {
+                let $value = leaf.node();
+                $then
+            }
+        }
+    };
+}
+pub(crate) use operand;
+
+/// What a built expression is: a slot and a constant need no node, and an operator can be part of the
+/// node that uses its value.
 pub enum Built {
+    /// A slot of the frame.
+    Local(Local),
+    /// A value that is the same in every run.
+    Constant(Constant),
+    /// An operator whose operands are built.
+    Operation(Operation),
+    /// Anything else.
+    Node(Expression),
+}
+
+/// A built expression that is an operand: no operator.
+pub enum Leaf {
     /// A slot of the frame.
     Local(Local),
     /// A value that is the same in every run.
@@ -23,19 +54,99 @@ pub struct Local(pub usize);
 #[derive(Clone, Copy)]
 pub struct Constant(pub Value);
 
+/// A constant that is a number.
+#[derive(Clone, Copy)]
+pub struct Number(pub f64);
+
+/// What a node can be made to be.
+pub trait Form: Sized {
+    /// That node in this form.
+    fn of(node: impl Node + 'static) -> Self;
+}
+
+impl Form for Built {
+    fn of(node: impl Node + 'static) -> Self {
+        Self::Node(Box::new(node))
+    }
+}
+
+impl Form for Expression {
+    fn of(node: impl Node + 'static) -> Self {
+        Box::new(node)
+    }
+}
+
+/// The expression for its effect.
+impl Form for AnyStatement {
+    fn of(node: impl Node + 'static) -> Self {
+        Box::new(Evaluate(node))
+    }
+}
+
+/// Who makes something of a node whose type is known.
+pub trait User: Sized {
+    /// What is made.
+    type Made;
+    /// Make it.
+    fn with(self, node: impl Node + 'static) -> Self::Made;
+}
+
+/// Makes a node of a node: the node itself.
+pub struct Itself;
+
+impl User for Itself {
+    type Made = Expression;
+    fn with(self, node: impl Node + 'static) -> Expression {
+        Box::new(node)
+    }
+}
+
 impl Built {
     /// The expression as a node.
     pub fn node(self) -> Expression {
+        self.leaf().node()
+    }
+
+    /// The expression as an operand.
+    pub fn leaf(self) -> Leaf {
         match self {
-            Self::Local(local) => Box::new(local),
-            Self::Constant(constant) => Box::new(constant),
-            Self::Node(node) => node,
+            Self::Local(local) => Leaf::Local(local),
+            Self::Constant(constant) => Leaf::Constant(constant),
+            Self::Operation(operation) => Leaf::Node(operation.node()),
+            Self::Node(node) => Leaf::Node(node),
         }
     }
 
     /// A node.
     pub fn of(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
+    }
+
+    /// What `user` makes of it: of a comparison as it is, of anything else as a node.
+    pub fn test<U: User>(self, user: U) -> U::Made {
+        match self {
+            Self::Operation(operation) => operation.comparison(user),
+            other => user.with(other.node()),
+        }
+    }
+
+    /// What `user` makes of it: of arithmetic as it is, of anything else as an operand.
+    pub fn value<U: User>(self, user: U) -> U::Made {
+        match self {
+            Self::Operation(operation) => operation.arithmetic(user),
+            other => operand!(other.leaf(), value => user.with(value)),
+        }
+    }
+}
+
+impl Leaf {
+    /// The operand as a node.
+    pub fn node(self) -> Expression {
+        match self {
+            Self::Local(local) => Box::new(local),
+            Self::Constant(constant) => Box::new(constant),
+            Self::Node(node) => node,
+        }
     }
 }
 
@@ -53,6 +164,18 @@ impl Node for Constant {
     }
 }
 
+impl Node for Number {
+    #[inline(always)]
+    fn eval(&self, _vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(Value::number(self.0))
+    }
+
+    #[inline(always)]
+    fn is_number(&self) -> bool {
+        true
+    }
+}
+
 impl Node for Expression {
     #[inline(always)]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
@@ -64,18 +187,3 @@ impl Node for Expression {
         (**self).test(vm, fp)
     }
 }
-
-/// Make a node that is generic over one operand.
-macro_rules! specialise {
-    ($operand:expr, $value:ident => $node:expr) => {
-        match $operand {
-            $crate::node::Built::Local($value) => $crate::node::Built::of($node),
-            $crate::node::Built::Constant(constant) => {
-                let $value: $crate::node::Expression = Box::new(constant);
-                $crate::node::Built::of($node)
-            }
-            $crate::node::Built::Node($value) => $crate::node::Built::of($node),
-        }
-    };
-}
-pub(crate) use specialise;

@@ -1,14 +1,14 @@
 //! Operators. One definition gives the node of every operator with every kind of operands.
 
-use super::{Built, Expression, Node, Slots};
+use super::{Built, Constant, Expression, Itself, Leaf, Node, Slots, User, operand};
 use crate::error::Result;
-use crate::operator::arithmetic;
+use crate::operator::{arithmetic, compare};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
 use std::marker::PhantomData;
 
-/// An operator as a type.
+/// An operator as a type; `in` and `instanceof`, which mean nothing between numbers, are none.
 trait Operator: Send + Sync + 'static {
     const OPERATOR: Binary;
 }
@@ -20,13 +20,22 @@ struct BinaryNode<O, L, R> {
     operator: PhantomData<O>,
 }
 
+impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
+    /// Both operands where they are numbers.
+    #[inline(always)]
+    fn numbers(&self, left: Value, right: Value) -> Option<(f64, f64)> {
+        let numbers = (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number());
+        numbers.then(|| (left.as_number(), right.as_number()))
+    }
+}
+
 impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if left.is_number() && right.is_number() && !matches!(O::OPERATOR, Binary::In | Binary::Instanceof) {
-            return Ok(arithmetic(O::OPERATOR, left.as_number(), right.as_number()));
+        if let Some((left, right)) = self.numbers(left, right) {
+            return Ok(arithmetic(O::OPERATOR, left, right));
         }
         slow(vm, O::OPERATOR, left, right, self.at)
     }
@@ -35,91 +44,196 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
     fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let left = self.left.eval(vm, fp)?;
         let right = self.right.eval(vm, fp)?;
-        if left.is_number() && right.is_number() {
-            let (left, right) = (left.as_number(), right.as_number());
-            match O::OPERATOR {
-                Binary::Less => return Ok(left < right),
-                Binary::LessEqual => return Ok(left <= right),
-                Binary::Greater => return Ok(left > right),
-                Binary::GreaterEqual => return Ok(left >= right),
-                Binary::Equal | Binary::StrictEqual => return Ok(left == right),
-                Binary::NotEqual | Binary::StrictNotEqual => return Ok(left != right),
-                _ => {}
+        if let Some((left, right)) = self.numbers(left, right) {
+            return Ok(compare(O::OPERATOR, left, right).unwrap_or_else(|| {
+                let number = arithmetic(O::OPERATOR, left, right).as_number();
+                number != 0.0 && !number.is_nan()
+            }));
+        }
+        match O::OPERATOR {
+            Binary::StrictEqual => Ok(vm.strict_equals(left, right)),
+            Binary::StrictNotEqual => Ok(!vm.strict_equals(left, right)),
+            operator => {
+                let value = slow(vm, operator, left, right, self.at)?;
+                Ok(vm.truthy(value))
             }
         }
-        let value = slow(vm, O::OPERATOR, left, right, self.at)?;
-        Ok(vm.truthy(value))
     }
 }
 
 #[inline(never)]
 fn slow(vm: &mut Vm, operator: Binary, left: Value, right: Value, at: u32) -> Result {
-    vm.binary(operator, left, right).map_err(|thrown| thrown.at(vm, at))
+    let result = match operator {
+        Binary::Add => vm.add(left, right),
+        operator => vm.binary(operator, left, right),
+    };
+    result.map_err(|thrown| thrown.at(vm, at))
 }
 
-/// The node of `left operator right`.
+/// `left operator right`, not yet a node.
+pub struct Operation {
+    operator: Binary,
+    left: Leaf,
+    right: Leaf,
+    at: u32,
+}
+
+/// `left operator right`
 pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
-    macro_rules! operators {
-        ($($name:ident),+) => {
-            match operator {
-                $(Binary::$name => {
-                    struct Is;
-                    impl Operator for Is {
-                        const OPERATOR: Binary = Binary::$name;
-                    }
-                    operands::<Is>(left, right, at)
-                })+
-            }
-        };
+    let negated = matches!(operator, Binary::NotEqual | Binary::StrictNotEqual);
+    match (operator, &right) {
+        (Binary::Equal | Binary::NotEqual, Built::Constant(Constant(value))) if value.is_nullish() => {
+            return asked(left, Nullish, negated);
+        }
+        (Binary::StrictEqual | Binary::StrictNotEqual, &Built::Constant(Constant(value))) if !value.is_number() => {
+            return asked(left, Identical(value), negated);
+        }
+        _ => {}
     }
-    operators!(
-        Add,
-        Subtract,
-        Multiply,
-        Divide,
-        Remainder,
-        Power,
-        BitAnd,
-        BitOr,
-        BitXor,
-        ShiftLeft,
-        ShiftRight,
-        ShiftRightUnsigned,
-        Equal,
-        NotEqual,
-        StrictEqual,
-        StrictNotEqual,
-        Less,
-        LessEqual,
-        Greater,
-        GreaterEqual,
-        In,
-        Instanceof
-    )
+    Built::Operation(Operation { operator, left: left.leaf(), right: right.leaf(), at })
 }
 
-fn operands<O: Operator>(left: Built, right: Built, at: u32) -> Built {
-    fn node<O: Operator>(left: impl Node + 'static, right: impl Node + 'static, at: u32) -> Built {
-        Built::of(BinaryNode { left, right, at, operator: PhantomData::<O> })
-    }
-    match (left, right) {
-        (Built::Local(left), Built::Constant(right)) => node::<O>(left, right, at),
-        (Built::Local(left), Built::Local(right)) => node::<O>(left, right, at),
-        (Built::Local(left), Built::Node(right)) => node::<O>(left, right, at),
-        (Built::Node(left), Built::Constant(right)) => node::<O>(left, right, at),
-        (Built::Node(left), Built::Local(right)) => node::<O>(left, right, at),
-        (left, right) => node::<O>(left.node(), right.node(), at),
+/// What is asked of a value.
+trait Question: Send + Sync + 'static {
+    fn ask(&self, vm: &Vm, value: Value) -> bool;
+}
+
+/// Whether it is `undefined` or `null`.
+struct Nullish;
+
+impl Question for Nullish {
+    #[inline(always)]
+    fn ask(&self, _vm: &Vm, value: Value) -> bool {
+        value.is_nullish()
     }
 }
+
+/// Whether it is that value, which is no number, string or BigInt.
+struct Identical(Value);
+
+impl Question for Identical {
+    #[inline(always)]
+    fn ask(&self, _vm: &Vm, value: Value) -> bool {
+        value == self.0
+    }
+}
+
+/// Whether it is a string with these bytes.
+struct SameText(Box<[u8]>);
+
+impl Question for SameText {
+    #[inline(always)]
+    fn ask(&self, vm: &Vm, value: Value) -> bool {
+        value.is_string() && vm.heap.str(value).bytes as usize == self.0.len() && vm.heap.bytes(value) == &*self.0
+    }
+}
+
+struct Asked<E, Q> {
+    value: E,
+    question: Q,
+    negated: bool,
+}
+
+impl<E: Node, Q: Question> Node for Asked<E, Q> {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        self.test(vm, fp).map(Value::bool)
+    }
+
+    #[inline]
+    fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
+        let value = self.value.eval(vm, fp)?;
+        Ok(self.question.ask(vm, value) != self.negated)
+    }
+}
+
+fn asked(value: Built, question: impl Question, negated: bool) -> Built {
+    match value {
+        Built::Local(value) => Built::of(Asked { value, question, negated }),
+        value => Built::of(Asked { value: value.node(), question, negated }),
+    }
+}
+
+/// `value === 'text'`, or `!==`; strings are equal exactly if their bytes are.
+pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
+    asked(value, SameText(text.into()), negated)
+}
+
+/// What a user makes of an operator of a list; of others, what follows.
+macro_rules! operators {
+    ($operation:expr, $user:expr, [$($name:ident),+], $other:pat => $otherwise:expr) => {
+        match $operation.operator {
+            $(Binary::$name => {
+                struct Is;
+                impl Operator for Is {
+                    const OPERATOR: Binary = Binary::$name;
+                }
+                $operation.typed::<Is, _>($user)
+            })+
+            $other => $otherwise,
+        }
+    };
+}
+
+impl Operation {
+    /// The node of it.
+    pub fn node(self) -> Expression {
+        operators!(
+            self,
+            Itself,
+            [
+                Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight,
+                ShiftRightUnsigned, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual
+            ],
+            operator @ (Binary::Power | Binary::In | Binary::Instanceof) => {
+                let rest = Box::new([(operator, self.right.node())]);
+                Box::new(Chain { first: self.left.node(), rest, at: self.at })
+            }
+        )
+    }
+
+    /// What `user` makes of it: of a comparison with its type.
+    pub fn comparison<U: User>(self, user: U) -> U::Made {
+        operators!(
+            self,
+            user,
+            [StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
+            _ => user.with(self.node())
+        )
+    }
+
+    /// What `user` makes of it: of arithmetic with its type.
+    pub fn arithmetic<U: User>(self, user: U) -> U::Made {
+        operators!(
+            self,
+            user,
+            [Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
+            _ => user.with(self.node())
+        )
+    }
+
+    fn typed<O: Operator, U: User>(self, user: U) -> U::Made {
+        let (at, operator) = (self.at, PhantomData::<O>);
+        operand!(self.left, left => operand!(self.right, right => user.with(BinaryNode { left, right, at, operator })))
+    }
+}
+
+/// Operands of a chain that become nested nodes, which are faster but take native stack.
+const NESTED: usize = 4;
 
 /// `first operator operand operator operand …`
-pub struct Chain {
-    /// The first operand.
-    pub first: Expression,
-    /// Operators with their right operands.
-    pub rest: Box<[(Binary, Expression)]>,
-    /// Offset in the source.
-    pub at: u32,
+pub fn chain(first: Built, rest: impl Iterator<Item = (Binary, Built)>, at: u32) -> Built {
+    let mut rest = rest;
+    let nested =
+        rest.by_ref().take(NESTED - 1).fold(first, |left, (operator, right)| binary(operator, left, right, at));
+    let rest: Box<[_]> = rest.map(|(operator, operand)| (operator, operand.node())).collect();
+    if rest.is_empty() { nested } else { Built::of(Chain { first: nested.node(), rest, at }) }
+}
+
+struct Chain {
+    first: Expression,
+    rest: Box<[(Binary, Expression)]>,
+    at: u32,
 }
 
 impl Node for Chain {
@@ -127,7 +241,12 @@ impl Node for Chain {
         let mut left = self.first.eval(vm, fp)?;
         for (operator, operand) in &self.rest {
             let right = operand.eval(vm, fp)?;
-            left = slow(vm, *operator, left, right, self.at)?;
+            left = match *operator {
+                Binary::Add if left.is_number() && right.is_number() => {
+                    Value::number(left.as_number() + right.as_number())
+                }
+                operator => slow(vm, operator, left, right, self.at)?,
+            };
         }
         Ok(left)
     }

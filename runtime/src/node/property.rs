@@ -1,33 +1,83 @@
 //! Properties: read, written, deleted.
 
-use super::{Built, Expression, Node, Slots, specialise};
+use super::{Built, Expression, Form, Leaf, Node, Slots, User, operand};
 use crate::error::{Result, Thrown};
-use crate::symbol::Sym;
+use crate::heap::object::Hint;
+use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Origin;
+use std::marker::PhantomData;
+
+/// Make a node that is generic over whether an operand is a slot.
+macro_rules! local {
+    ($built:expr, $value:ident => $then:expr) => {
+        match $built {
+            Built::Local($value) => $then,
+            other => {
+                let $value = other.node();
+                $then
+            }
+        }
+    };
+}
 
 struct Member<E> {
     object: E,
     name: Sym,
+    hint: Hint,
+    at: u32,
+}
+
+struct Length<E> {
+    object: E,
     at: u32,
 }
 
 /// `object.name`
 pub fn member(object: Built, name: Sym, at: u32) -> Built {
-    specialise!(object, object => Member { object, name, at })
+    if name == known::LENGTH {
+        return local!(object, object => Built::of(Length { object, at }));
+    }
+    local!(object, object => Built::of(Member { object, name, hint: Hint::default(), at }))
 }
 
 impl<E: Node> Node for Member<E> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
-        if object.is(Kind::Object)
-            && let Some(value) = vm.heap.own(object, self.name)
-        {
-            return Ok(value);
+        if object.is(Kind::Object) {
+            return match vm.heap.own_hinted(object, self.name, &self.hint) {
+                Some(value) => Ok(value),
+                None => get_missing(vm, object, self.name, self.at),
+            };
         }
-        vm.get(object, self.name).map_err(|thrown| thrown.at(vm, self.at))
+        get(vm, object, self.name, self.at)
     }
+}
+
+impl<E: Node> Node for Length<E> {
+    #[inline]
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let object = self.object.eval(vm, fp)?;
+        if object.is(Kind::Array) {
+            return Ok(Value::number(vm.heap.items(object).len() as f64));
+        }
+        if object.is_string() {
+            return Ok(Value::number(f64::from(vm.heap.str(object).units)));
+        }
+        get(vm, object, known::LENGTH, self.at)
+    }
+}
+
+#[inline(never)]
+fn get(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
+    vm.get(object, name).map_err(|thrown| thrown.at(vm, at))
+}
+
+#[inline(never)]
+fn get_missing(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
+    vm.get_missing(object, name).map_err(|thrown| thrown.at(vm, at))
 }
 
 struct Index<E, K> {
@@ -38,74 +88,107 @@ struct Index<E, K> {
 
 /// `object[key]`
 pub fn index(object: Built, key: Built, at: u32) -> Built {
-    match (object, key) {
-        (Built::Local(object), Built::Local(key)) => Built::of(Index { object, key, at }),
-        (Built::Local(object), key) => Built::of(Index { object, key: key.node(), at }),
-        (object, Built::Local(key)) => Built::of(Index { object: object.node(), key, at }),
-        (object, key) => Built::of(Index { object: object.node(), key: key.node(), at }),
-    }
+    local!(object, object => operand!(key.leaf(), key => Built::of(Index { object, key, at })))
 }
 
 impl<E: Node, K: Node> Node for Index<E, K> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
         let key = self.key.eval(vm, fp)?;
-        vm.get_index(object, key).map_err(|thrown| thrown.at(vm, self.at))
+        if object.is(Kind::Array)
+            && (self.key.is_number() || key.is_number())
+            && let Some(item) = vm.heap.item(object, key.as_number())
+        {
+            return Ok(item);
+        }
+        get_index(vm, object, key, self.at)
     }
+}
+
+#[inline(never)]
+fn get_index(vm: &mut Vm, object: Value, key: Value, at: u32) -> Result {
+    vm.get_index(object, key).map_err(|thrown| thrown.at(vm, at))
 }
 
 struct SetMember<E, V> {
     object: E,
     name: Sym,
     value: V,
+    hint: Hint,
     at: u32,
 }
 
 /// `object.name = value`
-pub fn set_member(object: Built, name: Sym, value: Built, at: u32) -> Built {
-    match object {
-        Built::Local(object) => Built::of(SetMember { object, name, value: value.node(), at }),
-        object => Built::of(SetMember { object: object.node(), name, value: value.node(), at }),
+pub fn set_member<F: Form>(object: Built, name: Sym, value: Built, at: u32) -> F {
+    struct Target<F>(Built, Sym, u32, PhantomData<F>);
+    impl<F: Form> User for Target<F> {
+        type Made = F;
+        fn with(self, value: impl Node + 'static) -> F {
+            let Self(object, name, at, _) = self;
+            local!(object, object => F::of(SetMember { object, name, value, hint: Hint::default(), at }))
+        }
     }
+    value.value(Target(object, name, at, PhantomData))
 }
 
 impl<E: Node, V: Node> Node for SetMember<E, V> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
         let value = self.value.eval(vm, fp)?;
-        match vm.set(object, self.name, value) {
-            Ok(()) => Ok(value),
-            Err(thrown) => Err(thrown.at(vm, self.at)),
+        if object.is(Kind::Object) && vm.heap.set_hinted(object, self.name, value, &self.hint) {
+            return Ok(value);
         }
+        set(vm, object, self.name, value, self.at)
     }
 }
 
-struct SetIndex<E, K> {
+#[inline(never)]
+fn set(vm: &mut Vm, object: Value, name: Sym, value: Value, at: u32) -> Result {
+    match vm.set(object, name, value) {
+        Ok(()) => Ok(value),
+        Err(thrown) => Err(thrown.at(vm, at)),
+    }
+}
+
+struct SetIndex<E, K, V> {
     object: E,
     key: K,
-    value: Expression,
+    value: V,
     at: u32,
 }
 
 /// `object[key] = value`
-pub fn set_index(object: Built, key: Built, value: Built, at: u32) -> Built {
-    let value = value.node();
-    match (object, key) {
-        (Built::Local(object), Built::Local(key)) => Built::of(SetIndex { object, key, value, at }),
-        (Built::Local(object), key) => Built::of(SetIndex { object, key: key.node(), value, at }),
-        (object, key) => Built::of(SetIndex { object: object.node(), key: key.node(), value, at }),
-    }
+pub fn set_index<F: Form>(object: Built, key: Built, value: Built, at: u32) -> F {
+    let (key, value) = (key.leaf(), value.leaf());
+    local!(object, object => operand!(key, key => match value {
+        Leaf::Constant(value) => F::of(SetIndex { object, key, value, at }),
+        value => F::of(SetIndex { object, key, value: value.node(), at }),
+    }))
 }
 
-impl<E: Node, K: Node> Node for SetIndex<E, K> {
+impl<E: Node, K: Node, V: Node> Node for SetIndex<E, K, V> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let object = self.object.eval(vm, fp)?;
         let key = self.key.eval(vm, fp)?;
         let value = self.value.eval(vm, fp)?;
-        match vm.set_index(object, key, value) {
-            Ok(()) => Ok(value),
-            Err(thrown) => Err(thrown.at(vm, self.at)),
+        if object.is(Kind::Array)
+            && (self.key.is_number() || key.is_number())
+            && vm.heap.set_item(object, key.as_number(), value)
+        {
+            return Ok(value);
         }
+        set_index_slow(vm, object, key, value, self.at)
+    }
+}
+
+#[inline(never)]
+fn set_index_slow(vm: &mut Vm, object: Value, key: Value, value: Value, at: u32) -> Result {
+    match vm.set_index(object, key, value) {
+        Ok(()) => Ok(value),
+        Err(thrown) => Err(thrown.at(vm, at)),
     }
 }
 

@@ -1,22 +1,12 @@
 //! Variables: in slots, in cells, in global slots.
 
-use super::{Built, Constant, Expression, Local, Node, Slots};
+use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
 use crate::builtins::registry::registry;
 use crate::error::{Result, Thrown};
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};
-
-/// Read a place.
-#[inline(always)]
-pub fn load(vm: &Vm, fp: &Slots, place: Place) -> Value {
-    match place {
-        Place::Slot(slot) => fp[slot.0 as usize].get(),
-        Place::Cell(slot) => vm.heap.cells[fp[slot.0 as usize].get().index()],
-        Place::Global(index) => vm.globals[index as usize],
-    }
-}
 
 /// Write a place.
 #[inline(always)]
@@ -44,24 +34,153 @@ pub struct Variable {
     pub at: u32,
 }
 
-impl Variable {
+/// Where a variable lives, as a type.
+trait Home: Send + Sync + 'static {
+    /// What it holds, if that is a value of the script.
+    fn read(&self, vm: &mut Vm, fp: &Slots) -> Result;
+    /// Make it hold something else.
+    fn write(&self, vm: &mut Vm, fp: &Slots, value: Value);
+}
+
+/// A slot of which is known that it is initialized.
+impl Home for Local {
     #[inline(always)]
-    fn check(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let value = load(vm, fp, self.place);
-        if self.checked && value == Value::UNINITIALIZED {
-            Err(uninitialized(vm, self.name, self.at))
-        } else {
-            Ok(value)
-        }
+    fn read(&self, _vm: &mut Vm, fp: &Slots) -> Result {
+        Ok(fp[self.0].get())
     }
 
+    #[inline(always)]
+    fn write(&self, _vm: &mut Vm, fp: &Slots, value: Value) {
+        fp[self.0].set(value);
+    }
+}
+
+/// A home with the name of the variable in it, which may not be initialized.
+struct Named<H> {
+    home: H,
+    name: Sym,
+    at: u32,
+}
+
+impl<H: Home> Home for Named<H> {
+    #[inline(always)]
+    fn read(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let value = self.home.read(vm, fp)?;
+        if value == Value::UNINITIALIZED { Err(uninitialized(vm, self.name, self.at)) } else { Ok(value) }
+    }
+
+    #[inline(always)]
+    fn write(&self, vm: &mut Vm, fp: &Slots, value: Value) {
+        self.home.write(vm, fp, value);
+    }
+}
+
+/// A cell whose handle is in a slot.
+struct InCell(usize);
+
+impl Home for InCell {
+    #[inline(always)]
+    fn read(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        Ok(vm.heap.cells[fp[self.0].get().index()])
+    }
+
+    #[inline(always)]
+    fn write(&self, vm: &mut Vm, fp: &Slots, value: Value) {
+        vm.heap.cells[fp[self.0].get().index()] = value;
+    }
+}
+
+/// A global slot.
+struct InGlobal(usize);
+
+impl Home for InGlobal {
+    #[inline(always)]
+    fn read(&self, vm: &mut Vm, _fp: &Slots) -> Result {
+        Ok(vm.globals[self.0])
+    }
+
+    #[inline(always)]
+    fn write(&self, vm: &mut Vm, _fp: &Slots, value: Value) {
+        vm.globals[self.0] = value;
+    }
+}
+
+/// The home of a variable as a type. What need not be checked holds no [`Value::UNINITIALIZED`], so
+/// that it does no harm to look.
+macro_rules! home {
+    ($variable:expr, $home:ident => $then:expr) => {{
+        let Variable { place, name, checked, at } = $variable;
+        match place {
+            Place::Slot(slot) if !checked => {
+                let $home = Local(slot.0 as usize);
+                $then
+            }
+            Place::Slot(slot) => {
+                let $home = Named { home: Local(slot.0 as usize), name, at };
+                $then
+            }
+            Place::Cell(slot) => {
+                let $home = Named { home: InCell(slot.0 as usize), name, at };
+                $then
+            }
+            Place::Global(index) => {
+                let $home = Named { home: InGlobal(index as usize), name, at };
+                $then
+            }
+        }
+    }};
+}
+
+impl Variable {
     /// The node that reads it.
     pub fn read(self) -> Built {
         match self.place {
             Place::Slot(slot) if !self.checked => Built::Local(Local(slot.0 as usize)),
-            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => Built::of(Read(self)),
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => Built::of(Read(home))),
         }
     }
+
+    /// `variable = value`
+    pub fn write<F: Form>(self, value: Built) -> F {
+        match self.place {
+            Place::Slot(slot) if !self.checked => write_slot(slot.0 as usize, value),
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => {
+                let value = value.node();
+                home!(self, home => F::of(Write { home, value }))
+            }
+        }
+    }
+
+    /// `variable++` and the like; `delta` is 1 or -1.
+    pub fn update<F: Form>(self, delta: f64, prefix: bool) -> F {
+        let at = self.at;
+        home!(self, home => F::of(Update { home, delta, prefix, at }))
+    }
+
+    /// `constant = value`
+    pub fn write_const(self, value: Expression) -> Built {
+        home!(self, home => Built::of(WriteConst { home, value, at: self.at }))
+    }
+
+    /// Its slot, if it is in one of which is known that it is initialized.
+    pub fn slot(self) -> Option<usize> {
+        match self.place {
+            Place::Slot(slot) if !self.checked => Some(slot.0 as usize),
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => None,
+        }
+    }
+}
+
+/// `slot = value`
+pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
+    struct Target<F>(usize, std::marker::PhantomData<F>);
+    impl<F: Form> User for Target<F> {
+        type Made = F;
+        fn with(self, value: impl Node + 'static) -> F {
+            F::of(Write { home: Local(self.0), value })
+        }
+    }
+    value.value(Target(slot, std::marker::PhantomData))
 }
 
 #[cold]
@@ -70,88 +189,80 @@ fn uninitialized(vm: &mut Vm, name: Sym, at: u32) -> Thrown {
     vm.reference_error(&format!("Cannot access '{name}' before initialization")).at(vm, at)
 }
 
-struct Read(Variable);
+struct Read<H>(H);
 
-impl Node for Read {
+impl<H: Home> Node for Read<H> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        self.0.check(vm, fp)
+        self.0.read(vm, fp)
     }
 }
 
-/// `variable = value`
-pub struct Write<E> {
-    /// What is written.
-    pub variable: Variable,
-    /// The value.
-    pub value: E,
+struct Write<H, E> {
+    home: H,
+    value: E,
 }
 
-impl<E: Node> Node for Write<E> {
+impl<H: Home, E: Node> Node for Write<H, E> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let value = self.value.eval(vm, fp)?;
-        if self.variable.checked {
-            self.variable.check(vm, fp)?;
-        }
-        store(vm, fp, self.variable.place, value);
+        self.home.read(vm, fp)?;
+        self.home.write(vm, fp, value);
         Ok(value)
     }
 }
 
-/// `temporary = value`
-pub struct SetTemp {
-    /// Which slot.
-    pub slot: usize,
-    /// The value.
-    pub value: Expression,
+struct WriteConst<H> {
+    home: H,
+    value: Expression,
+    at: u32,
 }
 
-impl Node for SetTemp {
-    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let value = self.value.eval(vm, fp)?;
-        fp[self.slot].set(value);
-        Ok(value)
-    }
-}
-
-/// `constant = value`
-pub struct WriteConst {
-    /// What cannot be written.
-    pub variable: Variable,
-    /// The value.
-    pub value: Expression,
-}
-
-impl Node for WriteConst {
+impl<H: Home> Node for WriteConst<H> {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         self.value.eval(vm, fp)?;
-        self.variable.check(vm, fp)?;
-        Err(vm.type_error("Assignment to constant variable.").at(vm, self.variable.at))
+        self.home.read(vm, fp)?;
+        Err(vm.type_error("Assignment to constant variable.").at(vm, self.at))
     }
 }
 
 /// `variable++` and the like
-pub struct Update {
-    /// Which variable.
-    pub variable: Variable,
-    /// 1 or -1.
-    pub delta: f64,
-    /// Whether the new value is the result.
-    pub prefix: bool,
+pub struct Update<H> {
+    home: H,
+    delta: f64,
+    prefix: bool,
+    at: u32,
 }
 
-impl Node for Update {
+impl Update<Local> {
+    /// One more or less in a slot, for its effect.
+    pub fn slot(slot: usize, delta: f64, at: u32) -> Self {
+        Self { home: Local(slot), delta, prefix: true, at }
+    }
+}
+
+impl<H: Home> Node for Update<H> {
+    #[inline]
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let old = self.variable.check(vm, fp)?;
+        let old = self.home.read(vm, fp)?;
         if old.is_number() {
             let new = Value::number(old.as_number() + self.delta);
-            store(vm, fp, self.variable.place, new);
+            self.home.write(vm, fp, new);
             return Ok(if self.prefix { new } else { old });
         }
-        let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, self.variable.at))?;
-        let new = vm.unary(if self.delta > 0.0 { Unary::Increment } else { Unary::Decrement }, old)?;
-        store(vm, fp, self.variable.place, new);
+        let (old, new) = step(vm, old, self.delta, self.at)?;
+        self.home.write(vm, fp, new);
         Ok(if self.prefix { new } else { old })
     }
+}
+
+/// A value that is no number as a numeric value, and one more or less than that.
+#[cold]
+fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> {
+    let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, at))?;
+    let new = vm.unary(if delta > 0.0 { Unary::Increment } else { Unary::Decrement }, old)?;
+    Ok((old, new))
 }
 
 /// A name that the script does not declare.

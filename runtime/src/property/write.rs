@@ -23,20 +23,8 @@ impl Vm {
     /// `object[key] = value` in strict mode
     #[inline]
     pub fn set_index(&mut self, object: Value, key: Value, value: Value) -> Result<()> {
-        if object.is(Kind::Array) && key.is_number() {
-            let number = key.as_number();
-            let index = number as u32 as usize;
-            let array = &mut self.heap.arrays[object.index()];
-            if index as f64 == number && array.flags == 0 {
-                if let Some(item) = array.items.get_mut(index) {
-                    *item = value;
-                    return Ok(());
-                }
-                if index == array.items.len() {
-                    self.heap.push(object, value);
-                    return Ok(());
-                }
-            }
+        if object.is(Kind::Array) && key.is_number() && self.heap.set_item(object, key.as_number(), value) {
+            return Ok(());
         }
         if object.is_nullish() {
             let key = self.describe_key(key);

@@ -1,0 +1,12 @@
+//! Programs that compute for a while, beside the peers.
+
+mod common;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+
+fn kernels(criterion: &mut Criterion) {
+    common::bench(criterion, "kernels", &codecall_benches::cases::kernels());
+}
+
+criterion_group!(benches, kernels);
+criterion_main!(benches);

@@ -1,0 +1,165 @@
+//! Taking times: the engines take turns in rounds, so that what disturbs the machine disturbs all of them, and the
+//! best round of each counts. Noise only ever adds.
+
+use crate::cases::Case;
+use crate::peers::{Engine, Peer};
+use std::time::Duration;
+
+/// How thoroughly to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Rounds of each engine on each case.
+    pub rounds: usize,
+    /// How long a round should take; a run that takes longer is a round.
+    pub round: Duration,
+    /// An engine that has used as much on a case sits out the further rounds, but for the second.
+    pub budget: Duration,
+}
+
+impl Plan {
+    /// For figures to be shown.
+    pub const FULL: Self = Self { rounds: 15, round: Duration::from_millis(20), budget: Duration::from_millis(1_200) };
+    /// For a look while working.
+    pub const QUICK: Self = Self { rounds: 3, round: Duration::from_millis(5), budget: Duration::from_millis(200) };
+}
+
+/// An engine that was started.
+pub struct Runner {
+    /// Which.
+    pub engine: Engine,
+    /// Itself.
+    pub peer: Box<dyn Peer>,
+}
+
+/// What a number of rounds took.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// Runs in a round.
+    times: u32,
+    /// Seconds a run took, in each round.
+    rounds: Vec<f64>,
+}
+
+impl Times {
+    /// Seconds of a run in the best round.
+    #[must_use]
+    pub fn best(&self) -> f64 {
+        self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// By how much the middle round was slower than the best one.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        let mut rounds = self.rounds.clone();
+        rounds.sort_by(f64::total_cmp);
+        rounds.get(rounds.len() / 2).map_or(0.0, |middle| middle / self.best() - 1.0)
+    }
+
+    fn spent(&self) -> f64 {
+        self.rounds.iter().sum::<f64>() * f64::from(self.times)
+    }
+
+    fn is_enough(&self, plan: &Plan) -> bool {
+        self.rounds.len() >= plan.rounds || (self.rounds.len() >= 2 && self.spent() > plan.budget.as_secs_f64())
+    }
+}
+
+/// Where it is measured: engines, and what was found out.
+pub struct Lab {
+    /// The engines that are there, in the order of [`ENGINES`](crate::peers::ENGINES).
+    pub runners: Vec<Runner>,
+    /// How thoroughly.
+    pub plan: Plan,
+    /// Wrong answers and failures.
+    pub problems: Vec<String>,
+    /// The noise: spreads of all that was measured.
+    pub spreads: Vec<f64>,
+}
+
+impl Lab {
+    /// Start engines. What cannot be started is returned as text.
+    #[must_use]
+    pub fn new(engines: &[Engine], plan: Plan) -> (Self, Vec<String>) {
+        let (mut runners, mut missing) = (Vec::new(), Vec::new());
+        for engine in engines {
+            match (engine.start)() {
+                Ok(peer) => runners.push(Runner { engine: *engine, peer }),
+                Err(error) => missing.push(format!("{}: {error}", engine.name)),
+            }
+        }
+        (Self { runners, plan, problems: Vec::new(), spreads: Vec::new() }, missing)
+    }
+
+    /// Measure cases on every engine: a row for each case, with the engines in order. Where an engine fails there is
+    /// nothing, and a problem is noted.
+    pub fn compare(&mut self, cases: &[Case]) -> Vec<Vec<Option<Times>>> {
+        let mut rows: Vec<Vec<Option<Times>>> = cases.iter().map(|case| self.warm_up(case)).collect();
+        for _ in 0..self.plan.rounds {
+            for (case, row) in cases.iter().zip(&mut rows) {
+                for (runner, cell) in self.runners.iter_mut().zip(row) {
+                    let Some(times) = cell.as_mut().filter(|times| !times.is_enough(&self.plan)) else { continue };
+                    match runner.peer.round(case, times.times) {
+                        Ok(round) => times.rounds.push(round.time.as_secs_f64() / f64::from(times.times)),
+                        Err(error) => self.problems.push(format!("{}, {}: {error}", case.name, runner.engine.name)),
+                    }
+                }
+            }
+        }
+        self.spreads.extend(rows.iter().flatten().flatten().map(Times::spread));
+        rows
+    }
+
+    /// Compare the answers of the engines: where they differ, or an engine fails, a problem is noted.
+    pub fn check(&mut self, case: &Case) {
+        self.answers(case, |peer| Ok(((), peer.round(case, 1)?.answer)));
+    }
+
+    /// Find out how many runs make a round, and compare the answers.
+    fn warm_up(&mut self, case: &Case) -> Vec<Option<Times>> {
+        let goal = self.plan.round;
+        let times = self.answers(case, |peer| calibrate(peer, case, goal));
+        times.into_iter().map(|times| Some(Times { times: times?, rounds: Vec::new() })).collect()
+    }
+
+    /// What a case gives on each engine, beside its answer.
+    fn answers<T>(
+        &mut self,
+        case: &Case,
+        mut run: impl FnMut(&mut dyn Peer) -> Result<(T, String), String>,
+    ) -> Vec<Option<T>> {
+        let mut expected: Option<(&str, String)> = None;
+        let mut given = Vec::new();
+        for Runner { engine, peer } in &mut self.runners {
+            let (case, name) = (&case.name, engine.name);
+            given.push(match run(peer.as_mut()) {
+                Ok((value, answer)) => {
+                    let (first, known) = expected.get_or_insert_with(|| (name, answer.clone()));
+                    if answer != *known {
+                        self.problems.push(format!("{case}: {first} answers {known}, {name} {answer}"));
+                    }
+                    Some(value)
+                }
+                Err(error) => {
+                    self.problems.push(format!("{case}, {name}: {error}"));
+                    None
+                }
+            });
+        }
+        given
+    }
+}
+
+/// How many runs of a case take about as long as a round should, and what a run answers.
+fn calibrate(peer: &mut dyn Peer, case: &Case, goal: Duration) -> Result<(u32, String), String> {
+    let mut times = 1;
+    // The first run of a process fills tables and caches.
+    peer.round(case, 1)?;
+    loop {
+        let round = peer.round(case, times)?;
+        if round.time * 2 >= goal || times >= 1 << 20 {
+            return Ok((times, round.answer));
+        }
+        let factor = goal.as_secs_f64() / round.time.as_secs_f64().max(1e-9);
+        times = (f64::from(times) * factor.clamp(2.0, 10.0)) as u32;
+    }
+}

@@ -1,0 +1,92 @@
+//! This interpreter, with all its counters: steps, iterations, memory, time.
+
+use super::{Peer, Round, timed};
+use crate::cases::Case;
+use agentscript::{CompileOptions, Event, Inputs, Policy, Preset, Progress, Run, Script, compile};
+use std::sync::Arc;
+
+/// This interpreter.
+pub struct AgentScript {
+    policy: Policy,
+    options: CompileOptions,
+    /// Whether a script is compiled once a round, as by a host that keeps compiled scripts.
+    keep: bool,
+}
+
+impl AgentScript {
+    /// Every run compiles its script.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut policy = Policy::preset(Preset::Experimental);
+        // Every limit is watched, and none is reached.
+        let far = 1 << 40;
+        let limits = &mut policy.limits;
+        (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (far, far, far);
+        (limits.timeout_ms, limits.max_duration_ms) = (far, far);
+        (limits.max_memory_bytes, limits.max_script_bytes, limits.max_result_bytes) = (1 << 30, 1 << 30, 1 << 30);
+        limits.max_concurrency = 1 << 16;
+        Self { options: CompileOptions::of(&policy), policy, keep: false }
+    }
+
+    /// Scripts are compiled once a round.
+    #[must_use]
+    pub fn compiled_once() -> Self {
+        Self { keep: true, ..Self::new() }
+    }
+
+    /// Compile.
+    ///
+    /// # Errors
+    /// What is wrong with the script.
+    pub fn compile(&self, case: &Case) -> Result<Arc<Script>, String> {
+        compile(&case.script, &self.options).map_err(|error| error.failure.message)
+    }
+
+    /// A run that has not begun.
+    #[must_use]
+    pub fn start(&self, script: &Arc<Script>, case: &Case) -> Run {
+        script.start(Inputs { context: case.context.clone(), ..Inputs::default() }, &self.policy)
+    }
+
+    /// Run to the end; `begin` events are settled first.
+    ///
+    /// # Errors
+    /// What the script failed with.
+    pub fn finish(run: &mut Run, case: &Case, begin: Vec<Event>) -> Result<String, String> {
+        let mut events = begin;
+        loop {
+            match run.resume(std::mem::take(&mut events)) {
+                Progress::Done(outcome) => return outcome.result.map_err(|failure| failure.message),
+                Progress::Yielded => {}
+                Progress::Calls(calls) => events = Self::answers(case, calls),
+            }
+        }
+    }
+
+    /// What the tools answer to calls.
+    #[must_use]
+    pub fn answers(case: &Case, calls: Vec<agentscript::Call>) -> Vec<Event> {
+        let settle =
+            |call: agentscript::Call| Event::Settled { id: call.id, result: Ok(case.answer(&call.tool).into()) };
+        calls.into_iter().map(settle).collect()
+    }
+}
+
+impl Default for AgentScript {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Peer for AgentScript {
+    fn round(&mut self, case: &Case, times: u32) -> Result<Round, String> {
+        let kept = if self.keep { Some(self.compile(case)?) } else { None };
+        timed(times, || {
+            let script = match &kept {
+                Some(script) => Arc::clone(script),
+                None => self.compile(case)?,
+            };
+            Self::finish(&mut self.start(&script, case), case, Vec::new())
+        })
+    }
+}
