@@ -468,6 +468,24 @@ impl Heap {
         }
     }
 
+    /// A new object with these properties, whose names differ.
+    pub fn object_of(&mut self, keys: &[Sym], values: &[Value]) -> Value {
+        if let Some(shape) = self.shape_of(keys) {
+            return self.new_of_shape(shape, values);
+        }
+        let object = self.new_object();
+        for (&key, &value) in keys.iter().zip(values) {
+            self.set_own(object, key, value);
+        }
+        object
+    }
+
+    /// Have a plain object hold the named properties of a new object that is none.
+    pub fn set_extra(&mut self, object: Value, extra: Value) {
+        self.meter.add_bytes(32);
+        self.extras.insert(object, extra.payload());
+    }
+
     /// The plain object that holds the named properties of an object that is none; made when missing.
     pub fn extra_of(&mut self, object: Value) -> Value {
         if let Some(&extra) = self.extras.get(&object) {
