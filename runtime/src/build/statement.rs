@@ -36,8 +36,8 @@ impl Lowering<'_, '_> {
                 catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: finally.as_ref().map(|body| self.block(body)),
             }),
-            StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0, self.statement_tree(body))),
-            StmtKind::Break(label) => Box::new(Break(label.0)),
+            StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0 as usize, self.statement_tree(body))),
+            StmtKind::Break(label) => Box::new(Break(label.0 as usize)),
             StmtKind::Continue(_) => Box::new(Continue),
             StmtKind::Return(value) => Box::new(Return(match value {
                 Some(value) => self.tree(value),
@@ -57,7 +57,7 @@ impl Lowering<'_, '_> {
             tests.push((case.test.as_ref().map(|test| self.tree(test)), statements.len()));
             statements.extend(case.body.iter().map(|statement| self.statement_tree(statement)));
         }
-        Box::new(Switch { label: label.0, subject, tests: tests.into(), statements: statements.into() })
+        Box::new(Switch { label: label.0 as usize, subject, tests: tests.into(), statements: statements.into() })
     }
 
     /// Emit statements.
@@ -189,12 +189,12 @@ impl Lowering<'_, '_> {
         fresh: Box<[usize]>,
     ) -> Box<dyn Looping> {
         let counted = !self.builder.is_prelude;
-        let Some(update) = update else { return test.test(Turns { update: (), body, fresh, counted }) };
+        let Some(update) = update else { return test.bound(Turns { update: (), body, fresh, counted }) };
         if let ExprKind::Update { variable, delta, .. } = &update.kind
             && let Some(slot) = self.variable(variable, update.span.start).slot()
         {
             let update = Update::slot(slot, f64::from(*delta), update.span.start);
-            return test.test(Turns { update, body, fresh, counted });
+            return test.bound(Turns { update, body, fresh, counted });
         }
         let update = self.tree(update);
         Turns { update, body, fresh, counted }.with(test.node())

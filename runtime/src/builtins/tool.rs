@@ -6,7 +6,7 @@
 mod settle;
 
 use super::registry::{Family, registry};
-use super::{Body, Global, Row, arg, native};
+use super::{Global, Row, arg, native, prelude};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -23,8 +23,8 @@ pub const GLOBALS: &[Global] = &[
     Global::function(native("getTool", 1, get_tool)),
     Global::function(native("mcpLog", 2, mcp_log)),
     Global::function(native("mcpNotify", 2, mcp_notify)),
-    Global::function(Row { name: "parallel", length: 2, body: Body::Prelude("tool_parallel") }),
-    Global::function(Row { name: "__safe_parallel", length: 2, body: Body::Prelude("tool_parallel") }),
+    Global::function(prelude("parallel", 2, "tool_parallel")),
+    Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
@@ -34,8 +34,8 @@ pub const INTRINSICS: &[Row] = &[
     native("$parallel_failed", 2, parallel_failed),
 ];
 
-/// Bytes that a message costs beside its text.
-const MESSAGE_BYTES: usize = 256;
+/// Work that a message is beside its text.
+const MESSAGE_WORK: usize = 256;
 /// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
 const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
@@ -273,8 +273,10 @@ impl Vm {
     }
 
     fn send(&mut self, length: usize, message: Message) -> Result {
-        self.work(MESSAGE_BYTES + length)?;
-        self.heap.meter.add_bytes(MESSAGE_BYTES + length);
+        self.work(MESSAGE_WORK + length)?;
+        let bytes = size_of::<Message>() + 64 + length;
+        self.keep_bytes(bytes);
+        self.host.message_bytes += bytes;
         self.host.messages.push(message);
         Ok(Value::UNDEFINED)
     }
