@@ -28,7 +28,7 @@ pub struct Runner {
     /// Which.
     pub engine: Engine,
     /// Itself.
-    pub peer: Box<dyn Peer>,
+    pub peer: Box<dyn Peer + Send>,
 }
 
 /// What a number of rounds took.
