@@ -139,7 +139,10 @@ impl Builder<'_> {
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,
-            simple: function.captures.is_empty() && function.boxed.is_empty() && function.itself.is_none(),
+            simple: function.captures.is_empty()
+                && function.boxed.is_empty()
+                && function.itself.is_none()
+                && function.rest.is_none(),
             body,
             span: function.span,
             handlers: lowering.handlers.into(),

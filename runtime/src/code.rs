@@ -1,6 +1,7 @@
 //! What is executed: functions as lists of operations over trees of nodes, and their frames.
 
 use crate::node::{Body, Op};
+use crate::stack::Window;
 use crate::symbol::{ProgramTexts, Sym};
 use crate::value::Value;
 use agentscript_lang::Span;
@@ -121,8 +122,9 @@ pub enum Waiter {
     Job(Value),
 }
 
-/// One activation of a function.
-pub struct Frame {
+/// One activation of a function, with its slots or where they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<S> {
     /// Which function.
     pub code: FunctionRef,
     /// The next operation.
@@ -132,11 +134,26 @@ pub struct Frame {
     /// What happens to its result.
     pub after: After,
     /// Parameters, captures, variables, temporaries.
-    pub slots: Box<[Cell<Value>]>,
+    pub slots: S,
+}
+
+/// A frame on the stack.
+pub type Running = Frame<Window>;
+
+/// A frame that is not on the stack: it waits, or has not begun.
+pub type Waiting = Frame<Box<[Cell<Value>]>>;
+
+impl<S> Frame<S> {
+    /// The same frame with other slots, and the slots it had.
+    pub fn with<T>(self, slots: T) -> (Frame<T>, S) {
+        let Self { code, pc, dst, after, slots: before } = self;
+        (Frame { code, pc, dst, after, slots }, before)
+    }
 }
 
 impl Function {
     /// The operations, where the body is not a plain tree.
+    #[inline]
     pub fn ops(&self) -> &[Op] {
         match &self.body {
             Body::Ops(ops) => ops,

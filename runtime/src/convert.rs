@@ -90,6 +90,13 @@ pub fn text_number(text: &str) -> f64 {
     }
 }
 
+/// The number of a text of a few digits.
+#[inline]
+pub fn small_integer(text: &[u8]) -> Option<f64> {
+    let is_small = (1..=15).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+    is_small.then(|| text.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0')) as f64)
+}
+
 /// The value of digits in a radix, rounded once.
 pub fn parse_radix(digits: &str, radix: u32) -> f64 {
     if digits.len() <= 10 {
@@ -174,7 +181,7 @@ impl Vm {
                 if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
                     return Ok(self.key_string(crate::property::PropertyKey::Index(index)));
                 }
-                self.string(NumberText::default().of(number))
+                self.heap.new_ascii(NumberText::default().of(number).as_bytes())
             }
             Kind::Undefined | Kind::Empty | Kind::Cell => self.symbol_string(known::UNDEFINED),
             Kind::Null => self.symbol_string(known::NULL),
@@ -210,7 +217,10 @@ impl Vm {
             Kind::Undefined | Kind::Empty | Kind::Cell => f64::NAN,
             Kind::Null => 0.0,
             Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
-            Kind::String => text_number(&self.heap.text(value)),
+            Kind::String => match small_integer(self.heap.bytes(value)) {
+                Some(number) => number,
+                None => text_number(&self.heap.text(value)),
+            },
             Kind::BigInt => return Err(self.type_error("Cannot convert a BigInt value to a number")),
             _ => {
                 let primitive = self.to_primitive(value, Hint::Number)?;

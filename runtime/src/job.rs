@@ -2,7 +2,8 @@
 
 use crate::code::After;
 use crate::error::Cause;
-use crate::execute::{Called, Exit, stopped};
+use crate::activation::Called;
+use crate::execute::{Exit, stopped};
 use crate::promise::{Job, Reaction, State};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;

@@ -34,6 +34,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activation;
 mod build;
 mod builtins;
 mod calls;
@@ -57,6 +58,7 @@ mod property;
 pub mod regexp;
 mod run;
 mod script;
+mod stack;
 mod suggest;
 mod support;
 mod symbol;

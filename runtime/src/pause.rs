@@ -2,31 +2,39 @@
 //!
 //! Only here are all values in slots, so only here may anything be freed.
 
-use crate::code::{After, Frame, Waiter};
+use crate::code::{After, Waiter, Waiting};
 use crate::error::Result;
-use crate::node::Slots;
 use crate::promise::{Job, Reaction};
+use crate::stack::Stack;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::cell::Cell;
 
 impl Vm {
-    /// Whether the frame has to pause here; settles the account, and collects garbage, which is safe
-    /// only here: between two operations, with all values in slots.
+    /// Whether the frame has to halt here, for [`Vm::pause`] to decide what for; settles the account.
     #[inline(always)]
-    pub(crate) fn pause_due(&mut self, fp: &Slots) -> Result<bool> {
-        if self.heap.meter.fuel > 0 { Ok(false) } else { self.pause_due_slow(fp) }
+    pub(crate) fn pause_due(&mut self) -> Result<bool> {
+        if self.heap.meter.fuel > 0 { Ok(false) } else { self.pause_due_slow() }
     }
 
     #[cold]
     #[inline(never)]
-    fn pause_due_slow(&mut self, fp: &Slots) -> Result<bool> {
+    fn pause_due_slow(&mut self) -> Result<bool> {
         self.settle()?;
-        if self.nesting > 0 {
-            return Ok(false);
-        }
-        if self.heap.meter.bytes > self.heap.meter.collect_at || self.stress {
-            self.collect(fp);
+        Ok(self.nesting == 0 && (self.host.slice_over || self.collection_due()))
+    }
+
+    fn collection_due(&self) -> bool {
+        self.heap.meter.bytes > self.heap.meter.collect_at || self.stress
+    }
+
+    /// Between two operations of a frame, with all values in slots: collect garbage where that is due.
+    /// Gives whether the slice is over.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pause(&mut self, stack: &Stack) -> Result<bool> {
+        if self.collection_due() {
+            self.collect(stack);
             if self.heap.meter.bytes > self.heap.meter.limits.max_memory_bytes as usize {
                 return Err(self.memory_limit());
             }
@@ -36,12 +44,12 @@ impl Vm {
     }
 
     /// Free what nothing can reach.
-    fn collect(&mut self, fp: &Slots) {
+    fn collect(&mut self, stack: &Stack) {
         self.symbols.forget();
         let mut roots: Vec<Value> = Vec::with_capacity(256);
-        roots.extend(fp.iter().map(Cell::get));
         for frame in &self.frames {
-            roots.extend(frame.slots.iter().map(Cell::get));
+            let length = self.function(frame.code).slots as usize;
+            roots.extend(stack.slots(frame.slots).iter().take(length).map(Cell::get));
             roots.extend(after_values(frame.after));
         }
         roots.extend_from_slice(&self.globals);
@@ -49,7 +57,6 @@ impl Vm {
         roots.extend(self.symbol_strings.values());
         roots.extend(self.prelude_closures.values().copied());
         roots.extend(self.host.context);
-        roots.extend(after_values(self.current_after));
         roots.extend(self.main);
         self.host.calls.trace(&mut roots);
         let mut seen = vec![false; self.waiting.len()];
@@ -78,7 +85,7 @@ impl Vm {
     }
 }
 
-fn mark_waiting(waiting: &crate::heap::Slab<Option<Frame>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
+fn mark_waiting(waiting: &crate::heap::Slab<Option<Waiting>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
     let index = number as usize;
     if std::mem::replace(&mut seen[index], true) {
         return;

@@ -1,20 +1,18 @@
 //! A run: one execution of one script, as a state machine.
 
 use crate::calls::Calls;
-use crate::code::{After, Frame, FunctionRef, Waiter};
+use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
 use crate::host::{CallId, Event, Inputs, Message, Progress};
 use crate::limits::Policy;
-use crate::node::new_slots;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
 use crate::script::Script;
 use crate::symbol::{SymbolStrings, Symbols, known};
 use crate::value::{Kind, Value};
 use crate::vm::{GRANT, HostState, Vm};
-use agentscript_lang::program::Slot;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,8 +22,8 @@ use std::time::Duration;
 /// tool calls take, and dropped at any time, which cancels it.
 pub struct Run {
     vm: Vm,
-    /// A frame whose slice was over.
-    paused: Option<Frame>,
+    /// Whether its frames were left when the slice was over.
+    paused: bool,
     /// Events that were not settled yet when the slice was over.
     events: VecDeque<Event>,
     stage: Stage,
@@ -54,13 +52,13 @@ impl Run {
             prelude: crate::prelude::code(),
             current: FunctionRef::script(0),
             frames: Vec::new(),
+            stack: None,
             waiting: Slab::default(),
             pool: Vec::new(),
             globals: vec![Value::UNDEFINED; code.globals.len()],
             templates: Vec::new(),
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
-            current_after: After::Call,
             main: None,
             frame_bytes: 0,
             kept_bytes: 0,
@@ -84,13 +82,14 @@ impl Run {
                 log_bytes: 0,
                 log_calls: 0,
                 messages: Vec::new(),
+                message_bytes: 0,
                 random: scramble(seed),
                 slice_over: false,
                 always_pause: false,
             },
             script,
         };
-        Self { vm, paused: None, events: VecDeque::new(), stage: Stage::New }
+        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New }
     }
 
     /// Go on until nothing can go on without an event, or the slice is used up.
@@ -113,6 +112,8 @@ impl Run {
 
     /// Messages that the script has sent since the last call.
     pub fn take_messages(&mut self) -> Vec<Message> {
+        let bytes = std::mem::take(&mut self.vm.host.message_bytes);
+        self.vm.release_bytes(bytes);
         std::mem::take(&mut self.vm.host.messages)
     }
 
@@ -140,6 +141,14 @@ impl Run {
         }
     }
 
+    /// Bytes that are in use, by the account of the run, and the most there were: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(&self) -> (usize, usize) {
+        let meter = &self.vm.heap.meter;
+        (meter.bytes, meter.peak.max(meter.bytes))
+    }
+
     /// Give errors no frames of the script, as `Error.stackTraceLimit = 0` does: for comparisons.
     #[doc(hidden)]
     pub fn hide_frames(&mut self) {
@@ -150,14 +159,22 @@ impl Run {
         if matches!(self.stage, Stage::Done) {
             return Ok(Some(Progress::Calls(Vec::new())));
         }
-        if matches!(self.stage, Stage::New) {
-            self.start();
+        let is_new = matches!(self.stage, Stage::New);
+        if is_new {
+            self.vm.host.began = self.vm.host.inputs.clock.monotonic();
+            self.stage = Stage::Main;
         }
         self.vm.check_time().map_err(failure_of)?;
         self.vm.host.slice_over = false;
+        if is_new {
+            let exit = self.vm.execute_main();
+            if self.halted(exit)? {
+                return Ok(Some(Progress::Yielded));
+            }
+        }
         loop {
-            if let Some(frame) = self.paused.take() {
-                let exit = self.vm.execute(frame);
+            if std::mem::take(&mut self.paused) {
+                let exit = self.vm.execute_paused();
                 if self.halted(exit)? {
                     return Ok(Some(Progress::Yielded));
                 }
@@ -188,23 +205,12 @@ impl Run {
         Ok(None)
     }
 
-    fn start(&mut self) {
-        let vm = &mut self.vm;
-        vm.host.began = vm.host.inputs.clock.monotonic();
-        let promise = vm.heap.new_promise();
-        vm.main = Some(promise);
-        let slots = new_slots((vm.script.code.functions[0].slots.max(1)) as usize);
-        let after = After::Async(promise, Waiter::Nobody);
-        self.paused = Some(Frame { code: FunctionRef::script(0), pc: 0, dst: Slot(0), after, slots });
-        self.stage = Stage::Main;
-    }
-
     /// Whether the slice is over.
     fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
         match exit {
             Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.host.slice_over)),
-            Exit::Paused(frame) => {
-                self.paused = Some(frame);
+            Exit::Paused => {
+                self.paused = true;
                 Ok(true)
             }
             Exit::Stopped(failure) => Err(failure),
@@ -328,7 +334,7 @@ impl Run {
         Stats {
             duration_ms: milliseconds(now.saturating_sub(host.began)),
             script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
-            steps: meter.steps + u64::try_from(meter.granted - meter.fuel).unwrap_or(0),
+            steps: meter.steps.saturating_add_signed(meter.granted - meter.fuel),
             iterations: meter.iterations,
             tool_calls: host.calls.made(),
             peak_memory_bytes: meter.peak.max(meter.bytes) as u64,

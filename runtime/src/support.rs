@@ -71,7 +71,7 @@ impl Vm {
     }
 
     /// Where a waiting frame is in the source.
-    pub(crate) fn offset_of(&self, frame: &Frame) -> u32 {
+    pub(crate) fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
         let function = function_of(&self.script.code, self.prelude, frame.code);
         let pc = frame.pc.saturating_sub(1) as usize;
         function.ops().get(pc).map_or(function.span.start, |op| op.at)

@@ -1,7 +1,7 @@
 //! The state of a run: what every operation and built-in function works on.
 
 use crate::calls::{Calls, Open};
-use crate::code::{After, Code, Frame, FunctionRef};
+use crate::code::{Code, FunctionRef, Running, Waiting};
 use crate::error::{Result, Thrown};
 use crate::heap::{Heap, Slab};
 use crate::host::{Inputs, Message};
@@ -9,6 +9,7 @@ use crate::outcome::{Failure, Status};
 use crate::promise::Job;
 use crate::regexp::Matcher;
 use crate::script::Script;
+use crate::stack::Stack;
 use crate::symbol::{Sym, SymbolStrings, Symbols};
 use crate::value::Value;
 use hashbrown::HashMap;
@@ -30,11 +31,13 @@ pub struct Vm {
     pub(crate) prelude: &'static Code,
     /// The function that is being evaluated.
     pub current: FunctionRef,
-    /// Callers of it, the innermost last.
-    pub(crate) frames: Vec<Frame>,
+    /// The frames on the stack, the one that is executed last.
+    pub(crate) frames: Vec<Running>,
+    /// The slots of frames, while none is executed.
+    pub(crate) stack: Option<Box<Stack>>,
     /// Frames of async functions that wait.
-    pub(crate) waiting: Slab<Option<Frame>>,
-    /// Frames to be used again, by size class.
+    pub(crate) waiting: Slab<Option<Waiting>>,
+    /// Slots of frames that waited, to be used again, by size class.
     pub(crate) pool: Vec<Vec<Box<[Cell<Value>]>>>,
     /// Bindings of the main function that inner functions use.
     pub(crate) globals: Vec<Value>,
@@ -44,11 +47,9 @@ pub struct Vm {
     pub(crate) shapes: Vec<u32>,
     /// Function objects of the prelude, by index.
     pub(crate) prelude_closures: HashMap<u32, Value>,
-    /// What happens to the result of the frame that is executed.
-    pub(crate) current_after: After,
     /// The promise of the main function.
     pub(crate) main: Option<Value>,
-    /// Bytes of the slots of all frames, those in the pool included.
+    /// Bytes of the slots of all frames, those in the pool and the unused ones of the stack included.
     pub(crate) frame_bytes: usize,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub(crate) kept_bytes: usize,
@@ -83,7 +84,9 @@ pub struct HostState {
     pub(crate) log_bytes: usize,
     pub(crate) log_calls: u64,
     pub(crate) console: crate::builtins::console::State,
+    /// Messages that the host has not taken yet, and what they cost.
     pub(crate) messages: Vec<Message>,
+    pub(crate) message_bytes: usize,
     /// State of the random generator.
     pub(crate) random: [u64; 2],
     /// When the run began, by the host's clock.
@@ -156,7 +159,7 @@ impl Vm {
     #[cold]
     pub(crate) fn settle(&mut self) -> Result<()> {
         let meter = &mut self.heap.meter;
-        meter.steps += u64::try_from(meter.granted - meter.fuel).unwrap_or(0);
+        meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
         (meter.granted, meter.fuel) = (0, 0);
         if meter.steps > meter.limits.max_steps {
             let limit = meter.limits.max_steps;

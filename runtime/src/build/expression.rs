@@ -4,7 +4,7 @@ use super::Lowering;
 use crate::node::{
     self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
     Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject,
-    Sequence, Spread, Template, TemplateObject, Text, Uninitialized, Variable, WriteGlobal, operand,
+    Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal, operand,
 };
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
@@ -43,7 +43,7 @@ impl Lowering<'_, '_> {
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);
-                let holes = self.nodes(holes);
+                let holes = self.holes(holes, at);
                 let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
                 Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
             }
@@ -235,6 +235,23 @@ impl Lowering<'_, '_> {
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
             built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
+        }
+        built
+    }
+
+    /// The holes of a template: each is a text before the next one is looked at.
+    fn holes(&mut self, holes: &[Expr], at: u32) -> Vec<Expression> {
+        let last = holes.iter().rposition(|hole| hole.splits).unwrap_or(0);
+        let mut built = Vec::with_capacity(holes.len());
+        for (index, hole) in holes.iter().enumerate() {
+            let value = self.value(hole).node();
+            built.push(if index < last {
+                let slot = self.temp();
+                self.set(slot, Box::new(ToText { value, at }));
+                Box::new(node::Local(slot.0 as usize))
+            } else {
+                value
+            });
         }
         built
     }

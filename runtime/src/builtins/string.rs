@@ -159,6 +159,15 @@ fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `string.charCodeAt(index)`
 fn char_code_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+    if let [index] = *arguments
+        && this.is_string()
+        && vm.heap.str(this).is_ascii()
+        && let Some(&byte) = vm.heap.bytes(this).get(index.as_number() as usize)
+        && index.is_number()
+        && index.as_number() >= 0.0
+    {
+        return Ok(Value::number(f64::from(byte)));
+    }
     let string = receiver(vm, this, "charCodeAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
     Ok(unit(vm, string, index).map_or(Value::NAN, |unit| Value::number(f64::from(unit))))

@@ -4,7 +4,8 @@
 //! scripts see are UTF-16 code units. A string whose units equal its bytes is ASCII. Slices share
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
-use super::Heap;
+use super::collect::Marks;
+use super::{Heap, block, place};
 use crate::value::{Kind, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +21,14 @@ pub struct Str {
     pub units: u32,
 }
 
+/// What the UTF-16 copy of a string takes.
+fn wide_cost(units: usize) -> usize {
+    32 + block(units * 2)
+}
+
 impl Str {
+    const COST: usize = place::<Self>();
+
     /// Whether all characters are ASCII.
     #[inline(always)]
     pub fn is_ascii(&self) -> bool {
@@ -32,17 +40,30 @@ impl Str {
 pub enum Buffer {
     /// Of the built-ins or of the script: never written to.
     Shared(Arc<[u8]>),
-    /// Of the run.
-    Owned(Vec<u8>),
+    /// Of the run. Strings may grow into the capacity behind, and into the first `front` bytes.
+    Owned { bytes: Vec<u8>, front: usize },
 }
 
 impl Buffer {
+    /// A buffer of the run.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self::Owned { bytes, front: 0 }
+    }
+
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Shared(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
+            Self::Owned { bytes, .. } => bytes,
+        }
+    }
+
+    /// Bytes that it has room for, where it is of the run.
+    fn room(&self) -> usize {
+        match self {
+            Self::Shared(_) => 0,
+            Self::Owned { bytes, .. } => bytes.capacity(),
         }
     }
 
@@ -50,7 +71,7 @@ impl Buffer {
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
-            Self::Owned(bytes) => bytes.capacity(),
+            Self::Owned { bytes, .. } => size_of::<Self>() + block(bytes.capacity()),
         }
     }
 }
@@ -153,7 +174,7 @@ impl Heap {
     }
 
     fn header(&mut self, buffer: usize, start: usize, bytes: usize, units: usize) -> Value {
-        self.meter.add_bytes(16);
+        self.meter.add_bytes(Str::COST);
         // An empty string keeps no buffer alive, so it must not point into one that may be freed.
         let (buffer, start) = if bytes == 0 { (0, 0) } else { (buffer, start) };
         let header = Str { buffer: buffer as u32, start: start as u32, bytes: bytes as u32, units: units as u32 };
@@ -173,12 +194,20 @@ impl Heap {
 
     /// A new string of WTF-8 bytes.
     pub fn new_string(&mut self, bytes: &[u8]) -> Value {
-        let units = units(bytes);
+        self.new_counted(bytes, units(bytes))
+    }
+
+    /// A new string of ASCII.
+    pub fn new_ascii(&mut self, bytes: &[u8]) -> Value {
+        self.new_counted(bytes, bytes.len())
+    }
+
+    fn new_counted(&mut self, bytes: &[u8], units: usize) -> Value {
         if bytes.len() > SMALL {
             return self.own_buffer(bytes.to_vec(), units);
         }
         let chunk = self.room(bytes.len());
-        let Buffer::Owned(buffer) = &mut self.buffers[chunk] else { return Value::UNDEFINED };
+        let Buffer::Owned { bytes: buffer, .. } = &mut self.buffers[chunk] else { return Value::UNDEFINED };
         let start = buffer.len();
         buffer.extend_from_slice(bytes);
         self.header(chunk, start, bytes.len(), units)
@@ -191,6 +220,44 @@ impl Heap {
             return self.own_buffer(bytes, units);
         }
         self.new_string(&bytes)
+    }
+
+    /// An empty buffer to write a string into, for [`Heap::written`].
+    pub fn scratch(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.scratch)
+    }
+
+    /// A new string of parts that were put behind each other in a scratch buffer: halves of a pair of
+    /// surrogates may have met there.
+    pub fn written(&mut self, mut bytes: Vec<u8>) -> Value {
+        let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
+        if !bytes.is_ascii() && bytes.windows(6).any(meets) {
+            return self.new_utf16(&to_utf16(&bytes));
+        }
+        if bytes.len() > SMALL {
+            return self.take_string(bytes);
+        }
+        let string = self.new_string(&bytes);
+        bytes.clear();
+        self.scratch = bytes;
+        string
+    }
+
+    /// A copy of a string in ASCII whose bytes are changed to other ASCII.
+    pub fn changed_ascii(&mut self, string: Value, change: fn(&mut [u8])) -> Value {
+        let header = self.str(string);
+        let length = header.bytes as usize;
+        if length > SMALL {
+            let mut bytes = self.bytes(string).to_vec();
+            change(&mut bytes);
+            return self.own_buffer(bytes, length);
+        }
+        let chunk = self.room(length);
+        let start = self.append(chunk, header);
+        if let Buffer::Owned { bytes, .. } = &mut self.buffers[chunk] {
+            change(&mut bytes[start..]);
+        }
+        self.header(chunk, start, length, length)
     }
 
     /// A new string of UTF-16 code units.
@@ -218,7 +285,7 @@ impl Heap {
 
     /// Takes a buffer out for a while, in which strings that are in it must not be read.
     pub fn lend(&mut self, buffer: usize) -> Buffer {
-        std::mem::replace(&mut self.buffers[buffer], Buffer::Owned(Vec::new()))
+        std::mem::replace(&mut self.buffers[buffer], Buffer::of(Vec::new()))
     }
 
     /// Puts a buffer back.
@@ -242,7 +309,7 @@ impl Heap {
     /// A buffer with room for `length` more bytes.
     fn room(&mut self, length: usize) -> usize {
         if let Some(chunk) = self.chunk
-            && let Buffer::Owned(buffer) = &self.buffers[chunk]
+            && let Buffer::Owned { bytes: buffer, .. } = &self.buffers[chunk]
             && buffer.capacity() - buffer.len() >= length
         {
             return chunk;
@@ -267,6 +334,9 @@ impl Heap {
             joined.extend(to_utf16(self.bytes(right)));
             return self.new_utf16(&joined);
         }
+        if a.bytes < b.bytes && !self.has_room_behind(a, b.bytes as usize) && (a.bytes + b.bytes) as usize > SMALL {
+            return self.prepend(a, b);
+        }
         let (buffer, start) = self.extend(a, b.bytes as usize);
         self.append(buffer, b);
         self.header(buffer, start, (a.bytes + b.bytes) as usize, (a.units + b.units) as usize)
@@ -276,7 +346,7 @@ impl Heap {
     pub fn concat_ascii(&mut self, left: Value, right: &[u8]) -> Value {
         let a = self.str(left);
         let (buffer, start) = self.extend(a, right.len());
-        if let Buffer::Owned(bytes) = &mut self.buffers[buffer] {
+        if let Buffer::Owned { bytes, .. } = &mut self.buffers[buffer] {
             let before = bytes.capacity();
             bytes.extend_from_slice(right);
             let grown = bytes.capacity() - before;
@@ -289,10 +359,7 @@ impl Heap {
     fn extend(&mut self, string: Str, more: usize) -> (usize, usize) {
         let length = string.bytes as usize + more;
         let buffer = string.buffer as usize;
-        if let Buffer::Owned(bytes) = &self.buffers[buffer]
-            && (string.start + string.bytes) as usize == bytes.len()
-            && (self.chunk != Some(buffer) || bytes.capacity() - bytes.len() >= more && length <= SMALL)
-        {
+        if self.has_room_behind(string, more) {
             return (buffer, string.start as usize);
         }
         let buffer = if length <= SMALL {
@@ -304,19 +371,61 @@ impl Heap {
         (buffer, self.append(buffer, string))
     }
 
+    /// Whether so many bytes can be put behind a string in its buffer.
+    #[inline]
+    fn has_room_behind(&self, string: Str, more: usize) -> bool {
+        let buffer = string.buffer as usize;
+        let Buffer::Owned { bytes, .. } = &self.buffers[buffer] else { return false };
+        (string.start + string.bytes) as usize == bytes.len()
+            && (self.chunk != Some(buffer)
+                || bytes.capacity() - bytes.len() >= more && string.bytes as usize + more <= SMALL)
+    }
+
+    /// A string that is put before a longer one: into the room before that, or with as much room before it.
+    fn prepend(&mut self, left: Str, right: Str) -> Value {
+        let (length, units) = ((left.bytes + right.bytes) as usize, (left.units + right.units) as usize);
+        let added = left.bytes as usize;
+        let [from, target] = [left, right].map(|string| string.buffer as usize);
+        let source = left.start as usize..left.start as usize + added;
+        if let Buffer::Owned { bytes, front } = &mut self.buffers[target]
+            && right.start as usize == *front
+            && *front >= added
+        {
+            *front -= added;
+            let start = *front;
+            if from == target {
+                bytes.copy_within(source, start);
+            } else if let Ok([Buffer::Owned { bytes, .. }, source_buffer]) =
+                self.buffers.get_disjoint_mut([target, from])
+            {
+                bytes[start..start + added].copy_from_slice(&source_buffer.bytes()[source]);
+            }
+            return self.header(target, start, length, units);
+        }
+        let mut bytes = Vec::with_capacity(length * 2);
+        bytes.resize(length, 0);
+        bytes.extend_from_slice(&self.buffers[from].bytes()[source]);
+        bytes.extend_from_slice(&self.buffers[target].bytes()[right.start as usize..][..right.bytes as usize]);
+        let buffer = self.add_buffer(bytes);
+        if let Buffer::Owned { front, .. } = &mut self.buffers[buffer] {
+            *front = length;
+        }
+        self.header(buffer, length, length, units)
+    }
+
     /// Append the bytes of a string to an owned buffer; gives where they begin.
     fn append(&mut self, target: usize, string: Str) -> usize {
         let range = string.start as usize..(string.start + string.bytes) as usize;
         let source = string.buffer as usize;
         let (start, before, after);
         if source == target {
-            let Buffer::Owned(bytes) = &mut self.buffers[target] else { return 0 };
+            let Buffer::Owned { bytes, .. } = &mut self.buffers[target] else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
             bytes.extend_from_within(range);
             after = bytes.capacity();
         } else {
             let Ok([target, source]) = self.buffers.get_disjoint_mut([target, source]) else { return 0 };
-            let Buffer::Owned(bytes) = target else { return 0 };
+            let Buffer::Owned { bytes, .. } = target else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
             bytes.extend_from_slice(&source.bytes()[range]);
             after = bytes.capacity();
@@ -349,7 +458,7 @@ impl Heap {
         let index = string.payload();
         if !self.wide.contains_key(&index) {
             let units: Box<[u16]> = to_utf16(self.bytes(string)).into();
-            self.meter.add_bytes(units.len() * 2 + 32);
+            self.meter.add_bytes(wide_cost(units.len()));
             self.wide.insert(index, units);
         }
         &self.wide[&index]
@@ -364,35 +473,30 @@ impl Heap {
         }
     }
 
-    /// Sweep strings: `live` tells which headers are in use, free ones included.
-    pub(super) fn sweep_strings(&mut self, live: &super::collect::Marks) -> usize {
+    /// Sweep strings by the marks of their headers; gives what is in use.
+    pub(super) fn sweep_strings(&mut self, marks: &mut Marks) -> usize {
+        let used = self.strings.sweep(marks, |_| {});
         let mut kept = vec![0_usize; self.buffers.len()];
-        for index in 0..self.strings.len() {
-            if !live.get(index) {
-                self.strings.free.push(index as u32);
-                self.strings.items[index].bytes = 0;
-                self.strings.items[index].units = 0;
-            } else {
-                let header = &self.strings.items[index];
-                kept[header.buffer as usize] += header.bytes as usize;
-            }
+        for index in marks.iter() {
+            let header = &self.strings[index];
+            kept[header.buffer as usize] += header.bytes as usize;
         }
-        self.wide.retain(|&index, _| live.get(index as usize));
-        self.compact(&kept);
-        let wide: usize = self.wide.values().map(|units| units.len() * 2 + 32).sum();
-        let used = self.strings.len() - self.strings.free.len();
-        used * 16 + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
+        self.wide.retain(|&index, _| marks.get(index as usize));
+        self.compact(&kept, marks);
+        let wide: usize = self.wide.values().map(|units| wide_cost(units.len())).sum();
+        used * Str::COST + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
     }
 
     /// Free buffers that no string uses, and copy what is left out of those that are mostly empty.
-    fn compact(&mut self, kept: &[usize]) {
+    fn compact(&mut self, kept: &[usize], live: &Marks) {
         self.chunk = self.chunk.filter(|&chunk| kept[chunk] > 0);
         let sparse: Vec<bool> = (0..self.buffers.len())
-            .map(|index| Some(index) != self.chunk && kept[index] * 2 < self.buffers[index].cost())
+            .map(|index| Some(index) != self.chunk && kept[index] * 2 < self.buffers[index].room())
             .collect();
         let (strings, buffers) = (&mut self.strings, &mut self.buffers);
         let mut target: Option<usize> = None;
-        for header in &mut strings.items {
+        for index in live.iter() {
+            let header = &mut strings[index];
             let source = header.buffer as usize;
             if header.bytes == 0 || !sparse.get(source).copied().unwrap_or(false) {
                 continue;
@@ -400,12 +504,14 @@ impl Heap {
             let slot = match target {
                 Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
                 _ => self.free_buffers.pop().unwrap_or_else(|| {
-                    buffers.push(Buffer::Owned(Vec::new()));
+                    buffers.push(Buffer::of(Vec::new()));
                     buffers.len() - 1
                 }),
             };
             target = Some(slot);
-            let Ok([source, Buffer::Owned(fresh)]) = buffers.get_disjoint_mut([source, slot]) else { continue };
+            let Ok([source, Buffer::Owned { bytes: fresh, .. }]) = buffers.get_disjoint_mut([source, slot]) else {
+                continue;
+            };
             let range = header.start as usize..(header.start + header.bytes) as usize;
             header.buffer = slot as u32;
             header.start = fresh.len() as u32;
@@ -413,9 +519,9 @@ impl Heap {
         }
         self.free_buffers.clear();
         for (index, buffer) in self.buffers.iter_mut().enumerate() {
-            let Buffer::Owned(bytes) = buffer else { continue };
+            let Buffer::Owned { bytes, front } = buffer else { continue };
             if sparse.get(index).copied().unwrap_or(false) {
-                *bytes = Vec::new();
+                (*bytes, *front) = (Vec::new(), 0);
             }
             if bytes.capacity() == 0 && Some(index) != self.chunk {
                 self.free_buffers.push(index);
@@ -425,12 +531,13 @@ impl Heap {
 
     /// Keep a buffer; gives its number.
     fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
-        self.meter.add_bytes(bytes.capacity() + 24);
+        let buffer = Buffer::of(bytes);
+        self.meter.add_bytes(buffer.cost());
         if let Some(index) = self.free_buffers.pop() {
-            self.buffers[index] = Buffer::Owned(bytes);
+            self.buffers[index] = buffer;
             return index;
         }
-        self.buffers.push(Buffer::Owned(bytes));
+        self.buffers.push(buffer);
         self.buffers.len() - 1
     }
 }

@@ -103,13 +103,11 @@ macro_rules! turn {
     };
 }
 
+// Whoever enters a loop has just asked whether to pause, so a pause stands between two turns.
+
 impl<T: Node, U: Node> Looping for Loop<T, U> {
     fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause stands before the test, which must not be evaluated twice.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             if !self.test.test(vm, fp)? {
                 return Ok(Turned::Done);
             }
@@ -119,6 +117,9 @@ impl<T: Node, U: Node> Looping for Loop<T, U> {
                 refresh(vm, fp, &self.turns.fresh);
             }
             self.turns.update.eval(vm, fp)?;
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
+            }
         }
     }
 }
@@ -126,13 +127,13 @@ impl<T: Node, U: Node> Looping for Loop<T, U> {
 impl Looping for DoWhile {
     fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
             if !self.test.test(vm, fp)? {
                 return Ok(Turned::Done);
+            }
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
             }
         }
     }
@@ -142,15 +143,15 @@ impl EachLoop {
     /// Run until the end of the loop or a pause.
     pub fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
         loop {
-            // A pause before an item is taken loses none.
-            if vm.pause_due(fp)? {
-                return Ok(Turned::Pause);
-            }
             let iterator = fp[self.iterator].get();
             let Some(item) = vm.iterator_next(iterator)? else { return Ok(Turned::Done) };
             fp[self.item].set(item);
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
+            // No item has been taken that could be lost.
+            if vm.pause_due()? {
+                return Ok(Turned::Pause);
+            }
         }
     }
 }

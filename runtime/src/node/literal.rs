@@ -153,6 +153,21 @@ impl Collected {
     }
 }
 
+/// A hole of a template, as a text.
+pub struct ToText {
+    /// What is in the hole.
+    pub value: Expression,
+    /// Offset in the source.
+    pub at: u32,
+}
+
+impl Node for ToText {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let value = self.value.eval(vm, fp)?;
+        if value.is_number() { Ok(value) } else { vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at)) }
+    }
+}
+
 /// The array of strings that a tagged template passes first: its number in the script.
 pub struct TemplateObject(pub u32);
 

@@ -2,8 +2,8 @@
 
 use super::{as_array, length_of};
 use crate::builtins::arg;
+use crate::convert::NumberText;
 use crate::error::Result;
-use crate::heap::{push_utf16, to_utf16};
 use crate::operator::MAX_STRING;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
@@ -48,7 +48,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// The items of an array as text. An array in itself is empty, as in V8.
 fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
-    let mut out = Vec::new();
+    let mut out = vm.heap.scratch();
     let mut levels = vec![level_of(vm, array)?];
     let mut charged = 0;
     while let Some(level) = levels.last_mut() {
@@ -80,12 +80,16 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             }
             continue;
         }
+        if item.is_number() {
+            out.extend_from_slice(NumberText::default().of(item.as_number()).as_bytes());
+            continue;
+        }
         let text = vm.to_string(item)?;
         check_size(vm, out.len() + vm.heap.str(text).bytes as usize)?;
         out.extend_from_slice(vm.heap.bytes(text));
     }
     vm.work((out.len() - charged) / 16)?;
-    Ok(finish(vm, out))
+    Ok(vm.heap.written(out))
 }
 
 fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {
@@ -103,15 +107,4 @@ fn check_size(vm: &mut Vm, bytes: usize) -> Result<()> {
         vm.reserve(bytes)?;
     }
     Ok(())
-}
-
-/// A string of parts put behind each other, in which halves of a pair may have met.
-fn finish(vm: &mut Vm, bytes: Vec<u8>) -> Value {
-    let halves = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
-    if !bytes.is_ascii() && bytes.windows(6).any(halves) {
-        let mut joined = Vec::with_capacity(bytes.len());
-        push_utf16(&to_utf16(&bytes), &mut joined);
-        return vm.heap.take_string(joined);
-    }
-    vm.heap.take_string(bytes)
 }

@@ -79,9 +79,12 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if vm.heap.str(search).bytes == 0 {
         return characters(vm, string, limit);
     }
-    let mut pieces = Vec::new();
+    if vm.heap.str(string).is_ascii() && vm.heap.str(search).bytes == 1 {
+        return split_at_byte(vm, string, vm.heap.bytes(search)[0], limit);
+    }
     let matches = all_matches(vm, string, search, limit)?;
     vm.reserve((matches.len() + 1) * 24)?;
+    let mut pieces = Vec::with_capacity(matches.len() + 1);
     let length = vm.heap.str(search).bytes as usize;
     let mut begin = 0;
     match matches {
@@ -106,6 +109,22 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
                 pieces.push(part(vm, string, begin, end)?);
             }
         }
+    }
+    Ok(vm.heap.new_array(pieces))
+}
+
+/// The pieces between the bytes of a string in ASCII that are that one.
+fn split_at_byte(vm: &mut Vm, string: Value, byte: u8, limit: usize) -> Result {
+    scan(vm, string)?;
+    let count = memchr::memchr_iter(byte, vm.heap.bytes(string)).count().saturating_add(1).min(limit);
+    vm.work(count)?;
+    vm.reserve(count * 24)?;
+    let mut pieces = Vec::with_capacity(count);
+    let (mut begin, length) = (0, vm.heap.str(string).bytes as usize);
+    while pieces.len() < count {
+        let end = memchr::memchr(byte, &vm.heap.bytes(string)[begin..]).map_or(length, |at| begin + at);
+        pieces.push(vm.heap.slice_bytes(string, begin, end));
+        begin = end + 1;
     }
     Ok(vm.heap.new_array(pieces))
 }
@@ -136,9 +155,29 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     let replacement = vm.to_string(arg(arguments, 2))?;
     match all_matches(vm, string, search, limit)? {
         matches if matches.len() == 0 => Ok(string),
+        Matches::Bytes(found) if !vm.heap.bytes(replacement).contains(&b'$') => {
+            let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
+            let new = vm.heap.str(replacement);
+            let size = |all: u32, old: u32, new: u32| {
+                u64::from(all) - u64::from(old) * found.len() as u64 + u64::from(new) * found.len() as u64
+            };
+            let bytes = size(text.bytes, wanted.bytes, new.bytes);
+            room(vm, size(text.units, wanted.units, new.units), bytes)?;
+            let mut out = vm.heap.scratch();
+            out.reserve(bytes as usize);
+            let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
+            let mut begin = 0;
+            for at in found {
+                out.extend_from_slice(&text[begin..at]);
+                out.extend_from_slice(template);
+                begin = at + wanted.bytes as usize;
+            }
+            out.extend_from_slice(&text[begin..]);
+            Ok(vm.heap.written(out))
+        }
         Matches::Bytes(found) => {
             let out = substitute(vm, vm.heap.str(string).units, [string, search, replacement], &found)?;
-            Ok(vm.heap.take_string(super::joined(out)))
+            Ok(vm.heap.written(out))
         }
         Matches::Units(found) => {
             // Halves of pairs are replaced: work on code units, as the specification does.
@@ -186,9 +225,23 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// What templates and texts are made of: bytes or UTF-16 code units.
-trait Unit: Copy + PartialEq + From<u8> {}
-impl Unit for u8 {}
-impl Unit for u16 {}
+trait Unit: Copy + PartialEq + From<u8> {
+    /// The first place of a unit.
+    fn place(self, text: &[Self]) -> Option<usize>;
+}
+
+impl Unit for u8 {
+    #[inline]
+    fn place(self, text: &[Self]) -> Option<usize> {
+        memchr::memchr(self, text)
+    }
+}
+
+impl Unit for u16 {
+    fn place(self, text: &[Self]) -> Option<usize> {
+        text.iter().position(|&unit| unit == self)
+    }
+}
 
 /// A piece of a replacement (ECMAScript 22.1.3.19.1, without captures).
 enum Piece<'a, U> {
@@ -396,7 +449,7 @@ fn has_loose_edge(bytes: &[u8]) -> bool {
 fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let Some(&first) = wanted.first() else { return Some(0) };
     if wanted.len() == 1 {
-        return text.iter().position(|&unit| unit == first);
+        return first.place(text);
     }
     if text.len() < wanted.len() {
         return None;
@@ -406,7 +459,7 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let (mut at, mut spent) = (0, 0);
     let last = text.len() - wanted.len();
     while at <= last {
-        at += text[at..=last].iter().position(|&unit| unit == first)?;
+        at += first.place(&text[at..=last])?;
         let same = text[at..].iter().zip(wanted).take_while(|(a, b)| a == b).count();
         if same == wanted.len() {
             return Some(at);

@@ -45,6 +45,9 @@ pub fn pad_start(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     vm.concat(fill, string)
 }
 
+/// Padding that is made in one go.
+const SHORT: u64 = 64;
+
 /// What is missing to a length.
 fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let length = vm.to_integer(arg(arguments, 0))?;
@@ -63,6 +66,11 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     // As many as fit, and a part of one more. The cast saturates, and `room` refuses.
     room(vm, length as u64, 0)?;
     let missing = (length - has) as u64;
+    if missing <= SHORT && vm.heap.str(filler).is_ascii() {
+        let mut out = vm.heap.scratch();
+        out.extend(vm.heap.bytes(filler).iter().cycle().take(missing as usize));
+        return Ok(vm.heap.written(out));
+    }
     let whole = repeated(vm, filler, missing / step)?;
     let rest = super::part(vm, filler, 0, (missing % step) as usize)?;
     vm.concat(whole, rest)
@@ -118,27 +126,26 @@ pub fn to_upper_case(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn lower(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
-        return ascii(vm, string, u8::is_ascii_uppercase, <[u8]>::to_ascii_lowercase);
+        return ascii(vm, string, u8::is_ascii_uppercase, <[u8]>::make_ascii_lowercase);
     }
     changed(vm, string, 3, |text, out| out.extend_from_slice(text.to_lowercase().as_bytes()))
 }
 
 fn upper(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
-        return ascii(vm, string, u8::is_ascii_lowercase, <[u8]>::to_ascii_uppercase);
+        return ascii(vm, string, u8::is_ascii_lowercase, <[u8]>::make_ascii_uppercase);
     }
     changed(vm, string, 3, |text, out| out.extend_from_slice(text.to_uppercase().as_bytes()))
 }
 
 /// Change the case of ASCII, where it needs changing.
-fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&[u8]) -> Vec<u8>) -> Result {
+fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&mut [u8])) -> Result {
     scan(vm, string)?;
     if !vm.heap.bytes(string).iter().any(other) {
         return Ok(string);
     }
     vm.reserve(vm.heap.str(string).bytes as usize)?;
-    let bytes = change(vm.heap.bytes(string));
-    Ok(vm.heap.take_string(bytes))
+    Ok(vm.heap.changed_ascii(string, change))
 }
 
 /// `string.toWellFormed()`

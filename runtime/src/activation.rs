@@ -1,0 +1,246 @@
+//! Calling: what a call of anything callable comes to, and the frames of functions.
+
+use crate::builtins::registry::registry;
+use crate::builtins::{Body as NativeBody, arg};
+use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
+use crate::error::{Cause, Result, Thrown};
+use crate::execute::{Exit, function_of};
+use crate::heap::{Action, Bound, Closure};
+use crate::node::{Body, Flow, Node, Slots, new_slots};
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::program::Slot;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// What a call has come to.
+pub enum Called {
+    /// Its value.
+    Value(Value),
+    /// A frame to be executed.
+    Frame(Waiting),
+}
+
+/// How deep implicit conversions may run functions of the script inside each other.
+const MAX_NESTING: u32 = 40;
+
+impl Vm {
+    /// Slots for a frame that is not on the stack.
+    #[inline]
+    pub(crate) fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
+        let class = (length.max(8)).next_power_of_two().trailing_zeros() as usize;
+        if let Some(slots) = self.pool.get_mut(class).and_then(Vec::pop) {
+            return slots;
+        }
+        let length = 1_usize << class;
+        self.frame_bytes += length * 8;
+        self.heap.meter.add_bytes(length * 8);
+        new_slots(length)
+    }
+
+    /// Keep slots for the next frame.
+    #[inline]
+    pub(crate) fn recycle(&mut self, slots: Box<[Cell<Value>]>) {
+        let class = slots.len().trailing_zeros() as usize;
+        if self.pool.len() <= class {
+            self.pool.resize_with(class + 1, Vec::new);
+        }
+        if self.pool[class].len() < 64 {
+            self.pool[class].push(slots);
+        } else {
+            self.frame_bytes -= slots.len() * 8;
+        }
+    }
+
+    /// A frame of a function of the script, with its arguments.
+    fn frame(&mut self, function: &Function, closure: Value, arguments: &[Value], after: After) -> Waiting {
+        let slots = self.take_slots(function.slots);
+        let parameters = function.parameters as usize;
+        for (index, slot) in slots[..parameters].iter().enumerate() {
+            slot.set(arg(arguments, index));
+        }
+        let rest = function.rest.map(|_| arguments.get(parameters..).unwrap_or(&[]).to_vec());
+        self.enter(function, closure, &slots, rest);
+        let after = self.after(function, after);
+        Frame { code: self.heap.closures[closure.index()].code, pc: 0, dst: Slot(0), after, slots }
+    }
+
+    /// Fill the slots of a frame behind its parameters, which are there.
+    #[inline]
+    pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        // The program relies on variables and temporaries that begin as `undefined`.
+        for slot in &fp[function.parameters as usize..function.slots as usize] {
+            slot.set(Value::UNDEFINED);
+        }
+        if !function.simple {
+            self.fill_slots(function, closure, fp, rest);
+        }
+    }
+
+    fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        if let Some((slot, items)) = function.rest.zip(rest) {
+            fp[slot.0 as usize].set(self.heap.new_array(items));
+        }
+        let captures = &self.heap.closures[closure.index()].captures;
+        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(captures) {
+            slot.set(capture);
+        }
+        for slot in &function.boxed {
+            let slot = &fp[slot.0 as usize];
+            slot.set(self.heap.new_cell(slot.get()));
+        }
+        if let Some(itself) = function.itself {
+            fp[itself.0 as usize].set(closure);
+        }
+    }
+
+    /// What happens to the result of a frame: async functions have a promise of theirs.
+    #[inline]
+    pub(crate) fn after(&mut self, function: &Function, after: After) -> After {
+        if !function.is_async {
+            return after;
+        }
+        let waiter = match after {
+            After::Call => Waiter::Caller,
+            After::Job(derived) => Waiter::Job(derived),
+            After::Nested => Waiter::Nobody,
+            After::Async(..) => return after,
+        };
+        After::Async(self.heap.new_promise(), waiter)
+    }
+
+    /// Call any callable: its value where it can be had at once, else its frame.
+    pub(crate) fn call(&mut self, function: Value, this: Value, arguments: &[Value], after: After) -> Result<Called> {
+        match function.kind() {
+            Kind::Function => {
+                let script = Arc::clone(&self.script);
+                let code = self.heap.closures[function.index()].code;
+                let target = function_of(&script.code, self.prelude, code);
+                self.tick()?;
+                let frame = self.frame(target, function, arguments, after);
+                self.begin(target, frame)
+            }
+            Kind::Native => {
+                let native = &registry().natives[function.index()];
+                match native.call {
+                    NativeBody::Native(function) => function(self, this, arguments).map(Called::Value),
+                    NativeBody::Prelude(_) => self.call_prelude(function.payload(), false, this, arguments, after),
+                    NativeBody::Namespace | NativeBody::Accessor { .. } => {
+                        Err(self.type_error(&format!("{} is not a function", native.name)))
+                    }
+                }
+            }
+            Kind::Bound => {
+                let Bound { action, data } = self.heap.bound[function.index()];
+                match action {
+                    Action::Native(native) => native(self, function, arguments).map(Called::Value),
+                    Action::Apply => {
+                        let [target, this, first] = data;
+                        let all = [&self.heap.items(first)[1..], arguments].concat();
+                        self.work(all.len())?;
+                        self.call(target, this, &all, after)
+                    }
+                }
+            }
+            Kind::Tool => self.call_tool_value(function, arguments).map(Called::Value),
+            _ => {
+                let text = self.describe(function);
+                Err(self.type_error(&format!("{text} is not a function")))
+            }
+        }
+    }
+
+    /// The value of a frame whose function is a leaf, else the frame.
+    fn begin(&mut self, function: &Function, frame: Waiting) -> Result<Called> {
+        if let Body::Ops(_) = function.body {
+            return Ok(Called::Frame(frame));
+        }
+        let value = self.leaf(frame.code, &function.body, &frame.slots);
+        self.recycle(frame.slots);
+        value.map(Called::Value)
+    }
+
+    /// Call a built-in that is written in the language: its receiver is the first argument.
+    pub(crate) fn call_prelude(
+        &mut self,
+        native: u32,
+        construct: bool,
+        this: Value,
+        arguments: &[Value],
+        after: After,
+    ) -> Result<Called> {
+        let closure = self.prelude_closure(native, construct)?;
+        self.tick()?;
+        let function = &self.prelude.functions[self.heap.closures[closure.index()].code.index()];
+        let mut all = Vec::with_capacity(arguments.len() + 1);
+        all.push(this);
+        all.extend_from_slice(arguments);
+        let frame = self.frame(function, closure, &all, after);
+        self.begin(function, frame)
+    }
+
+    /// The function object of a built-in that is written in the language.
+    pub(crate) fn prelude_closure(&mut self, native: u32, construct: bool) -> Result {
+        match crate::prelude::function(native, construct) {
+            Some(index) => Ok(self.prelude_function(index)),
+            None => Err(self.type_error("this built-in cannot be called")),
+        }
+    }
+
+    /// The function object of a function of the prelude.
+    pub(crate) fn prelude_function(&mut self, index: u32) -> Value {
+        if let Some(&closure) = self.prelude_closures.get(&index) {
+            return closure;
+        }
+        let code = FunctionRef::prelude(index);
+        let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
+        self.prelude_closures.insert(index, closure);
+        closure
+    }
+
+    /// Execute a body that cannot suspend.
+    #[inline]
+    pub(crate) fn leaf(&mut self, code: FunctionRef, body: &Body, fp: &Slots) -> Result {
+        let caller = std::mem::replace(&mut self.current, code);
+        let result = match body {
+            Body::Value(value) => value.eval(self, fp),
+            Body::Tree(statement) => match statement.exec(self, fp) {
+                Flow::Return(value) => Ok(value),
+                Flow::Throw(thrown) => Err(thrown),
+                Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
+            },
+            Body::Ops(_) => Ok(Value::UNDEFINED),
+        };
+        self.current = caller;
+        result
+    }
+
+    /// Call a function to its end, for an implicit conversion.
+    pub fn call_nested(&mut self, function: Value, this: Value, arguments: &[Value]) -> Result {
+        if self.nesting >= MAX_NESTING {
+            return Err(self.range_error("Maximum call stack size exceeded"));
+        }
+        self.nesting += 1;
+        let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
+            Called::Value(value) => Ok(value),
+            Called::Frame(frame) => self.execute_nested(frame),
+        });
+        self.nesting -= 1;
+        result
+    }
+
+    fn execute_nested(&mut self, frame: Waiting) -> Result {
+        let promise = match frame.after {
+            After::Async(promise, _) => Some(promise),
+            After::Call | After::Job(_) | After::Nested => None,
+        };
+        let caller = self.current;
+        let exit = self.execute(frame);
+        self.current = caller;
+        match exit {
+            Exit::Nested(result) => result,
+            Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
+            Exit::Idle | Exit::Paused => Ok(promise.unwrap_or(Value::UNDEFINED)),
+        }
+    }
+}
