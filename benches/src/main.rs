@@ -30,7 +30,7 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     peer: Vec<String>,
     /// Write tables and plots into docs/performance.md, and a summary into README.md.
-    #[arg(long, conflicts_with_all = ["names", "peer", "quick"])]
+    #[arg(long, conflicts_with_all = ["names", "peer"])]
     markdown: bool,
 }
 
@@ -91,7 +91,8 @@ fn main() -> ExitCode {
         eprintln!("!!! SKIPPED: {missing}");
     }
     if arguments.markdown {
-        let lines: Vec<String> = machine.iter().chain([&noise]).map(|line| format!("- {line}\n")).collect();
+        let rounds = format!("Rounds: up to {} of at least {:?}, the best counts", plan.rounds, plan.round);
+        let lines: Vec<String> = machine.iter().chain([&rounds, &noise]).map(|line| format!("- {line}\n")).collect();
         if let Err(error) = write(&findings, &lines.concat()) {
             findings.lab.problems.push(error.to_string());
         }

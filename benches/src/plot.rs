@@ -49,8 +49,9 @@ fn chart(area: &Area<'_>, series: &Series) -> Result {
     let low = all().fold(f64::INFINITY, f64::min) / 1.5;
     let high = all().fold(0.0, f64::max) * 1.5;
     let mut chart = ChartBuilder::on(area)
-        .caption(format!("{}: time by {}", series.name, series.unit), (FONT, 15))
+        .caption(format!("{}: time by {}", series.name, series.unit), (FONT, 18))
         .margin(10)
+        .margin_right(30)
         .x_label_area_size(30)
         .y_label_area_size(60)
         .build_cartesian_2d((first..last).log_scale(), (low..high).log_scale())?;
@@ -58,9 +59,10 @@ fn chart(area: &Area<'_>, series: &Series) -> Result {
         .configure_mesh()
         .light_line_style(WHITE)
         .bold_line_style(BLACK.mix(0.1))
+        .x_labels(4)
         .x_label_formatter(&|size| crate::report::count(*size))
         .y_label_formatter(&|seconds| time(*seconds))
-        .label_style((FONT, 12))
+        .label_style((FONT, 14))
         .draw()?;
     // In proportion, from the lower left corner.
     let slope = |size: f64| (size, low * 1.2 * size / first);
@@ -78,7 +80,7 @@ fn chart(area: &Area<'_>, series: &Series) -> Result {
         .configure_series_labels()
         .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.8))
-        .label_font((FONT, 12))
+        .label_font((FONT, 14))
         .draw()?;
     Ok(())
 }
@@ -96,8 +98,9 @@ pub fn bars(path: &Path, rows: &[Row], engines: &[&str], base: usize) -> Result 
     let root = SVGBackend::new(path, (820, height)).into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
-        .caption(format!("Time as a multiple of {}'s", engines[base]), (FONT, 15))
+        .caption(format!("Time as a multiple of {}'s", engines[base]), (FONT, 18))
         .margin(10)
+        .margin_right(30)
         .x_label_area_size(30)
         .y_label_area_size(110)
         .build_cartesian_2d((0.01..100.0).log_scale(), rows.len() as f64 * group..0.0)?;
@@ -108,9 +111,9 @@ pub fn bars(path: &Path, rows: &[Row], engines: &[&str], base: usize) -> Result 
         .disable_y_mesh()
         .y_labels(0)
         .x_label_formatter(&|ratio| format!("{ratio} ×"))
-        .label_style((FONT, 12))
+        .label_style((FONT, 14))
         .draw()?;
-    let name_style = TextStyle::from((FONT, 12)).pos(Pos::new(HPos::Right, VPos::Center));
+    let name_style = TextStyle::from((FONT, 14)).pos(Pos::new(HPos::Right, VPos::Center));
     for (number, row) in rows.iter().enumerate() {
         let middle = (number as f64 + 0.5) * group;
         let (x, y) = chart.backend_coord(&(0.01, middle));
@@ -132,7 +135,7 @@ pub fn bars(path: &Path, rows: &[Row], engines: &[&str], base: usize) -> Result 
         .configure_series_labels()
         .position(SeriesLabelPosition::UpperLeft)
         .background_style(WHITE.mix(0.8))
-        .label_font((FONT, 12))
+        .label_font((FONT, 14))
         .draw()?;
     root.present()?;
     Ok(())
