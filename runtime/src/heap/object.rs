@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
-const INLINE: usize = 6;
+pub const INLINE: usize = 6;
 /// Keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
 /// Shapes of a run; further objects are tables.
@@ -245,6 +245,14 @@ impl Heap {
             slots
         });
         Value::handle(Kind::Object, self.objects.add(Object { shape, class: Class::Plain, flags: 0, inline, more }))
+    }
+
+    /// A new object of a shape of few keys, whose values come first.
+    #[inline]
+    pub fn new_inline(&mut self, shape: u32, inline: [Value; INLINE]) -> Value {
+        self.meter.add_bytes(Object::COST);
+        let object = Object { shape, class: Class::Plain, flags: 0, inline, more: None };
+        Value::handle(Kind::Object, self.objects.add(object))
     }
 
     /// What the shapes take.
