@@ -4,9 +4,9 @@
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
-use crate::builtins::Body as NativeBody;
-use crate::builtins::registry::registry;
 use crate::activation::Called;
+use crate::builtins::Body as NativeBody;
+use crate::builtins::registry::{Native, registry};
 use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -342,7 +342,7 @@ impl Vm {
             let callee = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
                 Some((function, None))
             } else if function.is(Kind::Native)
-                && let NativeBody::Prelude(_) = registry().natives[function.index()].call
+                && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
             {
                 Some((self.prelude_closure(function.payload(), false)?, Some(this)))
             } else {

@@ -65,12 +65,12 @@ pub trait Statement: Send + Sync {
 /// A statement of any kind.
 pub type AnyStatement = Box<dyn Statement>;
 
-/// How a statement ended.
+/// How a statement ended. All that it can hold is of one size, so that it is returned in registers.
 pub enum Flow {
     /// The next one follows.
     Normal,
     /// `break` out of the statement of that number.
-    Break(u32),
+    Break(usize),
     /// `continue` with the innermost loop: to an outer one leads a jump.
     Continue,
     /// `return`

@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, Global, NativeFn, Row};
+use super::{Body, DirectFn, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -69,6 +69,8 @@ pub struct Native {
     pub call: Body,
     /// What `new` does.
     pub construct: Option<Body>,
+    /// What is tried before a function of the prelude is called.
+    pub direct: Option<DirectFn>,
 }
 
 impl Native {
@@ -100,9 +102,14 @@ pub struct Registry {
     symbols: HashMap<&'static [u8], Sym>,
     /// For each fixed symbol and family, one more than the number of the method.
     methods: Vec<[u16; FAMILIES]>,
+    /// The same as functions of Rust, those of `Object.prototype` for every family, as far as they are such.
+    functions: Vec<[Option<NativeFn>; FAMILIES]>,
     statics: HashMap<(u32, Sym), Static>,
     static_names: HashMap<u32, Vec<Sym>>,
     globals: HashMap<&'static str, u32>,
+    /// For each fixed symbol, whether [`Self::is_plain_method`], and one more than the number of the global.
+    plain: Vec<bool>,
+    global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
     families: Vec<(String, Family)>,
     /// Functions that only the prelude can call.
@@ -125,9 +132,12 @@ impl Registry {
             natives: Vec::new(),
             symbols: HashMap::new(),
             methods: Vec::new(),
+            functions: Vec::new(),
             statics: HashMap::new(),
             static_names: HashMap::new(),
             globals: HashMap::new(),
+            plain: Vec::new(),
+            global_numbers: Vec::new(),
             families: Vec::new(),
             intrinsics: HashMap::new(),
         };
@@ -219,12 +229,32 @@ impl Registry {
             let before = this.intrinsics.insert(row.name, number);
             debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
         }
+        this.functions = this
+            .methods
+            .iter()
+            .map(|row| {
+                row.map(|number| match (number, row[Family::Object as usize]) {
+                    (0, 0) => None,
+                    (0, number) | (number, _) => match this.natives[usize::from(number) - 1].call {
+                        Body::Native(function) => Some(function),
+                        Body::Prelude(_) | Body::Accessor { .. } | Body::Namespace => None,
+                    },
+                })
+            })
+            .collect();
         let mut text = Vec::new();
         for name in &this.names {
             this.ranges.push((text.len() as u32, name.len() as u32));
             text.extend_from_slice(name.as_bytes());
         }
         this.text = text.into();
+        this.plain = (0..this.methods.len()).map(|symbol| this.has_plain_method(symbol)).collect();
+        this.global_numbers = vec![0; this.names.len()];
+        for (&name, &number) in &this.globals {
+            if let Some(symbol) = this.symbols.get(name.as_bytes()) {
+                this.global_numbers[symbol.0 as usize] = number + 1;
+            }
+        }
         this
     }
 
@@ -250,12 +280,14 @@ impl Registry {
             }
         }
         self.name(name);
-        self.natives.push(Native { name, length, call, construct });
+        self.natives.push(Native { name, length, call, construct, direct: None });
         (self.natives.len() - 1) as u32
     }
 
     fn row(&mut self, row: &Row) -> u32 {
-        self.add(row.name, row.length, row.body, None)
+        let number = self.add(row.name, row.length, row.body, None);
+        self.natives[number as usize].direct = row.direct;
+        number
     }
 
     /// A global, or a constructor of a namespace, with its static properties.
@@ -294,6 +326,12 @@ impl Registry {
         number.checked_sub(1).map(u32::from)
     }
 
+    /// The same, where it is a function of Rust.
+    #[inline]
+    pub fn function(&self, family: Family, name: Sym) -> Option<NativeFn> {
+        self.functions.get(name.0 as usize)?[family as usize]
+    }
+
     /// Whether a family has a method of that name that is not the one of `Object.prototype`.
     pub fn has_own_method(&self, family: Family, name: Sym) -> bool {
         self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
@@ -309,9 +347,13 @@ impl Registry {
     }
 
     /// Whether some family has a method of that name, and none of them runs functions of the script.
-    pub fn is_plain_method(&self, name: &[u8]) -> bool {
-        let Some(symbol) = self.symbol(name) else { return false };
-        let numbers = self.methods[symbol.0 as usize];
+    #[inline]
+    pub fn is_plain_method(&self, name: Sym) -> bool {
+        self.plain.get(name.0 as usize).copied().unwrap_or(false)
+    }
+
+    fn has_plain_method(&self, symbol: usize) -> bool {
+        let numbers = self.methods[symbol];
         numbers.iter().any(|&number| number != 0)
             && numbers
                 .iter()
@@ -353,6 +395,12 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The same by the symbol of the name.
+    #[inline]
+    pub fn global_of(&self, name: Sym) -> Option<u32> {
+        self.global_numbers.get(name.0 as usize)?.checked_sub(1)
     }
 
     /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.
