@@ -59,7 +59,7 @@ impl Lowering<'_, '_> {
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
-                Built::of(node::PreludeFunction(function.unwrap_or(0) as u32))
+                Built::of(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
