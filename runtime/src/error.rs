@@ -6,8 +6,8 @@
 use crate::builtins::inspect::Options;
 use crate::calls::Failed;
 use crate::code::FunctionRef;
-use crate::heap::Class;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::{Class, block};
 use crate::outcome::{Failure, Status};
 use crate::suggest::Missing;
 use crate::symbol::known;
@@ -38,6 +38,14 @@ pub struct Trace {
     pub call: Option<Box<Failed>>,
     /// What does not exist, where that is the error.
     pub missing: Option<Missing>,
+}
+
+impl Trace {
+    /// Bytes it takes.
+    pub fn cost(&self) -> usize {
+        let call = self.call.as_ref().map_or(0, |call| 64 + call.tool.len() + call.input.len());
+        80 + block(self.frames.capacity() * 8) + call
+    }
 }
 
 /// How many frames a trace keeps, as in V8.
@@ -136,8 +144,10 @@ impl Vm {
         let frames = self.frames.iter().rev().skip(usize::from(is_frame));
         let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
         let frames = innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
-        self.heap.traces.entry(error.payload()).or_default().frames = frames;
-        self.heap.meter.add_bytes(128);
+        let trace = self.heap.traces.entry(error.payload()).or_default();
+        trace.frames = frames;
+        let bytes = trace.cost();
+        self.heap.meter.add_bytes(bytes);
     }
 
     /// Line and column of an offset in the script; nothing for the prelude.

@@ -28,6 +28,16 @@ use hashbrown::HashMap;
 use num_bigint::BigInt;
 use std::sync::Arc;
 
+/// What an allocation of so many bytes takes: the allocator keeps some for itself.
+pub const fn block(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16) }
+}
+
+/// What a thing takes in its slab, which has room for more.
+const fn place<T>() -> usize {
+    size_of::<T>() * 5 / 4
+}
+
 /// Things of one kind, by number.
 pub struct Slab<T> {
     items: Vec<T>,
@@ -50,10 +60,20 @@ impl<T> Slab<T> {
                 index
             }
             None => {
+                if self.items.len() == self.items.capacity() {
+                    self.grow();
+                }
                 self.items.push(item);
                 (self.items.len() - 1) as u32
             }
         }
+    }
+
+    /// Make room: twice as much, but no more than half as much again where that is a lot.
+    #[cold]
+    fn grow(&mut self) {
+        let length = self.items.len();
+        self.items.reserve_exact(if length < 1024 { length.max(4) } else { length / 2 });
     }
 
     /// Make a place free again.
@@ -92,6 +112,12 @@ pub struct Closure {
     pub captures: Box<[Value]>,
 }
 
+impl Closure {
+    fn cost(&self) -> usize {
+        place::<Self>() + block(self.captures.len() * 8)
+    }
+}
+
 /// A built-in function with values of its own.
 #[derive(Clone, Copy)]
 pub struct Bound {
@@ -99,6 +125,10 @@ pub struct Bound {
     pub action: Action,
     /// What it knows.
     pub data: [Value; 3],
+}
+
+impl Bound {
+    const COST: usize = place::<Self>();
 }
 
 /// What a built-in function with values of its own does.
@@ -134,6 +164,18 @@ pub struct Iterator {
     pub yields: Yields,
     /// Where it is: an index of an array, a byte of a string, an entry of a map.
     pub position: usize,
+}
+
+impl Iterator {
+    const COST: usize = place::<Self>();
+}
+
+impl Promise {
+    const COST: usize = place::<Self>();
+}
+
+fn bigint_cost(bigint: &BigInt) -> usize {
+    place::<BigInt>() + block(bigint.bits() as usize / 8)
 }
 
 /// What a run has used and may use.
@@ -268,41 +310,45 @@ impl Heap {
         }
     }
 
+    const CELL: usize = place::<Value>();
+    /// What it takes that an object that is none of [`Kind::Object`] has named properties.
+    const EXTRA: usize = 40;
+
     /// A new cell.
     #[inline]
     pub fn new_cell(&mut self, value: Value) -> Value {
-        self.meter.add_bytes(8);
+        self.meter.add_bytes(Self::CELL);
         Value::handle(Kind::Cell, self.cells.add(value))
     }
 
     /// A new function object.
     pub fn new_closure(&mut self, closure: Closure) -> Value {
-        self.meter.add_bytes(40 + closure.captures.len() * 8);
+        self.meter.add_bytes(closure.cost());
         Value::handle(Kind::Function, self.closures.add(closure))
     }
 
     /// A new built-in function with values of its own.
     pub fn new_bound(&mut self, action: Action, data: [Value; 3]) -> Value {
-        self.meter.add_bytes(40);
+        self.meter.add_bytes(Bound::COST);
         Value::handle(Kind::Bound, self.bound.add(Bound { action, data }))
     }
 
     /// A new iterator.
     pub fn new_iterator(&mut self, source: Value, yields: Yields) -> Value {
-        self.meter.add_bytes(24);
+        self.meter.add_bytes(Iterator::COST);
         Value::handle(Kind::Iterator, self.iterators.add(Iterator { source, yields, position: 0 }))
     }
 
     /// A new BigInt.
     pub fn new_bigint(&mut self, value: BigInt) -> Value {
-        self.meter.add_bytes(32 + value.bits() as usize / 8);
+        self.meter.add_bytes(bigint_cost(&value));
         Value::handle(Kind::BigInt, self.bigints.add(value))
     }
 
     /// A new empty `Map` or `Set`.
     pub fn new_map(&mut self, kind: Kind) -> Value {
         debug_assert!(matches!(kind, Kind::Map | Kind::Set));
-        self.meter.add_bytes(96);
+        self.meter.add_bytes(MapData::COST);
         Value::handle(kind, self.maps.add(MapData::default()))
     }
 

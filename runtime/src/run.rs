@@ -82,6 +82,7 @@ impl Run {
                 log_bytes: 0,
                 log_calls: 0,
                 messages: Vec::new(),
+                message_bytes: 0,
                 random: scramble(seed),
                 slice_over: false,
                 always_pause: false,
@@ -112,6 +113,8 @@ impl Run {
 
     /// Messages that the script has sent since the last call.
     pub fn take_messages(&mut self) -> Vec<Message> {
+        let bytes = std::mem::take(&mut self.vm.host.message_bytes);
+        self.vm.release_bytes(bytes);
         std::mem::take(&mut self.vm.host.messages)
     }
 
@@ -137,6 +140,14 @@ impl Run {
         if !collect {
             self.vm.host.always_pause = true;
         }
+    }
+
+    /// Bytes that are in use, by the account of the run, and the most there were: for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn memory(&self) -> (usize, usize) {
+        let meter = &self.vm.heap.meter;
+        (meter.bytes, meter.peak.max(meter.bytes))
     }
 
     /// Give errors no frames of the script, as `Error.stackTraceLimit = 0` does: for comparisons.

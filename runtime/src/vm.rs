@@ -86,7 +86,9 @@ pub struct HostState {
     pub(crate) log_bytes: usize,
     pub(crate) log_calls: u64,
     pub(crate) console: crate::builtins::console::State,
+    /// Messages that the host has not taken yet, and what they cost.
     pub(crate) messages: Vec<Message>,
+    pub(crate) message_bytes: usize,
     /// State of the random generator.
     pub(crate) random: [u64; 2],
     /// When the run began, by the host's clock.

@@ -188,12 +188,12 @@ impl Lowering<'_, '_> {
         fresh: Box<[usize]>,
     ) -> Box<dyn Looping> {
         let counted = !self.builder.is_prelude;
-        let Some(update) = update else { return test.test(Turns { update: (), body, fresh, counted }) };
+        let Some(update) = update else { return test.bound(Turns { update: (), body, fresh, counted }) };
         if let ExprKind::Update { variable, delta, .. } = &update.kind
             && let Some(slot) = self.variable(variable, update.span.start).slot()
         {
             let update = Update::slot(slot, f64::from(*delta), update.span.start);
-            return test.test(Turns { update, body, fresh, counted });
+            return test.bound(Turns { update, body, fresh, counted });
         }
         let update = self.tree(update);
         Turns { update, body, fresh, counted }.with(test.node())

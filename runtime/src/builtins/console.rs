@@ -6,6 +6,7 @@ mod table;
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
 use crate::error::{Result, Thrown};
+use crate::heap::block;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -73,6 +74,7 @@ impl Vm {
             return Err(too_much(max_bytes));
         }
         self.work(1 + line.len() / 16)?;
+        self.keep_bytes(size_of::<String>() + block(line.len()));
         self.host.logs.push(line);
         Ok(Value::UNDEFINED)
     }

@@ -203,7 +203,7 @@ impl Cloner {
             vm.heap.set_own(clone, known::STACK, stack);
         }
         if let Some(trace) = vm.heap.traces.get(&source.payload()).cloned() {
-            vm.heap.meter.add_bytes(128);
+            vm.heap.meter.add_bytes(trace.cost());
             vm.heap.traces.insert(clone.payload(), trace);
         }
         Ok(())

@@ -34,8 +34,8 @@ pub const INTRINSICS: &[Row] = &[
     native("$parallel_failed", 2, parallel_failed),
 ];
 
-/// Bytes that a message costs beside its text.
-const MESSAGE_BYTES: usize = 256;
+/// Work that a message is beside its text.
+const MESSAGE_WORK: usize = 256;
 /// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
 const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
@@ -273,8 +273,10 @@ impl Vm {
     }
 
     fn send(&mut self, length: usize, message: Message) -> Result {
-        self.work(MESSAGE_BYTES + length)?;
-        self.heap.meter.add_bytes(MESSAGE_BYTES + length);
+        self.work(MESSAGE_WORK + length)?;
+        let bytes = size_of::<Message>() + 64 + length;
+        self.keep_bytes(bytes);
+        self.host.message_bytes += bytes;
         self.host.messages.push(message);
         Ok(Value::UNDEFINED)
     }

@@ -1,6 +1,6 @@
 //! Arrays: dense, with holes marked.
 
-use super::Heap;
+use super::{Heap, block, place};
 use crate::convert::as_int32;
 use crate::value::{Kind, Value};
 
@@ -12,11 +12,18 @@ pub struct Array {
     pub flags: u8,
 }
 
+impl Array {
+    pub(super) fn cost(&self) -> usize {
+        place::<Self>() + block(self.items.capacity() * 8)
+    }
+}
+
 impl Heap {
     /// A new array of items.
     pub fn new_array(&mut self, items: Vec<Value>) -> Value {
-        self.meter.add_bytes(40 + items.capacity() * 8);
-        Value::handle(Kind::Array, self.arrays.add(Array { items, flags: 0 }))
+        let array = Array { items, flags: 0 };
+        self.meter.add_bytes(array.cost());
+        Value::handle(Kind::Array, self.arrays.add(array))
     }
 
     /// The items of an array.

@@ -1,18 +1,25 @@
 //! Mark and sweep.
 //!
 //! Marking is tolerant of stale handles, which slots of frames may hold: free places count as marked,
-//! so that a stale handle keeps at most a thing alive that took its place.
+//! so that a stale handle keeps at most a thing alive that took its place. What is alive is counted
+//! while it is marked; sweeping looks only at what is not.
 
-use super::{COLLECT_FIRST, Exotic, Heap, Slab, Slots};
-use crate::promise::{Reaction, Reactions};
+use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
+use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
 
 /// One bit for each place of a slab.
 pub struct Marks(Vec<u64>);
 
 impl Marks {
+    /// Free places and those behind the last are marked.
     fn of<T>(slab: &Slab<T>) -> Self {
-        let mut marks = Self(vec![0; slab.len().div_ceil(64)]);
+        let mut marks = Self(vec![0; slab.items.len().div_ceil(64)]);
+        if let Some(last) = marks.0.last_mut()
+            && slab.items.len() % 64 != 0
+        {
+            *last = u64::MAX << (slab.items.len() % 64);
+        }
         for &free in &slab.free {
             marks.set(free as usize);
         }
@@ -25,12 +32,80 @@ impl Marks {
     }
 
     /// Mark a place; whether it was not marked before.
+    #[inline]
     fn set(&mut self, index: usize) -> bool {
         let Some(word) = self.0.get_mut(index / 64) else { return false };
         let bit = 1 << (index % 64);
         let fresh = *word & bit == 0;
         *word |= bit;
         fresh
+    }
+
+    /// Unmark what is behind the last place.
+    fn end_at(&mut self, length: usize) {
+        if let Some(last) = self.0.last_mut()
+            && length % 64 != 0
+        {
+            *last &= !(u64::MAX << (length % 64));
+        }
+    }
+
+    fn clear(&mut self, index: usize) {
+        if let Some(word) = self.0.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+    }
+
+    /// The places that are marked.
+    pub(super) fn iter(&self) -> impl std::iter::Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(number, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest.checked_sub(1)?;
+                Some(number * 64 + bit)
+            })
+        })
+    }
+
+    /// The places that are not marked, the last first.
+    fn gaps(&self) -> impl std::iter::Iterator<Item = u32> + '_ {
+        self.0.iter().enumerate().rev().flat_map(|(number, &word)| {
+            let mut gaps = !word;
+            std::iter::from_fn(move || {
+                let bit = 63_u32.checked_sub(gaps.leading_zeros())?;
+                gaps &= !(1 << bit);
+                Some(number as u32 * 64 + bit)
+            })
+        })
+    }
+}
+
+impl<T> Slab<T> {
+    /// Free the places that are not marked: `release` drops what a thing there holds. Gives how many
+    /// things are left; then only these are marked.
+    pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
+        marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
+        marks.end_at(self.items.len());
+        for index in self.free.drain(..) {
+            marks.clear(index as usize);
+        }
+        // Places at the end are given back; of the others the first is taken first.
+        let end = self.items.len();
+        let mut length = end;
+        for index in marks.gaps().skip_while(|&index| index as usize >= end) {
+            if index as usize + 1 == length {
+                length -= 1;
+            } else {
+                self.free.push(index);
+            }
+        }
+        self.items.truncate(length);
+        // Room for what may come until the next collection, but not for what was there in a peak.
+        let room = (length + COLLECT_FIRST / size_of::<T>()) * 2;
+        self.items.shrink_to(room);
+        self.free.shrink_to(room);
+        length - self.free.len()
     }
 }
 
@@ -48,6 +123,8 @@ struct Marker {
     bigints: Marks,
     /// Values whose parts are not marked yet.
     work: Vec<Value>,
+    /// What the marked things cost, but those that all cost the same.
+    bytes: usize,
 }
 
 impl Marker {
@@ -65,7 +142,22 @@ impl Marker {
             exotics: Marks::of(&heap.exotics),
             bigints: Marks::of(&heap.bigints),
             work: Vec::new(),
+            bytes: 0,
         }
+    }
+
+    /// Have a value marked. Numbers need nothing and strings hold nothing, so neither has to wait.
+    #[inline]
+    fn reach(&mut self, value: Value) {
+        if value.is_string() {
+            self.strings.set(value.index());
+        } else if !value.is_number() {
+            self.work.push(value);
+        }
+    }
+
+    fn reach_all(&mut self, values: &[Value]) {
+        values.iter().for_each(|&value| self.reach(value));
     }
 
     fn drain(&mut self, heap: &Heap, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
@@ -75,104 +167,78 @@ impl Marker {
             }
             let index = value.index();
             match value.kind() {
-                Kind::String => {
+                Kind::String | Kind::Tool => {
                     self.strings.set(index);
+                    continue;
                 }
-                Kind::Tool => {
-                    self.strings.set(index);
-                }
-                Kind::BigInt => {
-                    self.bigints.set(index);
-                }
-                Kind::Object if self.objects.set(index) => {
-                    let (inline, more) = heap.objects[index].values();
-                    self.work.extend_from_slice(inline);
-                    match more {
-                        Some(Slots::Shaped(slots)) => self.work.extend_from_slice(slots),
-                        Some(Slots::Table(table)) => self.work.extend(table.values().copied()),
-                        None => {}
-                    }
-                }
-                Kind::Array if self.arrays.set(index) => {
-                    self.work.extend(heap.arrays[index].items.iter().filter(|item| !item.is_number()));
-                }
-                Kind::Function if self.closures.set(index) => {
-                    self.work.extend_from_slice(&heap.closures[index].captures);
-                }
-                Kind::Bound if self.bound.set(index) => self.work.extend_from_slice(&heap.bound[index].data),
-                Kind::Cell if self.cells.set(index) => self.work.push(heap.cells[index]),
-                Kind::Map | Kind::Set if self.maps.set(index) => {
-                    self.work.extend(heap.maps[index].raw().iter().flat_map(|&(key, value)| [key, value]));
-                }
-                Kind::Promise if self.promises.set(index) => {
-                    let promise = &heap.promises[index];
-                    self.work.push(promise.value);
-                    for reaction in promise.reactions.as_slice() {
-                        match *reaction {
-                            Reaction::Await(frame) => awaited(frame, &mut self.work),
-                            Reaction::Then { fulfilled, rejected, derived } => {
-                                self.work.extend([fulfilled, rejected, derived]);
-                            }
+                Kind::Object => {
+                    if self.objects.set(index) {
+                        let object = &heap.objects[index];
+                        self.bytes += object.cost();
+                        let (inline, more) = object.values();
+                        self.reach_all(inline);
+                        match more {
+                            Some(Slots::Shaped(slots)) => self.reach_all(slots),
+                            Some(Slots::Table(table)) => table.values().for_each(|&value| self.reach(value)),
+                            None => {}
                         }
                     }
+                    continue;
                 }
-                Kind::Iterator if self.iterators.set(index) => self.work.push(heap.iterators[index].source),
-                Kind::Exotic if self.exotics.set(index) => heap.exotics[index].trace(&mut self.work),
-                _ => {}
+                Kind::Cell => {
+                    if self.cells.set(index) {
+                        self.reach(heap.cells[index]);
+                    }
+                    continue;
+                }
+                Kind::BigInt => {
+                    if self.bigints.set(index) {
+                        self.bytes += bigint_cost(&heap.bigints[index]);
+                    }
+                    continue;
+                }
+                Kind::Array if self.arrays.set(index) => {
+                    let array = &heap.arrays[index];
+                    self.bytes += array.cost();
+                    self.reach_all(&array.items);
+                }
+                Kind::Function if self.closures.set(index) => {
+                    let closure = &heap.closures[index];
+                    self.bytes += closure.cost();
+                    self.reach_all(&closure.captures);
+                }
+                Kind::Bound if self.bound.set(index) => self.reach_all(&heap.bound[index].data),
+                Kind::Map | Kind::Set if self.maps.set(index) => {
+                    let map = &heap.maps[index];
+                    self.bytes += map.cost();
+                    map.raw().iter().for_each(|&(key, value)| self.reach_all(&[key, value]));
+                }
+                Kind::Promise if self.promises.set(index) => self.reach_promise(&heap.promises[index], awaited),
+                Kind::Iterator if self.iterators.set(index) => self.reach(heap.iterators[index].source),
+                Kind::Exotic if self.exotics.set(index) => {
+                    let exotic = &heap.exotics[index];
+                    self.bytes += exotic.cost();
+                    exotic.trace(&mut self.work);
+                }
+                _ => continue,
             }
             if let Some(&extra) = heap.extras.get(&value) {
                 self.work.push(Value::handle(Kind::Object, extra));
             }
         }
     }
-}
 
-impl Heap {
-    /// Free what cannot be reached from `roots`. `awaited` adds the values of the frame of an async
-    /// function that waits for a promise that is reachable; `outside` are bytes in use elsewhere.
-    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>), outside: usize) {
-        let mut marker = Marker::new(self);
-        marker.work = roots;
-        marker.drain(self, awaited);
-        let mut bytes = 0;
-        sweep(&mut self.objects, &marker.objects, |object| object.release());
-        bytes += live(&self.objects, &marker.objects, |object| object.cost());
-        sweep(&mut self.arrays, &marker.arrays, |array| array.items = Vec::new());
-        bytes += live(&self.arrays, &marker.arrays, |array| 40 + array.items.capacity() * 8);
-        sweep(&mut self.closures, &marker.closures, |closure| closure.captures = Box::default());
-        bytes += live(&self.closures, &marker.closures, |closure| 40 + closure.captures.len() * 8);
-        sweep(&mut self.bound, &marker.bound, |_| {});
-        bytes += live(&self.bound, &marker.bound, |_| 40);
-        sweep(&mut self.cells, &marker.cells, |_| {});
-        bytes += live(&self.cells, &marker.cells, |_| 8);
-        sweep(&mut self.maps, &marker.maps, |map| map.release());
-        bytes += live(&self.maps, &marker.maps, |map| map.cost());
-        sweep(&mut self.promises, &marker.promises, |promise| promise.reactions = Reactions::None);
-        bytes += live(&self.promises, &marker.promises, |promise| 64 + promise.reactions.cost());
-        sweep(&mut self.iterators, &marker.iterators, |iterator| iterator.source = Value::UNDEFINED);
-        bytes += live(&self.iterators, &marker.iterators, |_| 24);
-        sweep(&mut self.exotics, &marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));
-        bytes += live(&self.exotics, &marker.exotics, |exotic| size_of::<Exotic>() + exotic.cost());
-        sweep(&mut self.bigints, &marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
-        bytes += live(&self.bigints, &marker.bigints, |bigint| 32 + bigint.bits() as usize / 8);
-        bytes += self.sweep_strings(&marker.strings);
-        let objects = &marker.objects;
-        self.traces.retain(|&index, _| objects.get(index as usize));
-        bytes += self.traces.len() * 128;
-        let owners: Vec<Value> = self.extras.keys().copied().filter(|&owner| !marker.is_live(owner)).collect();
-        for owner in owners {
-            self.extras.remove(&owner);
+    fn reach_promise(&mut self, promise: &Promise, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
+        self.bytes += promise.reactions.cost();
+        self.reach(promise.value);
+        for reaction in promise.reactions.as_slice() {
+            match *reaction {
+                Reaction::Await(frame) => awaited(frame, &mut self.work),
+                Reaction::Then { fulfilled, rejected, derived } => self.reach_all(&[fulfilled, rejected, derived]),
+            }
         }
-        bytes += self.extras.len() * 32 + self.shapes.len() * 96;
-        bytes += outside;
-        self.meter.bytes = bytes;
-        self.meter.peak = self.meter.peak.max(bytes);
-        let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
     }
-}
 
-impl Marker {
     fn is_live(&self, owner: Value) -> bool {
         let index = owner.index();
         match owner.kind() {
@@ -188,19 +254,70 @@ impl Marker {
     }
 }
 
-/// Put the places that are not marked on the free list.
-fn sweep<T>(slab: &mut Slab<T>, marks: &Marks, mut release: impl FnMut(&mut T)) {
-    for index in 0..slab.items.len() {
-        if !marks.get(index) {
-            release(&mut slab.items[index]);
-            slab.free.push(index as u32);
-        }
+impl Heap {
+    /// Free what cannot be reached from `roots`. `awaited` adds the values of the frame of an async
+    /// function that waits for a promise that is reachable; `outside` are bytes in use elsewhere.
+    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>), outside: usize) {
+        let mut marker = Marker::new(self);
+        marker.work = roots;
+        marker.drain(self, awaited);
+        self.extras.retain(|&owner, _| marker.is_live(owner));
+        self.traces.retain(|&index, _| marker.objects.get(index as usize));
+        let mut bytes = outside + marker.bytes;
+        self.objects.sweep(&mut marker.objects, |object| object.release());
+        self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
+        self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
+        bytes += self.bound.sweep(&mut marker.bound, |_| {}) * Bound::COST;
+        bytes += self.cells.sweep(&mut marker.cells, |_| {}) * Self::CELL;
+        self.maps.sweep(&mut marker.maps, |map| map.release());
+        bytes +=
+            self.promises.sweep(&mut marker.promises, |promise| promise.reactions = Reactions::None) * Promise::COST;
+        bytes += self.iterators.sweep(&mut marker.iterators, |_| {}) * Iterator::COST;
+        self.exotics.sweep(&mut marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));
+        self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
+        bytes += self.sweep_strings(&mut marker.strings);
+        bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
+        bytes += self.extras.len() * Self::EXTRA + self.shape_bytes();
+        self.meter.bytes = bytes;
+        self.meter.peak = self.meter.peak.max(bytes);
+        let limit = self.meter.limits.max_memory_bytes as usize;
+        self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
     }
 }
 
-/// What the things in use cost. Free places were marked from the beginning.
-fn live<T>(slab: &Slab<T>, marks: &Marks, cost: impl Fn(&T) -> usize) -> usize {
-    let free = Marks::of(slab);
-    let live = |&(index, _): &(usize, &T)| marks.get(index) && !free.get(index);
-    slab.items.iter().enumerate().filter(live).map(|(_, item)| cost(item)).sum()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_gives_back_the_end_and_reuses_the_first_places_first() {
+        let mut slab = Slab::default();
+        (0..200).for_each(|number| assert_eq!(slab.add(number), number));
+        let mut marks = Marks::of(&slab);
+        let kept = [3, 64, 100];
+        assert!(kept.iter().all(|&index| marks.set(index)));
+        assert!(!marks.set(3), "it is marked already");
+        assert!(!marks.set(200) && !marks.set(10_000), "stale handles mark nothing");
+        let mut released = Vec::new();
+        assert_eq!(slab.sweep(&mut marks, |&mut number| released.push(number)), kept.len());
+        assert_eq!(released.len(), 200 - kept.len());
+        assert_eq!(marks.iter().collect::<Vec<_>>(), kept);
+        assert_eq!(slab.len(), 101);
+        assert_eq!([(); 4].map(|()| slab.add(7)), [0, 1, 2, 4]);
+
+        let mut marks = Marks::of(&slab);
+        assert!(!marks.set(50), "a free place counts as marked");
+        let mut released = 0;
+        assert_eq!(slab.sweep(&mut marks, |_| released += 1), 0);
+        assert_eq!((released, slab.len()), (7, 0));
+    }
+
+    #[test]
+    fn room_of_a_peak_is_given_back() {
+        let mut slab = Slab::default();
+        (0..1_000_000_u64).for_each(|number| _ = slab.add(number));
+        let mut marks = Marks::of(&slab);
+        slab.sweep(&mut marks, |_| {});
+        assert!(slab.items.capacity() <= 2 * COLLECT_FIRST / size_of::<u64>());
+    }
 }

@@ -1,7 +1,7 @@
 //! Built-in objects with state of their own that are neither functions nor collections: dates and
 //! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
-use super::Heap;
+use super::{Heap, block, place};
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
@@ -90,18 +90,19 @@ impl Exotic {
         }
     }
 
-    /// Bytes it takes beside its place in the slab.
+    /// Bytes it takes.
     pub(super) fn cost(&self) -> usize {
-        match self {
+        let beside = match self {
             Self::Date(_) => 0,
             Self::Collator(_) => size_of::<Collator>(),
-            Self::DateTimeFormat(_) => 512,
+            Self::DateTimeFormat(_) => 320,
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
-            // All who share a program pay for a part of it.
-            Self::RegExp(regexp) => regexp.program.bytes() / Arc::strong_count(&regexp.program).max(1),
-        }
+            // All who share a program pay for a part of it, but the script or the cache that has it.
+            Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
+        };
+        place::<Self>() + block(beside)
     }
 
     /// Append the values that it holds.
@@ -121,7 +122,7 @@ impl Exotic {
 impl Heap {
     /// A new built-in object.
     pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
-        self.meter.add_bytes(size_of::<Exotic>() + exotic.cost());
+        self.meter.add_bytes(exotic.cost());
         Value::handle(Kind::Exotic, self.exotics.add(exotic))
     }
 

@@ -1,6 +1,6 @@
 //! The data of `Map` and `Set`: entries in order of insertion, found by hash.
 
-use super::Heap;
+use super::{Heap, place};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -44,6 +44,8 @@ pub struct Entry {
 }
 
 impl MapData {
+    pub(super) const COST: usize = place::<Self>();
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len() - self.removed
@@ -73,7 +75,7 @@ impl MapData {
     }
 
     pub(super) fn cost(&self) -> usize {
-        96 + self.entries.capacity() * 32 + self.table.capacity() * 5
+        Self::COST + self.entries.capacity() * 32 + self.table.capacity() * 6
     }
 
     pub(super) fn release(&mut self) {

@@ -1,6 +1,6 @@
 //! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
 
-use super::Heap;
+use super::{Heap, block, place};
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
@@ -116,6 +116,24 @@ pub enum Slots {
     Table(IndexMap<Sym, Value, DefaultHashBuilder>),
 }
 
+impl Slots {
+    fn cost(&self) -> usize {
+        block(size_of::<Self>())
+            + match self {
+                Self::Shaped(slots) => block(slots.capacity() * 8),
+                Self::Table(table) => table.capacity() * TABLE_ENTRY,
+            }
+    }
+}
+
+/// What a shape takes, with the way to it.
+fn shape_cost(keys: usize) -> usize {
+    place::<Shape>() + block(keys * 4) + 48
+}
+
+/// What a property takes in a table.
+const TABLE_ENTRY: usize = 36;
+
 /// In which slot a node found a property last. The next object most often has it there too; who uses
 /// a hint looks whether it has, so that runs with other shapes may share it.
 #[derive(Default)]
@@ -178,12 +196,10 @@ impl Object {
         (&self.inline, self.more.as_deref())
     }
 
+    const COST: usize = place::<Self>();
+
     pub(super) fn cost(&self) -> usize {
-        64 + match self.more.as_deref() {
-            None => 0,
-            Some(Slots::Shaped(slots)) => 32 + slots.capacity() * 8,
-            Some(Slots::Table(table)) => 96 + table.capacity() * 40,
-        }
+        Self::COST + self.more.as_deref().map_or(0, Slots::cost)
     }
 
     pub(super) fn release(&mut self) {
@@ -201,7 +217,7 @@ impl Heap {
     /// A new empty object of a class.
     #[inline]
     pub fn new_of_class(&mut self, class: Class) -> Value {
-        self.meter.add_bytes(64);
+        self.meter.add_bytes(Object::COST);
         let object = Object { shape: EMPTY, class, flags: 0, inline: [Value::UNDEFINED; INLINE], more: None };
         Value::handle(Kind::Object, self.objects.add(object))
     }
@@ -219,12 +235,21 @@ impl Heap {
     /// A new object of a shape that has as many keys as there are values, at most [`INLINE`].
     #[inline]
     pub fn new_of_shape(&mut self, shape: u32, values: &[Value]) -> Value {
-        self.meter.add_bytes(64);
+        self.meter.add_bytes(Object::COST);
         let mut inline = [Value::UNDEFINED; INLINE];
         let (near, far) = values.split_at(values.len().min(INLINE));
         inline[..near.len()].copy_from_slice(near);
-        let more = (!far.is_empty()).then(|| Box::new(Slots::Shaped(far.to_vec())));
+        let more = (!far.is_empty()).then(|| {
+            let slots = Box::new(Slots::Shaped(far.to_vec()));
+            self.meter.add_bytes(slots.cost());
+            slots
+        });
         Value::handle(Kind::Object, self.objects.add(Object { shape, class: Class::Plain, flags: 0, inline, more }))
+    }
+
+    /// What the shapes take.
+    pub(super) fn shape_bytes(&self) -> usize {
+        self.shapes.iter().map(|shape| shape_cost(shape.keys.len())).sum()
     }
 
     fn next_shape(&mut self, shape: u32, key: Sym) -> Option<u32> {
@@ -238,7 +263,7 @@ impl Heap {
         let mut keys = Vec::with_capacity(from.keys.len() + 1);
         keys.extend_from_slice(&from.keys);
         keys.push(key);
-        self.meter.add_bytes(64 + keys.len() * 4);
+        self.meter.add_bytes(shape_cost(keys.len()));
         let next = self.shapes.len() as u32;
         self.shapes.push(Shape { keys, next: Vec::new() });
         self.shapes[shape as usize].next.push((key, next));
@@ -335,7 +360,7 @@ impl Heap {
             let before = table.capacity();
             table.insert(key, value);
             let grown = table.capacity() - before;
-            self.meter.add_bytes(grown * 40);
+            self.meter.add_bytes(grown * TABLE_ENTRY);
         }
     }
 
@@ -344,10 +369,11 @@ impl Heap {
         let keys = &self.shapes[object.shape as usize].keys;
         let table: IndexMap<Sym, Value, DefaultHashBuilder> =
             keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect();
-        self.meter.add_bytes(96 + table.capacity() * 40);
+        let slots = Box::new(Slots::Table(table));
+        self.meter.add_bytes(slots.cost());
         let object = &mut self.objects[index];
         object.shape = TABLE;
-        object.more = Some(Box::new(Slots::Table(table)));
+        object.more = Some(slots);
     }
 
     /// Remove an own property, whatever the flags of the object; how many steps that took.
@@ -440,7 +466,7 @@ impl Heap {
             return Value::handle(Kind::Object, extra);
         }
         let extra = self.new_object();
-        self.meter.add_bytes(32);
+        self.meter.add_bytes(Self::EXTRA);
         self.extras.insert(object, extra.payload());
         extra
     }

@@ -4,7 +4,8 @@
 //! scripts see are UTF-16 code units. A string whose units equal its bytes is ASCII. Slices share
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
-use super::Heap;
+use super::collect::Marks;
+use super::{Heap, block, place};
 use crate::value::{Kind, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +21,14 @@ pub struct Str {
     pub units: u32,
 }
 
+/// What the UTF-16 copy of a string takes.
+fn wide_cost(units: usize) -> usize {
+    32 + block(units * 2)
+}
+
 impl Str {
+    const COST: usize = place::<Self>();
+
     /// Whether all characters are ASCII.
     #[inline(always)]
     pub fn is_ascii(&self) -> bool {
@@ -51,11 +59,19 @@ impl Buffer {
         }
     }
 
+    /// Bytes that it has room for, where it is of the run.
+    fn room(&self) -> usize {
+        match self {
+            Self::Shared(_) => 0,
+            Self::Owned { bytes, .. } => bytes.capacity(),
+        }
+    }
+
     /// Bytes that the run pays for.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
-            Self::Owned { bytes, .. } => bytes.capacity(),
+            Self::Owned { bytes, .. } => size_of::<Self>() + block(bytes.capacity()),
         }
     }
 }
@@ -158,7 +174,7 @@ impl Heap {
     }
 
     fn header(&mut self, buffer: usize, start: usize, bytes: usize, units: usize) -> Value {
-        self.meter.add_bytes(16);
+        self.meter.add_bytes(Str::COST);
         // An empty string keeps no buffer alive, so it must not point into one that may be freed.
         let (buffer, start) = if bytes == 0 { (0, 0) } else { (buffer, start) };
         let header = Str { buffer: buffer as u32, start: start as u32, bytes: bytes as u32, units: units as u32 };
@@ -442,7 +458,7 @@ impl Heap {
         let index = string.payload();
         if !self.wide.contains_key(&index) {
             let units: Box<[u16]> = to_utf16(self.bytes(string)).into();
-            self.meter.add_bytes(units.len() * 2 + 32);
+            self.meter.add_bytes(wide_cost(units.len()));
             self.wide.insert(index, units);
         }
         &self.wide[&index]
@@ -457,35 +473,30 @@ impl Heap {
         }
     }
 
-    /// Sweep strings: `live` tells which headers are in use, free ones included.
-    pub(super) fn sweep_strings(&mut self, live: &super::collect::Marks) -> usize {
+    /// Sweep strings by the marks of their headers; gives what is in use.
+    pub(super) fn sweep_strings(&mut self, marks: &mut Marks) -> usize {
+        let used = self.strings.sweep(marks, |_| {});
         let mut kept = vec![0_usize; self.buffers.len()];
-        for index in 0..self.strings.len() {
-            if !live.get(index) {
-                self.strings.free.push(index as u32);
-                self.strings.items[index].bytes = 0;
-                self.strings.items[index].units = 0;
-            } else {
-                let header = &self.strings.items[index];
-                kept[header.buffer as usize] += header.bytes as usize;
-            }
+        for index in marks.iter() {
+            let header = &self.strings[index];
+            kept[header.buffer as usize] += header.bytes as usize;
         }
-        self.wide.retain(|&index, _| live.get(index as usize));
-        self.compact(&kept);
-        let wide: usize = self.wide.values().map(|units| units.len() * 2 + 32).sum();
-        let used = self.strings.len() - self.strings.free.len();
-        used * 16 + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
+        self.wide.retain(|&index, _| marks.get(index as usize));
+        self.compact(&kept, marks);
+        let wide: usize = self.wide.values().map(|units| wide_cost(units.len())).sum();
+        used * Str::COST + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
     }
 
     /// Free buffers that no string uses, and copy what is left out of those that are mostly empty.
-    fn compact(&mut self, kept: &[usize]) {
+    fn compact(&mut self, kept: &[usize], live: &Marks) {
         self.chunk = self.chunk.filter(|&chunk| kept[chunk] > 0);
         let sparse: Vec<bool> = (0..self.buffers.len())
-            .map(|index| Some(index) != self.chunk && kept[index] * 2 < self.buffers[index].cost())
+            .map(|index| Some(index) != self.chunk && kept[index] * 2 < self.buffers[index].room())
             .collect();
         let (strings, buffers) = (&mut self.strings, &mut self.buffers);
         let mut target: Option<usize> = None;
-        for header in &mut strings.items {
+        for index in live.iter() {
+            let header = &mut strings[index];
             let source = header.buffer as usize;
             if header.bytes == 0 || !sparse.get(source).copied().unwrap_or(false) {
                 continue;
@@ -520,12 +531,13 @@ impl Heap {
 
     /// Keep a buffer; gives its number.
     fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
-        self.meter.add_bytes(bytes.capacity() + 24);
+        let buffer = Buffer::of(bytes);
+        self.meter.add_bytes(buffer.cost());
         if let Some(index) = self.free_buffers.pop() {
-            self.buffers[index] = Buffer::of(bytes);
+            self.buffers[index] = buffer;
             return index;
         }
-        self.buffers.push(Buffer::of(bytes));
+        self.buffers.push(buffer);
         self.buffers.len() - 1
     }
 }

@@ -62,17 +62,26 @@ pub struct Number(pub f64);
 pub trait Form: Sized {
     /// That node in this form.
     fn of(node: impl Node + 'static) -> Self;
+
+    /// What `user` makes of a value: only of a statement are operators parts, because most
+    /// assignments are statements.
+    fn with_value<U: User<Made = Self>>(value: Built, user: U) -> Self;
+
+    /// The same where the operators are mostly `+` and `-`.
+    fn with_sum<U: User<Made = Self>>(value: Built, user: U) -> Self;
 }
 
 impl Form for Built {
     fn of(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
     }
-}
 
-impl Form for Expression {
-    fn of(node: impl Node + 'static) -> Self {
-        Box::new(node)
+    fn with_value<U: User<Made = Self>>(value: Self, user: U) -> Self {
+        user.with(value.node())
+    }
+
+    fn with_sum<U: User<Made = Self>>(value: Self, user: U) -> Self {
+        user.with(value.node())
     }
 }
 
@@ -80,6 +89,20 @@ impl Form for Expression {
 impl Form for AnyStatement {
     fn of(node: impl Node + 'static) -> Self {
         Box::new(Evaluate(node))
+    }
+
+    fn with_value<U: User<Made = Self>>(value: Built, user: U) -> Self {
+        match value {
+            Built::Operation(operation) => operation.arithmetic(user),
+            other => operand!(other.leaf(), value => user.with(value)),
+        }
+    }
+
+    fn with_sum<U: User<Made = Self>>(value: Built, user: U) -> Self {
+        match value {
+            Built::Operation(operation) => operation.sum(user),
+            other => operand!(other.leaf(), value => user.with(value)),
+        }
     }
 }
 
@@ -130,11 +153,11 @@ impl Built {
         }
     }
 
-    /// What `user` makes of it: of arithmetic as it is, of anything else as an operand.
-    pub fn value<U: User>(self, user: U) -> U::Made {
+    /// The same, as the test of a loop.
+    pub fn bound<U: User>(self, user: U) -> U::Made {
         match self {
-            Self::Operation(operation) => operation.arithmetic(user),
-            other => operand!(other.leaf(), value => user.with(value)),
+            Self::Operation(operation) => operation.bound(user),
+            other => user.with(other.node()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Operators. One definition gives the node of every operator with every kind of operands.
 
-use super::{Built, Constant, Expression, Itself, Leaf, Node, Slots, User, operand};
+use super::{Built, Constant, Expression, Itself, Leaf, Node, Number, Slots, User, operand};
 use crate::error::Result;
 use crate::operator::{arithmetic, compare};
 use crate::value::Value;
@@ -159,16 +159,17 @@ pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
     asked(value, SameText(text.into()), negated)
 }
 
-/// What a user makes of an operator of a list; of others, what follows.
+/// What a user makes of an operator of a list with its type, by a method of [`Operation`]; of others,
+/// what follows.
 macro_rules! operators {
-    ($operation:expr, $user:expr, [$($name:ident),+], $other:pat => $otherwise:expr) => {
+    ($operation:expr, $method:ident, $user:expr, [$($name:ident),+ $(,)?], $other:pat => $otherwise:expr) => {
         match $operation.operator {
             $(Binary::$name => {
                 struct Is;
                 impl Operator for Is {
                     const OPERATOR: Binary = Binary::$name;
                 }
-                $operation.typed::<Is, _>($user)
+                $operation.$method::<Is, _>($user)
             })+
             $other => $otherwise,
         }
@@ -180,10 +181,12 @@ impl Operation {
     pub fn node(self) -> Expression {
         operators!(
             self,
+            all,
             Itself,
             [
                 Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight,
-                ShiftRightUnsigned, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual
+                ShiftRightUnsigned, Equal, NotEqual, StrictEqual, StrictNotEqual, Less, LessEqual, Greater,
+                GreaterEqual,
             ],
             operator @ (Binary::Power | Binary::In | Binary::Instanceof) => {
                 let rest = Box::new([(operator, self.right.node())]);
@@ -196,8 +199,20 @@ impl Operation {
     pub fn comparison<U: User>(self, user: U) -> U::Made {
         operators!(
             self,
+            most,
             user,
             [StrictEqual, StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
+            _ => user.with(self.node())
+        )
+    }
+
+    /// What `user` makes of it: of a comparison of a slot with its type.
+    pub fn bound<U: User>(self, user: U) -> U::Made {
+        operators!(
+            self,
+            of_slots,
+            user,
+            [StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
             _ => user.with(self.node())
         )
     }
@@ -206,15 +221,49 @@ impl Operation {
     pub fn arithmetic<U: User>(self, user: U) -> U::Made {
         operators!(
             self,
+            most,
             user,
             [Add, Subtract, Multiply, Divide, Remainder, BitAnd, BitOr, BitXor, ShiftRightUnsigned],
             _ => user.with(self.node())
         )
     }
 
-    fn typed<O: Operator, U: User>(self, user: U) -> U::Made {
+    /// What `user` makes of it: of `+` and `-` with its type.
+    pub fn sum<U: User>(self, user: U) -> U::Made {
+        operators!(self, most, user, [Add, Subtract], _ => user.with(self.node()))
+    }
+
+    /// All kinds of operands but two constants.
+    fn all<O: Operator, U: User>(self, user: U) -> U::Made {
         let (at, operator) = (self.at, PhantomData::<O>);
-        operand!(self.left, left => operand!(self.right, right => user.with(BinaryNode { left, right, at, operator })))
+        match self.left {
+            Leaf::Constant(Constant(left)) if left.is_number() => {
+                let left = Number(left.as_number());
+                match self.right {
+                    Leaf::Local(right) => user.with(BinaryNode { left, right, at, operator }),
+                    right => user.with(BinaryNode { left, right: right.node(), at, operator }),
+                }
+            }
+            left => Self { left, ..self }.most::<O, U>(user),
+        }
+    }
+
+    /// A slot or a node with any operand.
+    fn most<O: Operator, U: User>(self, user: U) -> U::Made {
+        match self.left {
+            Leaf::Local(_) => self.of_slots::<O, U>(user),
+            left => {
+                let (left, at, operator) = (left.node(), self.at, PhantomData::<O>);
+                operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
+            }
+        }
+    }
+
+    /// A slot with any operand; else what a node is made of.
+    fn of_slots<O: Operator, U: User>(self, user: U) -> U::Made {
+        let Leaf::Local(left) = self.left else { return user.with(self.node()) };
+        let (at, operator) = (self.at, PhantomData::<O>);
+        operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Properties: read, written, deleted.
 
-use super::{Built, Expression, Form, Leaf, Node, Slots, User, operand};
+use super::{Built, Expression, Form, Leaf, Local, Node, Slots, User, operand};
 use crate::error::{Result, Thrown};
 use crate::heap::object::Hint;
 use crate::symbol::{Sym, known};
@@ -121,15 +121,21 @@ struct SetMember<E, V> {
 
 /// `object.name = value`
 pub fn set_member<F: Form>(object: Built, name: Sym, value: Built, at: u32) -> F {
-    struct Target<F>(Built, Sym, u32, PhantomData<F>);
+    struct Target<F>(Local, Sym, u32, PhantomData<F>);
     impl<F: Form> User for Target<F> {
         type Made = F;
         fn with(self, value: impl Node + 'static) -> F {
             let Self(object, name, at, _) = self;
-            local!(object, object => F::of(SetMember { object, name, value, hint: Hint::default(), at }))
+            F::of(SetMember { object, name, value, hint: Hint::default(), at })
         }
     }
-    value.value(Target(object, name, at, PhantomData))
+    match object {
+        Built::Local(object) => F::with_sum(value, Target(object, name, at, PhantomData)),
+        object => {
+            let (object, value) = (object.node(), value.node());
+            F::of(SetMember { object, name, value, hint: Hint::default(), at })
+        }
+    }
 }
 
 impl<E: Node, V: Node> Node for SetMember<E, V> {

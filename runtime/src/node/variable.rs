@@ -180,7 +180,7 @@ pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
             F::of(Write { home: Local(self.0), value })
         }
     }
-    value.value(Target(slot, std::marker::PhantomData))
+    F::with_value(value, Target(slot, std::marker::PhantomData))
 }
 
 #[cold]
