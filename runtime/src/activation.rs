@@ -20,6 +20,27 @@ pub enum Called {
     Frame(Waiting),
 }
 
+/// A function that calls nothing that could suspend, ready to be called; it has no rest parameter.
+pub struct Leaf<'s> {
+    code: FunctionRef,
+    closure: Value,
+    function: &'s Function,
+    slots: &'s Slots,
+}
+
+impl Leaf<'_> {
+    /// Call it.
+    #[inline(always)]
+    pub fn call<const N: usize>(&self, vm: &mut Vm, arguments: [Value; N]) -> Result {
+        for (index, slot) in self.slots.iter().enumerate().take(self.function.parameters as usize) {
+            slot.set(arguments.get(index).copied().unwrap_or(Value::UNDEFINED));
+        }
+        vm.tick()?;
+        vm.enter(self.function, self.closure, self.slots, None);
+        vm.leaf(self.code, &self.function.body, self.slots)
+    }
+}
+
 /// How deep implicit conversions may run functions of the script inside each other.
 const MAX_NESTING: u32 = 40;
 
@@ -238,6 +259,22 @@ impl Vm {
             Body::Ops(_) => Ok(Value::UNDEFINED),
         };
         self.current = caller;
+        result
+    }
+
+    /// Have a leaf called many times: what it needs is made ready once.
+    pub(crate) fn with_leaf<T>(
+        &mut self,
+        closure: Value,
+        walk: impl FnOnce(&mut Self, &Leaf<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let script = self.borrow_script();
+        let code = self.heap.closures[closure.index()].code;
+        let function = function_of(&script.code, self.prelude, code);
+        let slots = self.take_slots(function.slots);
+        let result = walk(self, &Leaf { code, closure, function, slots: &slots });
+        self.recycle(slots);
+        self.return_script(script);
         result
     }
 

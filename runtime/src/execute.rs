@@ -4,9 +4,9 @@
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
+use crate::activation::Called;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::registry;
-use crate::activation::Called;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;

@@ -70,7 +70,7 @@ pub enum Flow {
     /// The next one follows.
     Normal,
     /// `break` out of the statement of that number.
-    Break(u32),
+    Break(usize),
     /// `continue` with the innermost loop: to an outer one leads a jump.
     Continue,
     /// `return`

@@ -4,8 +4,8 @@ use super::{Lowering, Origin};
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::node::{
-    self, Argument, Built, Call, Callee, Constant, Expression, LeafCall, MethodCall, NativeCall, OpKind, Spread, SpreadCall,
-    SpreadNew, constant_global,
+    self, Argument, Built, Call, Callee, Constant, Expression, LeafCall, MethodCall, NativeCall, OpKind, Spread,
+    SpreadCall, SpreadNew, constant_global,
 };
 use crate::symbol::known;
 use crate::value::{Kind, Value};

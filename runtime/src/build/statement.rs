@@ -35,8 +35,8 @@ impl Lowering<'_, '_> {
                 catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
                 finally: finally.as_ref().map(|body| self.block(body)),
             }),
-            StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0, self.statement_tree(body))),
-            StmtKind::Break(label) => Box::new(Break(label.0)),
+            StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0 as usize, self.statement_tree(body))),
+            StmtKind::Break(label) => Box::new(Break(label.0 as usize)),
             StmtKind::Continue(_) => Box::new(Continue),
             StmtKind::Return(value) => Box::new(Return(match value {
                 Some(value) => self.tree(value),
@@ -56,7 +56,7 @@ impl Lowering<'_, '_> {
             tests.push((case.test.as_ref().map(|test| self.tree(test)), statements.len()));
             statements.extend(case.body.iter().map(|statement| self.statement_tree(statement)));
         }
-        Box::new(Switch { label: label.0, subject, tests: tests.into(), statements: statements.into() })
+        Box::new(Switch { label: label.0 as usize, subject, tests: tests.into(), statements: statements.into() })
     }
 
     /// Emit statements.

@@ -131,7 +131,7 @@ impl<T: Node, N: Statement> Statement for If<T, N> {
 /// `switch`
 pub struct Switch {
     /// Its number.
-    pub label: u32,
+    pub label: usize,
     /// What is compared.
     pub subject: Expression,
     /// Tests with the number of the statement they lead to; `default` has none.
@@ -168,7 +168,7 @@ impl Statement for Switch {
 }
 
 /// `label: statement`
-pub struct Labeled(pub u32, pub AnyStatement);
+pub struct Labeled(pub usize, pub AnyStatement);
 
 impl Statement for Labeled {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
@@ -220,7 +220,7 @@ impl Statement for Try {
 }
 
 /// `break`
-pub struct Break(pub u32);
+pub struct Break(pub usize);
 
 impl Statement for Break {
     fn exec(&self, _vm: &mut Vm, _fp: &Slots) -> Flow {
