@@ -146,7 +146,14 @@ impl Vm {
                 let native = &registry().natives[function.index()];
                 match native.call {
                     NativeBody::Native(function) => function(self, this, arguments).map(Called::Value),
-                    NativeBody::Prelude(_) => self.call_prelude(function.payload(), false, this, arguments, after),
+                    NativeBody::Prelude(_) => {
+                        if let Some(direct) = native.direct
+                            && let Some(value) = direct(self, this, arguments)?
+                        {
+                            return Ok(Called::Value(value));
+                        }
+                        self.call_prelude(function.payload(), false, this, arguments, after)
+                    }
                     NativeBody::Namespace | NativeBody::Accessor { .. } => {
                         Err(self.type_error(&format!("{} is not a function", native.name)))
                     }

@@ -38,6 +38,9 @@ use crate::vm::Vm;
 /// A built-in function: receiver and arguments in, value out.
 pub type NativeFn = fn(&mut Vm, Value, &[Value]) -> Result;
 
+/// What a function of the prelude does where it has no function of the script to call: nothing where it has.
+pub type DirectFn = fn(&mut Vm, Value, &[Value]) -> Result<Option<Value>>;
+
 /// How a built-in function is run.
 #[derive(Clone, Copy)]
 pub enum Body {
@@ -65,21 +68,28 @@ pub struct Row {
     pub length: u8,
     /// How it is run.
     pub body: Body,
+    /// What is tried before.
+    pub direct: Option<DirectFn>,
 }
 
 /// A row of a function of Rust.
 pub const fn native(name: &'static str, length: u8, function: NativeFn) -> Row {
-    Row { name, length, body: Body::Native(function) }
+    Row { name, length, body: Body::Native(function), direct: None }
 }
 
 /// A row of a property that is only read.
 pub const fn getter(name: &'static str, get: NativeFn) -> Row {
-    Row { name, length: 0, body: Body::Accessor { get, set: None } }
+    Row { name, length: 0, body: Body::Accessor { get, set: None }, direct: None }
 }
 
 /// A row of a function of `prelude/`.
 pub const fn prelude(name: &'static str, length: u8, function: &'static str) -> Row {
-    Row { name, length, body: Body::Prelude(function) }
+    Row { name, length, body: Body::Prelude(function), direct: None }
+}
+
+/// The same with a function of Rust that is tried before.
+pub const fn either(name: &'static str, length: u8, direct: DirectFn, function: &'static str) -> Row {
+    Row { name, length, body: Body::Prelude(function), direct: Some(direct) }
 }
 
 /// A global: a constructor with its static properties, a function, or a namespace.

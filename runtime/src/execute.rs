@@ -6,7 +6,7 @@
 
 use crate::activation::Called;
 use crate::builtins::Body as NativeBody;
-use crate::builtins::registry::registry;
+use crate::builtins::registry::{Native, registry};
 use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -347,7 +347,7 @@ impl Vm {
             let called = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
                 Some(self.call_function(context, call, function, fp, next, at)?)
             } else if function.is(Kind::Native)
-                && let NativeBody::Prelude(_) = registry().natives[function.index()].call
+                && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
             {
                 Some(self.call_builtin(context, call, function, this, fp, next, at)?)
             } else {

@@ -65,7 +65,7 @@ pub trait Statement: Send + Sync {
 /// A statement of any kind.
 pub type AnyStatement = Box<dyn Statement>;
 
-/// How a statement ended.
+/// How a statement ended. All that it can hold is of one size, so that it is returned in registers.
 pub enum Flow {
     /// The next one follows.
     Normal,

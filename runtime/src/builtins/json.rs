@@ -1,6 +1,7 @@
 //! `JSON`.
 
-use super::{Body, Global, Row, arg, native, prelude};
+use super::{Body, Global, Row, arg, either, native};
+use crate::convert::type_of;
 use crate::error::Result;
 use crate::heap::to_utf16;
 use crate::json::Layout;
@@ -14,7 +15,10 @@ pub const GLOBALS: &[Global] = &[Global {
     length: 0,
     call: Body::Namespace,
     construct: None,
-    functions: &[prelude("parse", 2, "JSON_parse"), prelude("stringify", 3, "JSON_stringify")],
+    functions: &[
+        either("parse", 2, parse_directly, "JSON_parse"),
+        either("stringify", 3, stringify_directly, "JSON_stringify"),
+    ],
     numbers: &[],
 }];
 
@@ -27,6 +31,16 @@ pub const INTRINSICS: &[Row] = &[
     native("$json_to", 2, to_json),
     native("$json_cycle", 4, cycle),
 ];
+
+/// `JSON.parse(text)`
+fn parse_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
+    if type_of(arg(arguments, 1)) == "function" { Ok(None) } else { parse(vm, this, arguments).map(Some) }
+}
+
+/// `JSON.stringify(value, list, space)`
+fn stringify_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
+    if type_of(arg(arguments, 1)) == "function" { Ok(None) } else { stringify(vm, this, arguments).map(Some) }
+}
 
 /// `$json_parse(text)`
 fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {

@@ -9,6 +9,7 @@ mod replace;
 mod text;
 
 pub use exec::next_match;
+pub use replace::replace_matches;
 pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
@@ -54,7 +55,7 @@ pub const METHODS: &[Row] = &[
 pub const INTRINSICS: &[Row] = &[
     native("$isRegExp", 1, is_regexp),
     native("$matches", 2, replace::matches),
-    native("$replaceMatches", 3, replace::replace_matches),
+    native("$replaceMatches", 3, replace_matches),
 ];
 
 /// Programs of a run by pattern and flags.

@@ -1,6 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
-use super::{Body, Global, NativeFn, Row};
+use super::{Body, DirectFn, Global, NativeFn, Row};
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -69,6 +69,8 @@ pub struct Native {
     pub call: Body,
     /// What `new` does.
     pub construct: Option<Body>,
+    /// What is tried before a function of the prelude is called.
+    pub direct: Option<DirectFn>,
 }
 
 impl Native {
@@ -100,6 +102,8 @@ pub struct Registry {
     symbols: HashMap<&'static [u8], Sym>,
     /// For each fixed symbol and family, one more than the number of the method.
     methods: Vec<[u16; FAMILIES]>,
+    /// The same as functions of Rust, those of `Object.prototype` for every family, as far as they are such.
+    functions: Vec<[Option<NativeFn>; FAMILIES]>,
     statics: HashMap<(u32, Sym), Static>,
     static_names: HashMap<u32, Vec<Sym>>,
     globals: HashMap<&'static str, u32>,
@@ -125,6 +129,7 @@ impl Registry {
             natives: Vec::new(),
             symbols: HashMap::new(),
             methods: Vec::new(),
+            functions: Vec::new(),
             statics: HashMap::new(),
             static_names: HashMap::new(),
             globals: HashMap::new(),
@@ -219,6 +224,19 @@ impl Registry {
             let before = this.intrinsics.insert(row.name, number);
             debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
         }
+        this.functions = this
+            .methods
+            .iter()
+            .map(|row| {
+                row.map(|number| match (number, row[Family::Object as usize]) {
+                    (0, 0) => None,
+                    (0, number) | (number, _) => match this.natives[usize::from(number) - 1].call {
+                        Body::Native(function) => Some(function),
+                        Body::Prelude(_) | Body::Accessor { .. } | Body::Namespace => None,
+                    },
+                })
+            })
+            .collect();
         let mut text = Vec::new();
         for name in &this.names {
             this.ranges.push((text.len() as u32, name.len() as u32));
@@ -250,12 +268,14 @@ impl Registry {
             }
         }
         self.name(name);
-        self.natives.push(Native { name, length, call, construct });
+        self.natives.push(Native { name, length, call, construct, direct: None });
         (self.natives.len() - 1) as u32
     }
 
     fn row(&mut self, row: &Row) -> u32 {
-        self.add(row.name, row.length, row.body, None)
+        let number = self.add(row.name, row.length, row.body, None);
+        self.natives[number as usize].direct = row.direct;
+        number
     }
 
     /// A global, or a constructor of a namespace, with its static properties.
@@ -292,6 +312,12 @@ impl Registry {
             number => number,
         };
         number.checked_sub(1).map(u32::from)
+    }
+
+    /// The same, where it is a function of Rust.
+    #[inline]
+    pub fn function(&self, family: Family, name: Sym) -> Option<NativeFn> {
+        self.functions.get(name.0 as usize)?[family as usize]
     }
 
     /// Whether a family has a method of that name that is not the one of `Object.prototype`.

@@ -9,7 +9,7 @@ mod search;
 mod shape;
 
 use super::intl::collator;
-use super::{Body, Global, Row, arg, native, prelude, regexp};
+use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::convert::{number_text, to_int32};
 use crate::error::Result;
 use crate::heap::{first_code_point, push_surrogate};
@@ -50,8 +50,8 @@ pub const METHODS: &[Row] = &[
     native("lastIndexOf", 1, search::last_index_of),
     native("match", 1, regexp::match_text),
     native("matchAll", 1, regexp::match_all),
-    prelude("replace", 2, "String_replace"),
-    prelude("replaceAll", 2, "String_replaceAll"),
+    either("replace", 2, search::replace_directly, "String_replace"),
+    either("replaceAll", 2, search::replace_all_directly, "String_replaceAll"),
     native("search", 1, regexp::search),
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),

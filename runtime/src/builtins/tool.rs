@@ -6,7 +6,7 @@
 mod settle;
 
 use super::registry::{Family, registry};
-use super::{Body, Global, Row, arg, native};
+use super::{Global, Row, arg, native, prelude};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -23,8 +23,8 @@ pub const GLOBALS: &[Global] = &[
     Global::function(native("getTool", 1, get_tool)),
     Global::function(native("mcpLog", 2, mcp_log)),
     Global::function(native("mcpNotify", 2, mcp_notify)),
-    Global::function(Row { name: "parallel", length: 2, body: Body::Prelude("tool_parallel") }),
-    Global::function(Row { name: "__safe_parallel", length: 2, body: Body::Prelude("tool_parallel") }),
+    Global::function(prelude("parallel", 2, "tool_parallel")),
+    Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.

@@ -40,7 +40,7 @@ pub const METHODS: &[Row] = &[
 ];
 
 const fn both(name: &'static str, get: NativeFn, set: NativeFn) -> Row {
-    Row { name, length: 0, body: Body::Accessor { get, set: Some(set) } }
+    Row { name, length: 0, body: Body::Accessor { get, set: Some(set) }, direct: None }
 }
 
 /// The state of a `URL`.

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
-const INLINE: usize = 6;
+pub const INLINE: usize = 6;
 /// Keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
 /// Shapes of a run; further objects are tables.
@@ -247,6 +247,14 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(Object { shape, class: Class::Plain, flags: 0, inline, more }))
     }
 
+    /// A new object of a shape of few keys, whose values come first.
+    #[inline]
+    pub fn new_inline(&mut self, shape: u32, inline: [Value; INLINE]) -> Value {
+        self.meter.add_bytes(Object::COST);
+        let object = Object { shape, class: Class::Plain, flags: 0, inline, more: None };
+        Value::handle(Kind::Object, self.objects.add(object))
+    }
+
     /// What the shapes take.
     pub(super) fn shape_bytes(&self) -> usize {
         self.shapes.iter().map(|shape| shape_cost(shape.keys.len())).sum()
@@ -458,6 +466,24 @@ impl Heap {
                 self.objects[extra.index()].flags |= flags;
             }
         }
+    }
+
+    /// A new object with these properties, whose names differ.
+    pub fn object_of(&mut self, keys: &[Sym], values: &[Value]) -> Value {
+        if let Some(shape) = self.shape_of(keys) {
+            return self.new_of_shape(shape, values);
+        }
+        let object = self.new_object();
+        for (&key, &value) in keys.iter().zip(values) {
+            self.set_own(object, key, value);
+        }
+        object
+    }
+
+    /// Have a plain object hold the named properties of a new object that is none.
+    pub fn set_extra(&mut self, object: Value, extra: Value) {
+        self.meter.add_bytes(32);
+        self.extras.insert(object, extra.payload());
     }
 
     /// The plain object that holds the named properties of an object that is none; made when missing.

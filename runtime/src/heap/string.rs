@@ -92,6 +92,7 @@ pub fn units(bytes: &[u8]) -> usize {
 }
 
 /// How many code units a character has whose first byte this is; none where it is not the first.
+#[inline(always)]
 fn units_of(byte: u8) -> u8 {
     u8::from(byte & 0xC0 != 0x80) + u8::from(byte >= 0xF0)
 }
@@ -548,4 +549,41 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(code_points(bytes).map(|point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{Policy, Preset};
+    use crate::symbol::ProgramTexts;
+
+    /// Bytes that it takes to put a character `turns` times behind, before and around a string.
+    fn bytes_for(turns: usize, grow: impl Fn(&mut Heap, Value, Value) -> Value) -> usize {
+        let limits = Policy::preset(Preset::Experimental).limits;
+        let mut heap = Heap::new(limits, &Arc::new(ProgramTexts::default()));
+        let part = heap.new_string(b"x");
+        let mut string = part;
+        for _ in 0..turns {
+            string = grow(&mut heap, string, part);
+        }
+        assert!(heap.bytes(string).iter().all(|&byte| byte == b'x'));
+        heap.meter.bytes
+    }
+
+    #[test]
+    fn growing_a_string_takes_linear_room() {
+        let ways: [fn(&mut Heap, Value, Value) -> Value; 4] = [
+            |heap, string, part| heap.concat(string, part),
+            |heap, string, part| heap.concat(part, string),
+            |heap, string, _| heap.concat_ascii(string, b"x"),
+            |heap, string, part| {
+                let string = heap.concat(part, string);
+                heap.concat(string, part)
+            },
+        ];
+        for (index, way) in ways.into_iter().enumerate() {
+            let (few, many) = (bytes_for(5_000, way), bytes_for(50_000, way));
+            assert!(many < few * 13, "{index}: {few} bytes, then {many}");
+        }
+    }
 }

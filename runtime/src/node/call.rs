@@ -1,8 +1,8 @@
 //! Calls.
 
 use super::{Body as FunctionBody, Expression, Node, Slots};
+use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
-use crate::builtins::{Body, NativeFn};
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::symbol::Sym;
@@ -219,9 +219,8 @@ impl MethodCall {
     /// The call with a receiver.
     fn on(&self, vm: &mut Vm, fp: &Slots, object: Value) -> Result {
         let plain = !object.is(Kind::Object) && !object.is_nullish();
-        let method = if plain { registry().method(vm.family(object), self.name) } else { None };
-        if let Some(native) = method
-            && let Body::Native(function) = registry().natives[native as usize].call
+        let method = if plain { registry().function(vm.family(object), self.name) } else { None };
+        if let Some(function) = method
             && !vm.has_own_method(object, self.name)
         {
             let result = arguments!(vm, fp, self.arguments, values => function(vm, object, values));

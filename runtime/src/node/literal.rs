@@ -4,6 +4,7 @@ use super::{Argument, Expression, Node, Slots};
 use crate::code::FunctionRef;
 use crate::convert::NumberText;
 use crate::error::Result;
+use crate::heap::object::INLINE;
 use crate::heap::{Closure, SMALL, splits_pair};
 use crate::regexp::Program;
 use crate::symbol::{Sym, known};
@@ -221,30 +222,42 @@ pub struct Record {
     pub values: Box<[Expression]>,
 }
 
-/// Values that need no allocation.
-const FEW: usize = 8;
-
 impl Node for Record {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut few = [Value::UNDEFINED; FEW];
-        let mut many = Vec::new();
-        let values: &mut [Value] = if self.values.len() <= FEW {
-            &mut few[..self.values.len()]
-        } else {
-            many.resize(self.values.len(), Value::UNDEFINED);
-            &mut many
-        };
-        for (slot, value) in values.iter_mut().zip(&self.values) {
+        if self.values.len() > INLINE {
+            return self.large(vm, fp);
+        }
+        let mut inline = [Value::UNDEFINED; INLINE];
+        for (slot, value) in inline.iter_mut().zip(&self.values) {
             *slot = value.eval(vm, fp)?;
         }
-        if let Some(shape) = vm.literal_shape(self.site, &self.keys) {
-            return Ok(vm.heap.new_of_shape(shape, values));
+        match vm.literal_shape(self.site, &self.keys) {
+            Some(shape) => Ok(vm.heap.new_inline(shape, inline)),
+            None => Ok(self.table(vm, &inline)),
         }
+    }
+}
+
+impl Record {
+    fn large(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let mut values = Vec::with_capacity(self.values.len());
+        for value in &self.values {
+            values.push(value.eval(vm, fp)?);
+        }
+        match vm.literal_shape(self.site, &self.keys) {
+            Some(shape) => Ok(vm.heap.new_of_shape(shape, &values)),
+            None => Ok(self.table(vm, &values)),
+        }
+    }
+
+    /// There are too many shapes already.
+    #[cold]
+    fn table(&self, vm: &mut Vm, values: &[Value]) -> Value {
         let object = vm.heap.new_object();
-        for (&key, &value) in self.keys.iter().zip(&*values) {
+        for (&key, &value) in self.keys.iter().zip(values) {
             vm.heap.set_own(object, key, value);
         }
-        Ok(object)
+        object
     }
 }
 

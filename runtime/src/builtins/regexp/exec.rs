@@ -161,10 +161,9 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     let start = places.first().copied().flatten().map_or(0, |(start, _)| start);
     let groups = named(vm, program, &items);
     let found = vm.heap.new_array(items);
-    let extra = vm.heap.extra_of(found);
-    vm.heap.set_own(extra, known::INDEX, Value::number(start as f64));
-    vm.heap.set_own(extra, known::INPUT, string);
-    vm.heap.set_own(extra, known::GROUPS, groups);
+    let extra =
+        vm.heap.object_of(&[known::INDEX, known::INPUT, known::GROUPS], &[Value::number(start as f64), string, groups]);
+    vm.heap.set_extra(found, extra);
     if program.flags.has_indices {
         let mut pairs = Vec::with_capacity(places.len());
         for &place in &places {
@@ -188,13 +187,14 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Value {
     if program.names.is_empty() {
         return Value::UNDEFINED;
     }
-    let object = vm.heap.new_object();
-    vm.heap.add_flags(object, NULL_PROTOTYPE);
+    let (mut keys, mut items) = (Vec::with_capacity(program.names.len()), Vec::with_capacity(program.names.len()));
     for (name, number) in &program.names {
         let (symbol, bytes) = vm.symbols.intern(name);
         vm.keep_bytes(bytes);
-        let value = values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED);
-        vm.heap.set_own(object, symbol, value);
+        keys.push(symbol);
+        items.push(values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED));
     }
+    let object = vm.heap.object_of(&keys, &items);
+    vm.heap.add_flags(object, NULL_PROTOTYPE);
     object
 }

@@ -1,7 +1,7 @@
 //! Finding, splitting and replacing parts of strings, by strings.
 
 use super::{Result, Value, Vm, arg, byte_position, clamped, part, receiver, room, scan};
-use crate::convert::to_int32;
+use crate::convert::{to_int32, type_of};
 use crate::heap::{to_utf16, units};
 
 /// `string.endsWith(search, end)`
@@ -137,6 +137,30 @@ pub fn starts_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.str(string).units as usize;
     let start = clamped(vm, arg(arguments, 1), length, 0)?;
     is_at(vm, string, search, start)
+}
+
+/// `string.replace(pattern, replacement)` where the replacement is no function
+pub fn replace_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
+    let (pattern, replacement) = (arg(arguments, 0), arg(arguments, 1));
+    if type_of(replacement) == "function" {
+        return Ok(None);
+    }
+    if vm.heap.regexp(pattern).is_none() {
+        return replace_some(vm, &[this, pattern, replacement], "replace", 1).map(Some);
+    }
+    let string = receiver(vm, this, "replace")?;
+    crate::builtins::regexp::replace_matches(vm, this, &[string, pattern, replacement]).map(Some)
+}
+
+/// `string.replaceAll(pattern, replacement)` where the replacement is no function
+pub fn replace_all_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<Option<Value>> {
+    match vm.heap.regexp(arg(arguments, 0)).map(|regexp| regexp.program.flags.global) {
+        Some(true) => replace_directly(vm, this, arguments),
+        None if type_of(arg(arguments, 1)) != "function" => {
+            replace_some(vm, &[this, arg(arguments, 0), arg(arguments, 1)], "replaceAll", usize::MAX).map(Some)
+        }
+        Some(false) | None => Ok(None),
+    }
 }
 
 /// `$replace(self, pattern, replacement)`: the first match, by a string.
