@@ -4,6 +4,7 @@
 mod script;
 
 use agentscript::{Outcome, Status};
+use agentscript_lang::ast::Arena;
 use agentscript_lang::{Language, parse, print};
 use codecall_tests::corpus::{Case, load};
 use codecall_tests::host;
@@ -42,9 +43,10 @@ fn tree(script: &agentscript_lang::ast::Script<'_>) -> String {
 
 /// What is wrong with printing and parsing again, where the text is a script at all.
 fn misprint(source: &str, language: Language) -> Option<String> {
-    let script = parse::parse(source, language).ok()?;
+    let arena = Arena::new();
+    let script = parse::parse(&arena, source, language).ok()?;
     let printed = print::print(&script);
-    let again = match parse::parse(&printed, Language::JavaScript) {
+    let again = match parse::parse(&arena, &printed, Language::JavaScript) {
         Ok(again) => again,
         Err(error) => return Some(format!("{}\nof\n{printed}\nfrom\n{source}", error.message)),
     };
@@ -93,7 +95,7 @@ proptest! {
     #[test]
     fn printing_and_parsing_are_inverse(choices in choices()) {
         let source = script::script(&choices);
-        let error = parse::parse(&source, Language::JavaScript).err();
+        let error = parse::parse(&Arena::new(), &source, Language::JavaScript).err();
         prop_assert!(error.is_none(), "{:?}\n{}", error, source);
         let problem = misprint(&source, Language::JavaScript);
         prop_assert!(problem.is_none(), "{}", problem.unwrap_or_default());

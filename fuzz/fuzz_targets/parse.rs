@@ -15,7 +15,8 @@ fn tree(script: &ast::Script<'_>) -> String {
 }
 
 fn parse_in(source: &str, language: Language) {
-    let script = match parse::parse(source, language) {
+    let arena = ast::Arena::new();
+    let script = match parse::parse(&arena, source, language) {
         Ok(script) => script,
         Err(error) => {
             let _ = error.render("script", source).to_string();
@@ -23,7 +24,7 @@ fn parse_in(source: &str, language: Language) {
         }
     };
     let printed = print::print(&script);
-    match parse::parse(&printed, Language::JavaScript) {
+    match parse::parse(&arena, &printed, Language::JavaScript) {
         Ok(again) => {
             assert_eq!(tree(&script), tree(&again), "printed as {printed}");
             assert_eq!(printed, print::print(&again));

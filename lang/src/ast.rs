@@ -1,29 +1,31 @@
 //! The syntax tree: what the grammar builds and the resolver reads.
 //!
-//! Names and text are slices of the source. The height of each node is known when it is made and
-//! bounded by [`MAX_DEPTH`], so that every walk over the tree, dropping it included, may recurse.
+//! Names and text are slices of the source; all else is in an [`Arena`]. The height of each node is
+//! known when it is made and bounded by [`MAX_DEPTH`], so that every walk over the tree may recurse.
 
+mod arena;
 mod depth;
 
 use crate::{Diagnostic, Span};
-use std::borrow::Cow;
 
+pub use arena::Arena;
+pub(crate) use arena::List;
 pub use depth::Depth;
 
-/// A text of the source in WTF-8: borrowed where it stands in the source as it is.
-pub type Text<'s> = Cow<'s, [u8]>;
+/// A text of the source in WTF-8.
+pub type Text<'s> = &'s [u8];
 
 /// A script.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Script<'s> {
     /// Its statements.
-    pub body: Vec<Stmt<'s>>,
+    pub body: &'s [Stmt<'s>],
     /// Which of them is the default export: a function, which is called, or the result.
     pub entry: Option<usize>,
 }
 
 /// A part of the tree with its place.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Node<T> {
     /// What it is.
     pub kind: T,
@@ -38,34 +40,40 @@ pub const MAX_DEPTH: u16 = 256;
 
 impl<T: Depth> Node<T> {
     /// A node, unless it were too deep.
-    pub fn new(kind: T, span: Span) -> Result<Self, Diagnostic> {
+    pub fn new(kind: T, span: Span) -> Result<Self, Box<Diagnostic>> {
         match kind.depth() {
             depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
-            _ => Err(Diagnostic::syntax("this is nested too deeply", span)),
+            _ => Err(Box::new(Diagnostic::syntax("this is nested too deeply", span))),
         }
     }
 }
 
 /// An expression.
-pub type Expr<'s> = Box<Node<ExprKind<'s>>>;
+pub type Expr<'s> = &'s Node<ExprKind<'s>>;
 /// A statement.
-pub type Stmt<'s> = Box<Node<StmtKind<'s>>>;
+pub type Stmt<'s> = &'s Node<StmtKind<'s>>;
 /// A binding or assignment pattern.
-pub type Pattern<'s> = Box<Node<PatternKind<'s>>>;
+pub type Pattern<'s> = &'s Node<PatternKind<'s>>;
 /// A name with its place.
-pub type Name<'s> = Node<Cow<'s, str>>;
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'s> {
+    /// The name, escapes decoded.
+    pub text: &'s str,
+    /// Where it stands.
+    pub span: Span,
+}
 
 /// Kinds of statements.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum StmtKind<'s> {
     /// `{ … }`
-    Block(Vec<Stmt<'s>>),
+    Block(&'s [Stmt<'s>]),
     /// `break label;`
     Break(Option<Name<'s>>),
     /// `continue label;`
     Continue(Option<Name<'s>>),
     /// `const a = 1, b = 2;`
-    Declare(Declares, Vec<Declarator<'s>>),
+    Declare(Declares, &'s [Declarator<'s>]),
     /// `do body while (test);`
     DoWhile(Stmt<'s>, Expr<'s>),
     /// `;`
@@ -79,7 +87,7 @@ pub enum StmtKind<'s> {
     /// `for (item of items) body`; `true`: `for await`
     ForOf(bool, ForHead<'s>, Expr<'s>, Stmt<'s>),
     /// `function name(…) { … }`
-    Function(Function<'s>),
+    Function(&'s Function<'s>),
     /// `if (test) yes else no`
     If(Expr<'s>, Stmt<'s>, Option<Stmt<'s>>),
     /// `label: statement`
@@ -87,11 +95,11 @@ pub enum StmtKind<'s> {
     /// `return value;`
     Return(Option<Expr<'s>>),
     /// `switch (subject) { … }`
-    Switch(Expr<'s>, Vec<Case<'s>>),
+    Switch(Expr<'s>, &'s [Case<'s>]),
     /// `throw value;`
     Throw(Expr<'s>),
     /// `try { … } catch (error) { … } finally { … }`
-    Try(Vec<Stmt<'s>>, Option<Catch<'s>>, Option<Vec<Stmt<'s>>>),
+    Try(&'s [Stmt<'s>], Option<Catch<'s>>, Option<&'s [Stmt<'s>]>),
     /// `while (test) body`
     While(Expr<'s>, Stmt<'s>),
 }
@@ -108,7 +116,7 @@ pub enum Declares {
 }
 
 /// What a loop over items assigns to.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum ForHead<'s> {
     /// `const pattern`
     Declare(Declares, Pattern<'s>),
@@ -117,7 +125,7 @@ pub enum ForHead<'s> {
 }
 
 /// `pattern = init`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Declarator<'s> {
     /// What is bound.
     pub target: Pattern<'s>,
@@ -126,25 +134,25 @@ pub struct Declarator<'s> {
 }
 
 /// `case test:` or `default:` with its statements
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Case<'s> {
     /// Absent for `default`.
     pub test: Option<Expr<'s>>,
     /// Statements up to the next case.
-    pub body: Vec<Stmt<'s>>,
+    pub body: &'s [Stmt<'s>],
 }
 
 /// `catch (binding) { … }`
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Catch<'s> {
     /// Absent: `catch { … }`
     pub binding: Option<Pattern<'s>>,
     /// The handler.
-    pub body: Vec<Stmt<'s>>,
+    pub body: &'s [Stmt<'s>],
 }
 
 /// A function of any form.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Function<'s> {
     /// The name it declares or has as an expression.
     pub name: Option<Name<'s>>,
@@ -153,7 +161,7 @@ pub struct Function<'s> {
     /// Whether it is `async`.
     pub is_async: bool,
     /// Its parameters; the last one may be [`PatternKind::Rest`].
-    pub params: Vec<Pattern<'s>>,
+    pub params: &'s [Pattern<'s>],
     /// Its body.
     pub body: Body<'s>,
     /// From the first token to the last.
@@ -161,33 +169,33 @@ pub struct Function<'s> {
 }
 
 /// The body of a function.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Body<'s> {
     /// `{ … }`
-    Block(Vec<Stmt<'s>>),
+    Block(&'s [Stmt<'s>]),
     /// `=> expression`
     Expr(Expr<'s>),
 }
 
 /// Kinds of patterns.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum PatternKind<'s> {
     /// `[a, , b]`
-    Array(Vec<Option<Pattern<'s>>>),
+    Array(&'s [Option<Pattern<'s>>]),
     /// `target = default`
     Default(Pattern<'s>, Expr<'s>),
     /// A member expression; only in assignments.
     Member(Expr<'s>),
     /// `name`
-    Name(Cow<'s, str>),
+    Name(&'s str),
     /// `{key: pattern, ...rest}`
-    Object(Vec<(Key<'s>, Pattern<'s>)>, Option<Pattern<'s>>),
+    Object(&'s [(Key<'s>, Pattern<'s>)], Option<Pattern<'s>>),
     /// `...pattern`
     Rest(Pattern<'s>),
 }
 
 /// A property key in a literal or a pattern.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Key<'s> {
     /// `[expression]`
     Computed(Expr<'s>),
@@ -196,58 +204,58 @@ pub enum Key<'s> {
 }
 
 /// Kinds of expressions.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum ExprKind<'s> {
     /// `[a, , ...b]`
-    Array(Vec<Option<Expr<'s>>>),
+    Array(&'s [Option<Expr<'s>>]),
     /// `target = value`
     Assign(AssignOp, Pattern<'s>, Expr<'s>),
     /// `await value`
     Await(Expr<'s>),
     /// `12n`: the digits in base ten
-    BigInt(Cow<'s, str>),
+    BigInt(&'s str),
     /// `left operator right`
     Binary(Binary, Expr<'s>, Expr<'s>),
     /// Three operands or more of the same level of precedence, from left to right
-    Chain(Expr<'s>, Vec<(Binary, Expr<'s>)>),
+    Chain(Expr<'s>, &'s [(Binary, Expr<'s>)]),
     /// `true`
     Bool(bool),
     /// `callee(arguments)`; `true`: `callee?.(arguments)`
-    Call(Expr<'s>, Vec<Expr<'s>>, bool),
+    Call(Expr<'s>, &'s [Expr<'s>], bool),
     /// `test ? yes : no`
     Conditional(Expr<'s>, Expr<'s>, Expr<'s>),
     /// A function expression, arrow function, or async one
-    Function(Function<'s>),
+    Function(&'s Function<'s>),
     /// `object[index]`; `true`: `object?.[index]`
     Index(Expr<'s>, Expr<'s>, bool),
     /// `left && right`, two operands or more of one operator
-    Logical(Logical, Vec<Expr<'s>>),
+    Logical(Logical, &'s [Expr<'s>]),
     /// `object.name`; `true`: `object?.name`
     Member(Expr<'s>, Name<'s>, bool),
     /// `name`
-    Name(Cow<'s, str>),
+    Name(&'s str),
     /// `new callee(arguments)`
-    New(Expr<'s>, Vec<Expr<'s>>),
+    New(Expr<'s>, &'s [Expr<'s>]),
     /// `null`
     Null,
     /// `1.5`
     Number(f64),
     /// `{ … }`
-    Object(Vec<Property<'s>>),
+    Object(&'s [Property<'s>]),
     /// `(expression)`: ends an optional chain and is no pattern
     Paren(Expr<'s>),
     /// `/pattern/flags`
     Regex(&'s str, &'s str),
     /// `first, second, …`
-    Sequence(Vec<Expr<'s>>),
+    Sequence(&'s [Expr<'s>]),
     /// `...value`, among arguments and elements
     Spread(Expr<'s>),
     /// `'text'`
     String(Text<'s>),
     /// `` tag`text${hole}text` ``
-    Tagged(Expr<'s>, Vec<Quasi<'s>>, Vec<Expr<'s>>),
+    Tagged(Expr<'s>, &'s [Quasi<'s>], &'s [Expr<'s>]),
     /// `` `text${hole}text` ``
-    Template(Vec<Text<'s>>, Vec<Expr<'s>>),
+    Template(&'s [Text<'s>], &'s [Expr<'s>]),
     /// `!operand`
     Unary(Unary, Expr<'s>),
     /// `target++`
@@ -262,7 +270,7 @@ pub enum ExprKind<'s> {
 }
 
 /// A constant part of a tagged template.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quasi<'s> {
     /// With escapes decoded; `None` where an escape is invalid.
     pub cooked: Option<Text<'s>>,
@@ -271,10 +279,10 @@ pub struct Quasi<'s> {
 }
 
 /// A part of an object literal.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Property<'s> {
     /// `key(…) { … }`
-    Method(Key<'s>, Function<'s>),
+    Method(Key<'s>, &'s Function<'s>),
     /// `name`, and `name = default` where it turns out to be a pattern
     Shorthand(Name<'s>, Option<Expr<'s>>),
     /// `...value`

@@ -1,6 +1,6 @@
 //! What is called, in the words of V8: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
+use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
 use crate::cook::number_text;
 use crate::print::{binary, logical, unary};
 use crate::targets::in_optional_chain;
@@ -81,12 +81,13 @@ fn is_found_by_pattern(value: &Expr<'_>) -> bool {
 
 fn with_expression<T>(source: &str, span: Span, then: impl FnOnce(&Expr<'_>) -> T) -> Option<T> {
     let text = format!("({})", span.text(source));
-    let script =
-        parse::parse(&text, Language::JavaScript).or_else(|_| parse::parse(&text, Language::TypeScript)).ok()?;
-    let [statement] = &*script.body else { return None };
-    let StmtKind::Expr(wrapped) = &statement.kind else { return None };
-    let ExprKind::Paren(value) = &wrapped.kind else { return None };
-    Some(then(value))
+    let arena = Arena::new();
+    let parse = |language| parse::parse(&arena, &text, language);
+    let script = parse(Language::JavaScript).or_else(|_| parse(Language::TypeScript)).ok()?;
+    let [statement] = script.body else { return None };
+    let StmtKind::Expr(wrapped) = statement.kind else { return None };
+    let ExprKind::Paren(value) = wrapped.kind else { return None };
+    Some(then(&value))
 }
 
 fn named(value: &Expr<'_>) -> String {
@@ -152,7 +153,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
         ExprKind::Member(object, name, optional) => {
             print(object, out);
             out.push_str(if *optional { "?." } else { "." });
-            out.push_str(&name.kind);
+            out.push_str(name.text);
         }
         ExprKind::Index(object, index, optional) => {
             print(object, out);

@@ -1,10 +1,9 @@
 //! Operators: from the flat lists of the grammar to trees.
 
-use crate::ast::{AssignOp, Binary, Expr, ExprKind, Logical, Node, Unary};
+use crate::ast::{Arena, AssignOp, Binary, Expr, ExprKind, List, Logical, Node, Unary};
+use crate::cook::Result;
 use crate::targets::update_target;
 use crate::{Diagnostic, Span};
-use std::iter::Peekable;
-use std::vec::IntoIter;
 
 /// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,110 +57,135 @@ impl Infix {
     }
 }
 
-type Rest<'s> = Peekable<IntoIter<(Infix, Expr<'s>)>>;
-type Result<T> = std::result::Result<T, Diagnostic>;
+/// Operators with the operands behind them.
+pub(crate) type Rest<'s> = List<'s, (Infix, Expr<'s>)>;
 
 /// The tree of `first operator operand operator operand …`.
-pub(crate) fn infix<'s>(first: Expr<'s>, rest: Vec<(Infix, Expr<'s>)>) -> Result<Expr<'s>> {
-    climb(first, &mut rest.into_iter().peekable(), level::OR)
-}
-
-/// `left` and all operators behind it that bind at least as tight as `least`. Recursion is bounded by
-/// the number of levels.
-fn climb<'s>(mut left: Expr<'s>, rest: &mut Rest<'s>, least: u8) -> Result<Expr<'s>> {
-    while let Some(level) = rest.peek().map(|(operator, _)| operator.level()).filter(|&level| level >= least) {
-        let mut run = Vec::new();
-        while let Some((operator, operand)) = rest.next_if(|(operator, _)| operator.level() == level) {
-            run.push((operator, climb(operand, rest, level + 1)?));
+pub(crate) fn infix<'s>(arena: &'s Arena, first: Expr<'s>, rest: Rest<'s>) -> Result<Expr<'s>> {
+    let rest = arena.slice(rest);
+    match *rest {
+        [(Infix::Binary(operator), right)] if operator != Binary::Power => {
+            node(arena, ExprKind::Binary(operator, first, right), first.span.to(right.span))
         }
-        left = combine(left, level, run)?;
+        _ => Climber { arena, rest }.climb(first, level::OR),
     }
-    Ok(left)
 }
 
-/// A run of operators of one level.
-fn combine<'s>(first: Expr<'s>, level: u8, run: Vec<(Infix, Expr<'s>)>) -> Result<Expr<'s>> {
-    let start = first.span;
-    let span = run.last().map_or(start, |(_, last)| start.to(last.span));
-    if level == level::POWER {
-        return power(first, run);
-    }
-    let Some(&(operator, _)) = run.first() else { return Ok(first) };
-    if let Infix::Logical(operator) = operator {
-        return logical(operator, first, run, span);
-    }
-    let mut chain: Vec<_> = run
-        .into_iter()
-        .filter_map(|(operator, operand)| match operator {
-            Infix::Binary(operator) => Some((operator, operand)),
-            Infix::Logical(_) => None,
-        })
-        .collect();
-    match (chain.pop(), chain.is_empty()) {
-        (Some((operator, right)), true) => node(ExprKind::Binary(operator, first, right), span),
-        (last, _) => {
-            chain.extend(last);
-            node(ExprKind::Chain(first, chain), span)
+/// Climbs the levels of precedence.
+struct Climber<'s> {
+    arena: &'s Arena,
+    /// What is still to be read.
+    rest: &'s [(Infix, Expr<'s>)],
+}
+
+impl<'s> Climber<'s> {
+    /// `left` and all operators behind it that bind at least as tight as `least`. Recursion is bounded
+    /// by the number of levels.
+    fn climb(&mut self, mut left: Expr<'s>, least: u8) -> Result<Expr<'s>> {
+        while let Some(level) = self.level().filter(|&level| level >= least) {
+            let mut run = List::new();
+            while let Some((&(operator, operand), rest)) = self.rest.split_first()
+                && operator.level() == level
+            {
+                self.rest = rest;
+                run = self.arena.push(run, (operator, self.climb(operand, level + 1)?));
+            }
+            left = self.combine(left, level, self.arena.slice(run))?;
         }
+        Ok(left)
     }
-}
 
-/// `??` does not mix with `||` and `&&` unless parenthesised.
-fn logical<'s>(operator: Logical, first: Expr<'s>, run: Vec<(Infix, Expr<'s>)>, span: Span) -> Result<Expr<'s>> {
-    let mut operands = Vec::with_capacity(run.len() + 1);
-    operands.push(first);
-    for (other, operand) in run {
-        if other != Infix::Logical(operator) {
+    /// The level of the operator that comes next.
+    fn level(&self) -> Option<u8> {
+        self.rest.first().map(|(operator, _)| operator.level())
+    }
+
+    /// A run of operators of one level.
+    fn combine(&self, first: Expr<'s>, level: u8, run: &'s [(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
+        let [(operator, second), more @ ..] = run else { return Ok(first) };
+        let span = first.span.to(more.last().map_or(second.span, |(_, last)| last.span));
+        let kind = match operator {
+            _ if level == level::POWER => return self.power(first, run),
+            Infix::Logical(operator) => ExprKind::Logical(*operator, self.logical(*operator, first, run, span)?),
+            Infix::Binary(operator) if more.is_empty() => ExprKind::Binary(*operator, first, second),
+            Infix::Binary(_) => {
+                let mut chain = List::new();
+                for &(operator, operand) in run {
+                    if let Infix::Binary(operator) = operator {
+                        chain = self.arena.push(chain, (operator, operand));
+                    }
+                }
+                ExprKind::Chain(first, self.arena.slice(chain))
+            }
+        };
+        node(self.arena, kind, span)
+    }
+
+    /// The operands; `??` does not mix with `||` and `&&` unless parenthesised.
+    fn logical(
+        &self,
+        operator: Logical,
+        first: Expr<'s>,
+        run: &[(Infix, Expr<'s>)],
+        span: Span,
+    ) -> Result<&'s [Expr<'s>]> {
+        let mut operands = self.arena.one(first);
+        for &(other, operand) in run {
+            if other != Infix::Logical(operator) {
+                return Err(mixed(span));
+            }
+            operands = self.arena.push(operands, operand);
+        }
+        let operands = self.arena.slice(operands);
+        let mixes = |operand: &Expr<'_>| matches!(operand.kind, ExprKind::Logical(..));
+        if operator == Logical::Coalesce && operands.iter().any(mixes) {
             return Err(mixed(span));
         }
-        operands.push(operand);
+        Ok(operands)
     }
-    let mixes = |operand: &Expr<'_>| matches!(operand.kind, ExprKind::Logical(..));
-    if operator == Logical::Coalesce && operands.iter().any(mixes) {
-        return Err(mixed(span));
-    }
-    node(ExprKind::Logical(operator, operands), span)
-}
 
-fn mixed(span: Span) -> Diagnostic {
-    Diagnostic::syntax("`??` cannot be mixed with `||` or `&&`", span).with_hint("put one of them in parentheses")
-}
-
-/// `a ** b ** c` is `a ** (b ** c)`.
-fn power<'s>(first: Expr<'s>, run: Vec<(Infix, Expr<'s>)>) -> Result<Expr<'s>> {
-    let mut operands = Vec::with_capacity(run.len() + 1);
-    operands.push(first);
-    operands.extend(run.into_iter().map(|(_, operand)| operand));
-    let Some(mut right) = operands.pop() else {
-        return Err(Diagnostic::syntax("expected an operand", Span::default()));
-    };
-    while let Some(left) = operands.pop() {
-        if matches!(left.kind, ExprKind::Unary(..) | ExprKind::Await(_)) {
-            return Err(Diagnostic::syntax("a prefix operator cannot stand before the base of `**`", left.span)
-                .with_hint("put the base in parentheses: `(-x) ** 2` or `-(x ** 2)`"));
+    /// `a ** b ** c` is `a ** (b ** c)`.
+    fn power(&self, first: Expr<'s>, run: &[(Infix, Expr<'s>)]) -> Result<Expr<'s>> {
+        let Some((&(_, mut right), before)) = run.split_last() else { return Ok(first) };
+        let lefts = before.iter().rev().map(|&(_, operand)| operand);
+        for left in lefts.chain([first]) {
+            if matches!(left.kind, ExprKind::Unary(..) | ExprKind::Await(_)) {
+                let message = "a prefix operator cannot stand before the base of `**`";
+                let hint = "put the base in parentheses: `(-x) ** 2` or `-(x ** 2)`";
+                return Err(Diagnostic::syntax(message, left.span).with_hint(hint).into());
+            }
+            let span = left.span.to(right.span);
+            right = node(self.arena, ExprKind::Binary(Binary::Power, left, right), span)?;
         }
-        let span = left.span.to(right.span);
-        right = node(ExprKind::Binary(Binary::Power, left, right), span)?;
+        Ok(right)
     }
-    Ok(right)
+}
+
+fn mixed(span: Span) -> Box<Diagnostic> {
+    let message = "`??` cannot be mixed with `||` or `&&`";
+    Diagnostic::syntax(message, span).with_hint("put one of them in parentheses").into()
 }
 
 /// The tree of `operator operator … operand`.
-pub(crate) fn prefix<'s>(operators: Vec<(u32, Prefix)>, mut operand: Expr<'s>) -> Result<Expr<'s>> {
-    for (start, operator) in operators.into_iter().rev() {
+pub(crate) fn prefix<'s>(
+    arena: &'s Arena,
+    operators: List<'s, (u32, Prefix)>,
+    mut operand: Expr<'s>,
+) -> Result<Expr<'s>> {
+    for &(start, operator) in arena.slice(operators).iter().rev() {
         let span = Span::new(start, operand.span.end);
         let kind = match operator {
             Prefix::Await => ExprKind::Await(operand),
             Prefix::Unary(operator) => ExprKind::Unary(operator, operand),
-            Prefix::Update(delta) => ExprKind::Update { delta, prefix: true, target: update_target(operand)? },
+            Prefix::Update(delta) => ExprKind::Update { delta, prefix: true, target: update_target(arena, operand)? },
         };
-        operand = node(kind, span)?;
+        operand = node(arena, kind, span)?;
     }
     Ok(operand)
 }
 
-fn node(kind: ExprKind<'_>, span: Span) -> Result<Expr<'_>> {
-    Ok(Box::new(Node::new(kind, span)?))
+fn node<'s>(arena: &'s Arena, kind: ExprKind<'s>, span: Span) -> Result<Expr<'s>> {
+    Ok(arena.alloc(Node::new(kind, span)?))
 }
 
 /// What `+=` and the like stand for.

@@ -1,8 +1,9 @@
 //! From text to the syntax tree, and the wording of syntax errors.
 
+use crate::ast::{Arena, Script};
 use crate::targets::Covers;
 use crate::token::Token;
-use crate::{Diagnostic, Language, Span, ast, layout};
+use crate::{Diagnostic, Language, Span, layout};
 use lalrpop_util::{ParseError, lalrpop_mod};
 
 #[cfg(test)]
@@ -22,24 +23,29 @@ lalrpop_mod!(
 );
 
 /// Parses a script. In [`Language::JavaScript`], types are syntax errors.
-pub fn parse(source: &str, language: Language) -> Result<ast::Script<'_>, Diagnostic> {
-    parse_part(source, Span::from(0..source.len()), language)
+pub fn parse<'s>(arena: &'s Arena, source: &'s str, language: Language) -> Result<Script<'s>, Diagnostic> {
+    parse_part(arena, source, Span::from(0..source.len()), language)
 }
 
 /// Parses the part of a text that is code.
-pub(crate) fn parse_part(source: &str, code: Span, language: Language) -> Result<ast::Script<'_>, Diagnostic> {
+pub(crate) fn parse_part<'s>(
+    arena: &'s Arena,
+    source: &'s str,
+    code: Span,
+    language: Language,
+) -> Result<Script<'s>, Diagnostic> {
     let tokens = layout::tokens(source, code, language)?;
     let mut covers = Covers::default();
     let script = grammar::ScriptParser::new()
-        .parse(&mut covers, tokens.into_iter().map(Ok))
+        .parse(arena, &mut covers, tokens.into_iter().map(Ok))
         .map_err(|error| diagnostic(source, error))?;
-    covers.check()?;
+    covers.check().map_err(|error| *error)?;
     Ok(script)
 }
 
-fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Diagnostic>) -> Diagnostic {
+fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Box<Diagnostic>>) -> Diagnostic {
     match error {
-        ParseError::User { error } => error,
+        ParseError::User { error } => *error,
         ParseError::InvalidToken { location } => Diagnostic::syntax("unexpected character", location..location),
         ParseError::UnrecognizedEof { location, expected } => {
             let message = format!("expected {}, found the end of the script", describe(&expected));

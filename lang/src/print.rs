@@ -118,7 +118,7 @@ impl Printer {
                 }
             }
             StmtKind::Labeled(label, body) => {
-                self.put(&label.kind);
+                self.put(label.text);
                 self.put(": ");
                 self.statement(body);
             }
@@ -155,7 +155,7 @@ impl Printer {
         self.put(keyword);
         if let Some(label) = label {
             self.put(" ");
-            self.put(&label.kind);
+            self.put(label.text);
         }
         self.put(";");
     }
@@ -179,7 +179,7 @@ impl Printer {
                 self.pattern(target);
             }
             // `for (async of` is no loop.
-            ForHead::Assign(target) if matches!(&target.kind, PatternKind::Name(name) if name == "async") => {
+            ForHead::Assign(target) if matches!(&target.kind, PatternKind::Name(name) if *name == "async") => {
                 self.put("(async)");
             }
             ForHead::Assign(target) => self.pattern(target),
@@ -235,7 +235,7 @@ impl Printer {
         if !function.is_arrow {
             self.put("function ");
             if let Some(name) = &function.name {
-                self.put(&name.kind);
+                self.put(name.text);
             }
         }
         self.signature(function);

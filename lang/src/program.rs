@@ -9,8 +9,11 @@
 //! is safe.
 
 mod parts;
+mod texts;
 
-use crate::Span;
+use crate::{Span, regexp};
+
+pub use texts::Texts;
 
 /// A text of the program, interned: property names and string constants share one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,13 +35,15 @@ pub struct Label(pub u32);
 #[derive(Debug)]
 pub struct Program {
     /// Texts in WTF-8: UTF-8 that may hold lone surrogates.
-    pub texts: Vec<Box<[u8]>>,
+    pub texts: Texts,
     /// Functions; the main function, which is async and has no parameters, comes first.
     pub functions: Vec<Function>,
     /// Names of the global slots: bindings of the main function that inner functions use.
     pub globals: Vec<TextId>,
     /// The free names of the script with their first place, in order of appearance.
     pub free: Vec<(TextId, Span)>,
+    /// Patterns of regular expressions.
+    pub patterns: Vec<regexp::Pattern>,
     /// Constant parts of tagged templates.
     pub templates: Vec<TemplateSite>,
     /// Where the callees stand whose results are walked over at once: V8 has words of its own for these.
@@ -271,8 +276,8 @@ pub enum ExprKind {
     String(TextId),
     /// `12n`: the digits in base ten
     BigInt(TextId),
-    /// `/pattern/flags`, which is a regular expression
-    Regex(TextId, TextId),
+    /// `/pattern/flags`: the text of the pattern, and its index in [`Program::patterns`]
+    Regex(TextId, u32),
     /// `` `text${hole}text` ``; one text more than holes
     Template(Vec<TextId>, Vec<Expr>),
     /// The frozen array of strings that a tagged template passes first: index in
@@ -530,7 +535,7 @@ impl Program {
     /// The bytes of a text.
     #[must_use]
     pub fn text(&self, id: TextId) -> &[u8] {
-        &self.texts[id.0 as usize]
+        self.texts.get(id)
     }
 
     /// The main function.

@@ -26,7 +26,7 @@ mod dump;
 mod tests;
 
 use crate::program::*;
-use crate::{Diagnostic, Failure, Options, Span, ast};
+use crate::{Diagnostic, Failure, Options, Span, ast, regexp};
 use function::Running;
 use hashbrown::HashMap;
 use scope::{Binding, Scope};
@@ -41,7 +41,8 @@ const MAX_CAPTURES: usize = 1 << 18;
 
 /// Resolves a script: checks what the grammar cannot, and writes the program.
 pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result<Program, Failure> {
-    let mut resolver = Resolver::new(options);
+    let bytes = script.body.last().map_or(0, |last| last.span.end as usize);
+    let mut resolver = Resolver::new(options, bytes);
     resolver.main(script);
     if let Some(error) = resolver.syntax {
         return Err(Failure { diagnostics: vec![error] });
@@ -75,6 +76,7 @@ struct Resolver<'a> {
     current: Running,
     globals: Vec<TextId>,
     free: Vec<(TextId, Span)>,
+    patterns: Vec<regexp::Pattern>,
     templates: Vec<TemplateSite>,
     iterated: Vec<Span>,
     object_sites: u32,
@@ -100,18 +102,21 @@ struct Captured {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(options: &'a Options<'a>) -> Self {
+    /// For a source of so many bytes. What most scripts of that length need is there from the beginning.
+    fn new(options: &'a Options<'a>, bytes: usize) -> Self {
+        let usual = |each: usize, most: usize| (bytes / each + 1).min(most);
         Self {
             options,
-            texts: Texts::new(),
-            bindings: Vec::with_capacity(32),
-            scopes: Vec::with_capacity(16),
-            functions: Vec::with_capacity(8),
-            captured: Vec::with_capacity(8),
+            texts: Texts::with_capacity(usual(20, 64)),
+            bindings: Vec::with_capacity(usual(40, 32)),
+            scopes: Vec::with_capacity(usual(20, 16)),
+            functions: Vec::with_capacity(usual(80, 8)),
+            captured: Vec::with_capacity(usual(80, 8)),
             captures: HashMap::new(),
             current: Running::default(),
             globals: Vec::new(),
             free: Vec::new(),
+            patterns: Vec::new(),
             templates: Vec::new(),
             iterated: Vec::new(),
             object_sites: 0,

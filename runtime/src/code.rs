@@ -43,6 +43,8 @@ impl FunctionRef {
 pub struct Code {
     /// Its functions; the main function comes first.
     pub functions: Vec<Function>,
+    /// How many bytes all this keeps, more or less.
+    pub bytes: usize,
     /// Its texts.
     pub texts: Arc<ProgramTexts>,
     /// Names of the global slots.

@@ -37,6 +37,7 @@
 mod activation;
 mod build;
 mod builtins;
+mod cache;
 mod calls;
 mod code;
 mod convert;
@@ -67,6 +68,7 @@ mod vm;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use builtins::listing::{BuiltIn, builtins};
+pub use cache::ScriptCache;
 pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};

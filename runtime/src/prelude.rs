@@ -83,7 +83,9 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
                 Some(crate::builtins::registry::Static::Number(_)) | None => None,
             }
         }
-        PlainCall::Method(name) => return registry.is_plain_method(name.as_bytes()),
+        PlainCall::Method(name) => {
+            return registry.symbol(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
+        }
         PlainCall::New(name) => {
             let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
             return !matches!(construct, Some(Body::Prelude(_)));

@@ -16,12 +16,17 @@ mod tests;
 pub use matcher::{Matcher, Progress};
 pub use program::Program;
 
-use agentscript_lang::regexp::{Error, Flags, parse};
+use agentscript_lang::regexp::{Error, Flags, Pattern, parse};
 
 /// Compiles a pattern, given as UTF-16.
 ///
 /// # Errors
 /// What is wrong with the pattern.
 pub fn compile(source: &[u16], flags: Flags) -> Result<Program, Error> {
-    Ok(compile::program(&parse(source, flags)?))
+    Ok(compile_pattern(&parse(source, flags)?))
+}
+
+/// Compiles a pattern that has been read.
+pub fn compile_pattern(pattern: &Pattern) -> Program {
+    compile::program(pattern)
 }

@@ -12,7 +12,7 @@ use agentscript_lang::{Diagnostic, Language, Loops, Options, Refusal};
 use std::sync::Arc;
 
 /// How a script is compiled.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
     pub language: Option<Language>,
@@ -97,6 +97,12 @@ impl Script {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// How many bytes it keeps, source and code, more or less.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.source.len() + self.code.bytes
     }
 
     /// A run of this script that has not begun.

@@ -6,6 +6,7 @@
 
 use crate::builtins::registry::registry;
 use crate::value::Value;
+use agentscript_lang::program::Texts;
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -59,8 +60,8 @@ pub struct ProgramTexts {
 impl ProgramTexts {
     /// The symbols of the texts of a program, in their order. `fixed` are the texts of the prelude,
     /// unless it is these that are numbered.
-    pub fn new(texts: &[Box<[u8]>], fixed: Option<&Self>) -> (Self, Vec<Sym>) {
-        let mut bytes = Vec::new();
+    pub fn new(texts: &Texts, fixed: Option<&Self>) -> (Self, Vec<Sym>) {
+        let mut bytes = Vec::with_capacity(texts.total());
         let registry = registry();
         let first = registry.names.len() + fixed.map_or(0, |fixed| fixed.ranges.len());
         let mut this = Self { first: first as u32, ..Self::default() };
@@ -75,7 +76,7 @@ impl ProgramTexts {
                 this.ranges.push((bytes.len() as u32, text.len() as u32));
                 bytes.extend_from_slice(text);
                 let Self { table, hasher, ranges, .. } = &mut this;
-                let hash = hasher.hash_one(&**text);
+                let hash = hasher.hash_one(text);
                 table.insert_unique(hash, index, |&other| {
                     let (start, length) = ranges[other as usize];
                     hasher.hash_one(&bytes[start as usize..][..length as usize])

@@ -14,7 +14,7 @@ impl<T> Depth for Node<T> {
     }
 }
 
-impl<T: Depth> Depth for Box<T> {
+impl<T: Depth + ?Sized> Depth for &T {
     fn depth(&self) -> u16 {
         (**self).depth()
     }
@@ -26,7 +26,7 @@ impl<T: Depth> Depth for Option<T> {
     }
 }
 
-impl<T: Depth> Depth for Vec<T> {
+impl<T: Depth> Depth for [T] {
     fn depth(&self) -> u16 {
         self.iter().map(T::depth).max().unwrap_or(0)
     }
@@ -35,12 +35,6 @@ impl<T: Depth> Depth for Vec<T> {
 impl<A: Depth, B: Depth> Depth for (A, B) {
     fn depth(&self) -> u16 {
         self.0.depth().max(self.1.depth())
-    }
-}
-
-impl Depth for Cow<'_, str> {
-    fn depth(&self) -> u16 {
-        0
     }
 }
 

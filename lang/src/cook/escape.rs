@@ -2,15 +2,13 @@
 //!
 //! Texts are WTF-8: a surrogate that an escape leaves alone is kept as three bytes.
 
-use crate::ast::Text;
+use super::Result;
 use crate::{Diagnostic, Span};
 use std::borrow::Cow;
 use std::str::Chars;
 
-type Result<T> = std::result::Result<T, Diagnostic>;
-
 /// A text with its escapes decoded; `start` is its offset.
-pub(super) fn text(source: &str, start: u32) -> Result<Text<'_>> {
+pub(super) fn text(source: &str, start: u32) -> Result<Cow<'_, [u8]>> {
     if !source.contains('\\') {
         return Ok(Cow::Borrowed(source.as_bytes()));
     }
@@ -31,9 +29,9 @@ pub(super) fn text(source: &str, start: u32) -> Result<Text<'_>> {
 }
 
 /// A name with its escapes decoded.
-pub(super) fn name(source: &str, start: u32) -> Result<String> {
+pub(crate) fn name(source: &str, start: u32) -> Result<String> {
     let invalid = || Diagnostic::syntax("invalid escape in a name", super::span_of(source, start));
-    String::from_utf8(text(source, start)?.into_owned()).map_err(|_| invalid())
+    String::from_utf8(text(source, start)?.into_owned()).map_err(|_| Box::new(invalid()))
 }
 
 /// One escape sequence behind its backslash.

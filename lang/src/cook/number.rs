@@ -1,7 +1,8 @@
 //! Numbers: from source text to values, and to property keys.
 
+use super::Result;
 use crate::Diagnostic;
-use crate::ast::Text;
+use crate::ast::{Arena, Text};
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.
@@ -54,19 +55,16 @@ fn binary(digits: &str, bits: u32) -> f64 {
 }
 
 /// The digits of a BigInt literal in base ten.
-pub(crate) fn bigint(text: &str, start: u32) -> Result<Cow<'_, str>, Diagnostic> {
+pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     let source = text.strip_suffix('n').unwrap_or(text);
     if source.len() > MAX_BIGINT {
-        return Err(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)));
+        return Err(Diagnostic::syntax("this BigInt is too long", super::span_of(text, start)).into());
     }
-    let digits = match source.contains('_') {
-        true => Cow::Owned(source.replace('_', "")),
-        false => Cow::Borrowed(source),
-    };
-    Ok(match radix(&digits) {
+    let digits = plain(source);
+    Ok(arena.text(match radix(&digits) {
         Some((bits, digits)) => Cow::Owned(decimal(digits, bits)),
         None => digits,
-    })
+    }))
 }
 
 /// Base ten of digits of `bits` bits each.
@@ -90,16 +88,11 @@ fn decimal(digits: &str, bits: u32) -> String {
 }
 
 /// A numeric literal as a property key.
-pub(crate) fn number_key(text: &str) -> Text<'_> {
+pub(crate) fn number_key<'s>(arena: &'s Arena, text: &'s str) -> Text<'s> {
     if text == "0" || text.len() < 16 && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Cow::Borrowed(text.as_bytes());
+        return text.as_bytes();
     }
-    Cow::Owned(number_text(number(text)).into_bytes())
-}
-
-/// A BigInt literal as a property key.
-pub(crate) fn bigint_key(text: &str, start: u32) -> Result<Text<'_>, Diagnostic> {
-    bigint(text, start).map(super::bytes)
+    arena.text(number_text(number(text)).into()).as_bytes()
 }
 
 /// A number as `String(number)` gives it.

@@ -1,6 +1,7 @@
 //! Values of literals.
 
 use super::{bigint, number, number_key, string};
+use crate::ast::Arena;
 
 #[test]
 fn numbers() {
@@ -39,7 +40,7 @@ fn keys() {
         ("0.1", "0.1"),
         ("00", "0"),
     ] {
-        assert_eq!(&*number_key(text), key.as_bytes(), "{text}");
+        assert_eq!(number_key(&Arena::new(), text), key.as_bytes(), "{text}");
     }
 }
 
@@ -48,7 +49,7 @@ fn bigints() {
     for (text, digits) in
         [("1_0n", "10"), ("0xFFn", "255"), ("0xFFFFFFFFFFFFFFFFFFFFn", "1208925819614629174706175"), ("0b0n", "0")]
     {
-        assert_eq!(bigint(text, 0).as_deref(), Ok(digits));
+        assert_eq!(bigint(&Arena::new(), text, 0), Ok(digits));
     }
 }
 
@@ -63,6 +64,6 @@ fn strings() {
         ("'a\\\r\nb'", b"ab"),
         (r"'\q\'\0'", b"q'\0"),
     ] {
-        assert_eq!(string(text, 0).as_deref(), Ok(value), "{text}");
+        assert_eq!(string(&Arena::new(), text, 0), Ok(value), "{text}");
     }
 }

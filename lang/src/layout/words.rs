@@ -77,7 +77,7 @@ impl<'s> Layout<'s> {
 
     /// The token of a name with escapes: never a keyword, not even a contextual one.
     pub(super) fn unescaped(&self, text: &'s str, span: Span) -> Result<Token<'s>> {
-        let name = cook::name(text, span.start)?;
+        let name = cook::unescaped(text, span.start).map_err(|error| *error)?;
         let mut lexer = Token::lexer(&name);
         let word = lexer.next();
         match word {

@@ -1,6 +1,7 @@
 //! What is accepted, and the words for what is not.
 
 use super::parse;
+use crate::ast::Arena;
 use crate::{Code, Diagnostic, Language, callee_text, print};
 
 /// One script a paragraph, agreed with Node.
@@ -12,12 +13,12 @@ fn scripts(file: &str) -> impl Iterator<Item = &str> {
 }
 
 fn error(source: &str, language: Language) -> Option<Diagnostic> {
-    parse(source, language).err()
+    parse(&Arena::new(), source, language).err()
 }
 
 /// The tree as text, without places.
 fn tree(source: &str, language: Language) -> Result<String, Diagnostic> {
-    let text = format!("{:?}", parse(source, language)?);
+    let text = format!("{:?}", parse(&Arena::new(), source, language)?);
     let mut parts = text.split("Span {");
     let mut out = parts.next().unwrap_or("").to_owned();
     out.extend(parts.filter_map(|part| part.split_once('}')).map(|(_, rest)| rest));
@@ -27,7 +28,9 @@ fn tree(source: &str, language: Language) -> Result<String, Diagnostic> {
 #[test]
 fn printing_and_parsing_are_inverse() {
     for source in scripts(ACCEPTED) {
-        let script = parse(source, Language::JavaScript).unwrap_or_else(|error| panic!("{source:?}: {error:?}"));
+        let arena = Arena::new();
+        let script =
+            parse(&arena, source, Language::JavaScript).unwrap_or_else(|error| panic!("{source:?}: {error:?}"));
         let printed = print::print(&script);
         let again = tree(&printed, Language::JavaScript);
         assert_eq!(tree(source, Language::JavaScript), again, "{source:?} became {printed:?}");

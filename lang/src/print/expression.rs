@@ -25,7 +25,7 @@ impl Printer {
             }
             ExprKind::Chain(first, rest) => {
                 self.expr(first);
-                for (operator, operand) in rest {
+                for (operator, operand) in *rest {
                     self.operand(binary(*operator), operand);
                 }
             }
@@ -66,7 +66,7 @@ impl Printer {
                     false if bare => "..",
                     false => ".",
                 });
-                self.put(&name.kind);
+                self.put(name.text);
             }
             ExprKind::Name(name) => self.put(name),
             ExprKind::New(callee, arguments) => {
@@ -165,7 +165,7 @@ impl Printer {
                 self.signature(function);
             }
             Property::Shorthand(name, default) => {
-                self.put(&name.kind);
+                self.put(name.text);
                 if let Some(default) = default {
                     self.operand("=", default);
                 }

@@ -86,15 +86,13 @@ impl Parser {
         }
         let text: Option<String> = text.into_iter().map(char::from_u32).collect();
         let Some(text) = text else { return Err(self.error(wrong)) };
-        let set = match text.split_once('=') {
-            Some((name, value)) => property(name, Some(value)),
-            None => property(&text, None),
-        };
-        let Some(mut set) = set else { return Err(self.error(wrong)) };
-        if self.flags.unicode_sets && has_values(&text) {
-            set = case::close(&set, self.flags);
+        let Some(mut set) = property(&text) else { return Err(self.error(wrong)) };
+        if self.flags.unicode_sets && self.flags.ignore_case && has_values(&text) {
+            set = Arc::new(case::close(&set, self.flags));
         }
-        let set = Arc::new(if negative { set.complement() } else { set });
+        if negative {
+            set = Arc::new(set.complement());
+        }
         self.properties.insert(key, Arc::clone(&set));
         Ok(set)
     }

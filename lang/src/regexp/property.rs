@@ -2,34 +2,52 @@
 
 use super::CharSet;
 use super::set::LAST;
+use hashbrown::HashMap;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 use icu_properties::script::ScriptWithExtensions;
 use icu_properties::{CodePointMapData, CodePointSetData, PropertyParser};
 use std::ops::RangeInclusive;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 /// Whether a property has values: with the flags `i` and `v`, V8 folds those before it takes what does
 /// not have the property.
 pub(super) fn has_values(name: &str) -> bool {
-    name.contains('=') || category(name).is_some()
+    name.contains('=') || PropertyParser::<GeneralCategoryGroup>::new().get_strict(name).is_some()
 }
 
+/// The properties that were asked for: walking over all characters takes its time. There are no more
+/// of them than names of properties.
+static KNOWN: LazyLock<RwLock<HashMap<String, Arc<CharSet>>>> = LazyLock::new(RwLock::default);
+
 /// The characters of `\p{name}` or `\p{name=value}`; nothing where there is no such property.
-pub(super) fn property(name: &str, value: Option<&str>) -> Option<CharSet> {
-    match (name, value) {
-        ("General_Category" | "gc", Some(value)) => category(value),
-        ("Script" | "sc", Some(value)) => {
-            let script = PropertyParser::<Script>::new().get_strict(value)?;
-            Some(set(CodePointMapData::<Script>::new().iter_ranges_for_value(script)))
-        }
-        ("Script_Extensions" | "scx", Some(value)) => {
-            let script = PropertyParser::<Script>::new().get_strict(value)?;
-            Some(set(ScriptWithExtensions::new().get_script_extensions_ranges(script)))
-        }
-        (_, Some(_)) => None,
-        ("Any", None) => Some(CharSet::all()),
-        ("ASCII", None) => Some(CharSet::new(vec![(0, 0x7F)])),
-        ("Assigned", None) => category("Cn").map(|unassigned| unassigned.complement()),
-        (name, None) => category(name)
+pub(super) fn property(text: &str) -> Option<Arc<CharSet>> {
+    if let Some(known) = KNOWN.read().unwrap_or_else(PoisonError::into_inner).get(text) {
+        return Some(Arc::clone(known));
+    }
+    let found = Arc::new(match text.split_once('=') {
+        Some((name, value)) => with_value(name, value)?,
+        None => named(text)?,
+    });
+    KNOWN.write().unwrap_or_else(PoisonError::into_inner).insert(text.into(), Arc::clone(&found));
+    Some(found)
+}
+
+fn with_value(name: &str, value: &str) -> Option<CharSet> {
+    let script = || PropertyParser::<Script>::new().get_strict(value);
+    match name {
+        "General_Category" | "gc" => category(value),
+        "Script" | "sc" => Some(set(CodePointMapData::<Script>::new().iter_ranges_for_value(script()?))),
+        "Script_Extensions" | "scx" => Some(set(ScriptWithExtensions::new().get_script_extensions_ranges(script()?))),
+        _ => None,
+    }
+}
+
+fn named(name: &str) -> Option<CharSet> {
+    match name {
+        "Any" => Some(CharSet::all()),
+        "ASCII" => Some(CharSet::new(vec![(0, 0x7F)])),
+        "Assigned" => category("Cn").map(|unassigned| unassigned.complement()),
+        name => category(name)
             .or_else(|| CodePointSetData::new_for_ecma262(name.as_bytes()).map(|found| set(found.iter_ranges()))),
     }
 }

@@ -220,7 +220,8 @@ impl Dumper<'_> {
                 let _ = write!(self.out, "'{text}'");
             }
             ExprKind::Regex(pattern, flags) => {
-                let (pattern, flags) = (self.text(*pattern), self.text(*flags));
+                let pattern = self.text(*pattern);
+                let flags = self.program.patterns[*flags as usize].flags;
                 let _ = write!(self.out, "/{pattern}/{flags}");
             }
             ExprKind::BigInt(digits) => {

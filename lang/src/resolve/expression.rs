@@ -48,16 +48,18 @@ impl Resolver<'_> {
     /// `/pattern/flags`
     fn regex(&mut self, pattern: &str, flags: &str, span: Span) -> ExprKind {
         let units: Vec<u16> = pattern.encode_utf16().collect();
+        let index = count(self.patterns.len());
         match regexp::Flags::parse(flags.as_bytes()) {
             None => self.error(Diagnostic::syntax("Invalid regular expression flags", span)),
-            Some(read) => {
-                if let Err(error) = regexp::parse(&units, read) {
+            Some(read) => match regexp::parse(&units, read) {
+                Ok(pattern) => self.patterns.push(pattern),
+                Err(error) => {
                     let message = regexp::message(pattern, read, error);
                     self.error(Diagnostic::syntax(message, span));
                 }
-            }
+            },
         }
-        ExprKind::Regex(self.texts.intern(pattern.as_bytes()), self.texts.intern(flags.as_bytes()))
+        ExprKind::Regex(self.texts.intern(pattern.as_bytes()), index)
     }
 
     /// An expression whose value is not used.
@@ -217,8 +219,8 @@ impl Resolver<'_> {
                 }
             },
             P::Shorthand(name, _) => {
-                let key = self.property_name(name.kind.as_bytes(), name.span);
-                let value = expr(self.read(&name.kind, name.span), name.span);
+                let key = self.property_name(name.text.as_bytes(), name.span);
+                let value = expr(self.read(name.text, name.span), name.span);
                 self.note_written(key, &value);
                 Property::Named(key, value)
             }
@@ -311,7 +313,7 @@ impl Resolver<'_> {
         guards: &mut Vec<Expr>,
     ) -> Expr {
         let object = self.link_object(object, optional, guards);
-        let key = self.property_name(name.kind.as_bytes(), name.span);
+        let key = self.property_name(name.text.as_bytes(), name.span);
         self.check_static(&object, key, span, None);
         expr(ExprKind::Member(Box::new(object), key), span)
     }
@@ -373,7 +375,7 @@ impl Resolver<'_> {
         match &callee.kind {
             E::Member(object, name, optional_member) => {
                 let object = self.link_object(object, *optional_member, guards);
-                let key = self.property_name(name.kind.as_bytes(), name.span);
+                let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, callee.span, arguments);
                 self.method(ExprKind::Member(Box::new(object), key), callee.span, optional, guards)
             }

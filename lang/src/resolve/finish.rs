@@ -40,6 +40,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         functions,
         globals: resolver.globals,
         free,
+        patterns: resolver.patterns,
         templates: resolver.templates,
         iterated: resolver.iterated,
         object_sites: resolver.object_sites,
@@ -76,7 +77,7 @@ fn shifted(slot: u32, parameters: u32, shift: u32) -> Slot {
 
 struct Finisher<'a> {
     options: &'a Options<'a>,
-    texts: &'a [Box<[u8]>],
+    texts: &'a Texts,
     written: &'a [bool],
     bindings: &'a [Binding],
     captures: &'a HashMap<(u32, u32), u32>,
@@ -242,6 +243,6 @@ impl Finisher<'_> {
 
     /// A name as the caller knows names; those it can know are UTF-8.
     fn text(&self, id: TextId) -> &str {
-        std::str::from_utf8(&self.texts[id.0 as usize]).unwrap_or("")
+        std::str::from_utf8(self.texts.get(id)).unwrap_or("")
     }
 }

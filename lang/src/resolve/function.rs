@@ -83,7 +83,7 @@ impl Resolver<'_> {
     }
 
     fn any_function(&mut self, function: &ast::Function<'_>, name: Option<TextId>, is_declared: bool) -> FunctionId {
-        let own = function.name.as_ref().map(|name| self.texts.intern(name.kind.as_bytes()));
+        let own = function.name.as_ref().map(|name| self.texts.intern(name.text.as_bytes()));
         let id = self.begin(own.or(name), function.is_async, function.is_arrow, function.span);
         let parameters = count(function.params.iter().filter(|parameter| !is_rest(parameter)).count());
         let inner = Running { id, is_async: function.is_async, parameters, slots: parameters, ..Running::default() };
@@ -91,7 +91,7 @@ impl Resolver<'_> {
         // The name of a declaration belongs to the scope around it.
         let itself = function.name.as_ref().filter(|_| !is_declared).map(|name| {
             self.enter(ScopeKind::Block);
-            let binding = self.declare(&name.kind, Kind::Itself, name.span);
+            let binding = self.declare(name.text, Kind::Itself, name.span);
             self.bindings[binding as usize].initialized = true;
             binding
         });
@@ -339,7 +339,7 @@ impl Resolver<'_> {
             let Some(name) = &function.name else { continue };
             let id = self.any_function(function, None, true);
             let value = expr(ExprKind::Function(id), function.span);
-            out.push(self.initialize(&name.kind, value, statement.span));
+            out.push(self.initialize(name.text, value, statement.span));
         }
         self.scopes[depth].is_hoisting = false;
     }
@@ -348,7 +348,7 @@ impl Resolver<'_> {
 /// The name in `export default name` and `export default function name() {}`.
 fn exported_name<'e>(statement: &'e ast::Stmt<'_>) -> Option<&'e str> {
     match &statement.kind {
-        S::Function(function) => function.name.as_ref().map(|name| &*name.kind),
+        S::Function(function) => function.name.as_ref().map(|name| name.text),
         S::Expr(value) => match &value.kind {
             E::Name(name) => Some(name),
             _ => None,
@@ -388,9 +388,9 @@ fn find_function(statements: &[ast::Stmt<'_>], name: &str) -> Option<Span> {
 
 fn declared_function(statement: &ast::Stmt<'_>, wanted: &str) -> Option<Span> {
     match &statement.kind {
-        S::Function(function) => function.name.as_ref().filter(|name| name.kind == wanted).map(|name| name.span),
+        S::Function(function) => function.name.as_ref().filter(|name| name.text == wanted).map(|name| name.span),
         S::Declare(_, declarators) => declarators.iter().find_map(|declarator| {
-            let is_wanted = matches!(&declarator.target.kind, PatternKind::Name(name) if name == wanted);
+            let is_wanted = matches!(&declarator.target.kind, PatternKind::Name(name) if *name == wanted);
             let is_function = matches!(declarator.init.as_ref()?.kind, E::Function(_));
             (is_wanted && is_function).then_some(declarator.target.span)
         }),

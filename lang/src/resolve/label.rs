@@ -47,11 +47,11 @@ impl Resolver<'_> {
     }
 
     pub(super) fn labeled(&mut self, name: &ast::Name<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
-        let id = self.texts.intern(name.kind.as_bytes());
+        let id = self.texts.intern(name.text.as_bytes());
         let is_known =
             self.current.labels.iter().any(|entry| entry.name == Some(id)) || self.pending_labels.contains(&id);
         if is_known {
-            let message = format!("Label '{}' has already been declared", name.kind);
+            let message = format!("Label '{}' has already been declared", name.text);
             self.error(Diagnostic::syntax(message, name.span));
         }
         match &body.kind {
@@ -89,12 +89,12 @@ impl Resolver<'_> {
     }
 
     fn named_target(&mut self, name: &ast::Name<'_>, is_continue: bool) -> Option<Label> {
-        let id = self.texts.intern(name.kind.as_bytes());
+        let id = self.texts.intern(name.text.as_bytes());
         let entry = self.current.labels.iter().rev().find(|entry| entry.name == Some(id)).copied();
         let message = match entry {
-            None => format!("Undefined label '{}'", name.kind),
+            None => format!("Undefined label '{}'", name.text),
             Some(entry) if is_continue && entry.kind != LabelKind::Loop => {
-                let name = &name.kind;
+                let name = name.text;
                 format!("Illegal continue statement: '{name}' does not denote an iteration statement")
             }
             Some(entry) => return Some(entry.label),

@@ -245,7 +245,7 @@ fn constant_text<'e>(e: &'e Ast<'_>) -> Option<Cow<'e, [u8]>> {
         }
         E::Chain(first, rest) => {
             let mut text = constant_text(first)?.into_owned();
-            for (operator, operand) in rest {
+            for (operator, operand) in *rest {
                 if *operator != Binary::Add {
                     return None;
                 }

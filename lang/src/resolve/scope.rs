@@ -246,13 +246,13 @@ impl Resolver<'_> {
         for statement in statements {
             match &statement.kind {
                 ast::StmtKind::Declare(declares @ (Declares::Const | Declares::Let), declarators) => {
-                    for declarator in declarators {
+                    for declarator in *declarators {
                         self.declare_pattern(&declarator.target, (*declares).into());
                     }
                 }
                 ast::StmtKind::Function(function) => {
                     if let Some(name) = &function.name {
-                        self.declare(&name.kind, Kind::Function, name.span);
+                        self.declare(name.text, Kind::Function, name.span);
                     }
                 }
                 _ => {}

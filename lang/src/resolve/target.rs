@@ -175,7 +175,7 @@ impl Resolver<'_> {
         match &member.kind {
             E::Member(object, name, _) => {
                 let object = self.expression(object);
-                let key = self.property_name(name.kind.as_bytes(), name.span);
+                let key = self.property_name(name.text.as_bytes(), name.span);
                 self.check_static(&object, key, span, None);
                 Member { object, key: MemberKey::Name(key), span }
             }

@@ -530,7 +530,8 @@ fn deep_scripts_fit_a_small_stack() {
     ];
     for (open, middle, close) in forms {
         let script = |n: usize| format!("{}{middle}{}", open.repeat(n), close.repeat(n));
-        let parses = |n: usize| crate::parse::parse(&script(n), crate::Language::JavaScript).is_ok();
+        let parses =
+            |n: usize| crate::parse::parse(&crate::ast::Arena::new(), &script(n), crate::Language::JavaScript).is_ok();
         let deepest = (1..300).rev().find(|&n| parses(n)).unwrap_or(0);
         assert!(deepest > 50, "{open}{middle}{close}: {deepest}");
         let source = script(deepest);

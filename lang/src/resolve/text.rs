@@ -2,7 +2,7 @@
 
 use super::count;
 use super::scope::NONE;
-use crate::program::TextId;
+use crate::program::{self, TextId};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 pub(super) struct Texts {
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    list: Vec<Box<[u8]>>,
+    list: program::Texts,
     facts: Vec<Facts>,
 }
 
@@ -42,16 +42,13 @@ impl From<bool> for Known {
     }
 }
 
-/// How many texts a usual script has, so that nothing grows.
-const USUAL: usize = 56;
-
 impl Texts {
-    pub(super) fn new() -> Self {
+    pub(super) fn with_capacity(count: usize) -> Self {
         Self {
-            table: HashTable::with_capacity(USUAL),
+            table: HashTable::with_capacity(count),
             hasher: DefaultHashBuilder::default(),
-            list: Vec::with_capacity(USUAL),
-            facts: Vec::with_capacity(USUAL),
+            list: program::Texts::with_capacity(count),
+            facts: Vec::with_capacity(count),
         }
     }
 
@@ -59,11 +56,11 @@ impl Texts {
     pub(super) fn intern(&mut self, text: &[u8]) -> TextId {
         let Self { table, hasher, list, facts } = self;
         let hash = hasher.hash_one(text);
-        if let Some(&id) = table.find(hash, |&id| &*list[id as usize] == text) {
+        if let Some(&id) = table.find(hash, |&id| list.get(TextId(id)) == text) {
             return TextId(id);
         }
-        let id = count(list.len());
-        list.push(text.into());
+        let id = count(facts.len());
+        list.push(text);
         facts.push(Facts {
             binding: NONE,
             written: false,
@@ -71,13 +68,13 @@ impl Texts {
             refused_name: Known::Not,
             free: NONE,
         });
-        table.insert_unique(hash, id, |&id| hasher.hash_one(&*list[id as usize]));
+        table.insert_unique(hash, id, |&id| hasher.hash_one(list.get(TextId(id))));
         TextId(id)
     }
 
     /// The bytes of a text.
     pub(super) fn get(&self, id: TextId) -> &[u8] {
-        &self.list[id.0 as usize]
+        self.list.get(id)
     }
 
     /// A text as it is shown in messages.
@@ -91,7 +88,7 @@ impl Texts {
     }
 
     /// All texts, and which of them are names of written properties.
-    pub(super) fn into_parts(self) -> (Vec<Box<[u8]>>, Vec<bool>) {
+    pub(super) fn into_parts(self) -> (program::Texts, Vec<bool>) {
         (self.list, self.facts.into_iter().map(|facts| facts.written).collect())
     }
 }

@@ -29,12 +29,12 @@ impl Lowering<'_, '_> {
         let registry = registry();
         match callee {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) => {
-                let name = self.builder.text(*name);
-                let intrinsic = if self.builder.is_prelude { registry.intrinsic(name) } else { None };
-                Some((intrinsic.or_else(|| registry.global(name))?, Value::UNDEFINED))
+                let intrinsic =
+                    if self.builder.is_prelude { registry.intrinsic(self.builder.text(*name)) } else { None };
+                Some((intrinsic.or_else(|| registry.global_of(self.builder.symbol(*name)))?, Value::UNDEFINED))
             }
             program::Callee::Member(Expr { kind: ExprKind::Global(owner), .. }, name) => {
-                let owner = registry.global(self.builder.text(*owner))?;
+                let owner = registry.global_of(self.builder.symbol(*owner))?;
                 match registry.property(owner, self.builder.symbol(*name))? {
                     Static::Native(native) => Some((native, Value::handle(Kind::Native, owner))),
                     Static::Number(_) => None,
@@ -51,7 +51,7 @@ impl Lowering<'_, '_> {
             None => match &call.callee {
                 program::Callee::Member(_, name) => {
                     self.builder.program.written[name.0 as usize]
-                        || !registry().is_plain_method(self.builder.program.text(*name))
+                        || !registry().is_plain_method(self.builder.symbol(*name))
                 }
                 program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => true,
             },

@@ -9,6 +9,10 @@ use crate::node::{
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
 
+/// Most operands that are looked at to find whether a variable changes meanwhile: looking at all of them
+/// for each takes quadratic time.
+const MANY: usize = 64;
+
 impl Lowering<'_, '_> {
     /// An expression that cannot suspend.
     pub(super) fn tree(&mut self, expr: &Expr) -> Expression {
@@ -21,17 +25,16 @@ impl Lowering<'_, '_> {
     }
 
     /// A regular expression, which the resolver has read.
-    fn regexp(&self, pattern: program::TextId, flags: program::TextId) -> Built {
-        let program = &self.builder.program;
-        let source = self.builder.symbol(pattern);
-        match crate::builtins::regexp::literal(source, program.text(pattern), program.text(flags)) {
-            Some(literal) => Built::of(literal),
-            None => Built::Constant(Constant(Value::UNDEFINED)),
-        }
+    fn regexp(&self, source: program::TextId, pattern: u32) -> Built {
+        let pattern = &self.builder.program.patterns[pattern as usize];
+        let literal = crate::builtins::regexp::literal(self.builder.symbol(source), pattern);
+        self.builder.note(literal.program.bytes());
+        Built::of(literal)
     }
 
     /// Emit what has to be done before, and give what is left to be evaluated.
     pub(super) fn value(&mut self, expr: &Expr) -> Built {
+        self.builder.note(super::NODE_BYTES);
         let at = expr.span.start;
         match &expr.kind {
             ExprKind::Undefined => Built::Constant(Constant(Value::UNDEFINED)),
@@ -39,7 +42,7 @@ impl Lowering<'_, '_> {
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
             ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
-            ExprKind::Regex(pattern, flags) => self.regexp(*pattern, *flags),
+            ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern),
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(texts, holes) => {
                 let head = self.builder.symbol(texts[0]);
@@ -236,6 +239,9 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn nodes(&mut self, exprs: &[Expr]) -> Vec<Expression> {
+        if exprs.iter().all(|expr| !expr.splits) {
+            return exprs.iter().map(|expr| self.value(expr).node()).collect();
+        }
         let exprs: Vec<&Expr> = exprs.iter().collect();
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
@@ -272,7 +278,11 @@ impl Lowering<'_, '_> {
     fn keep(&mut self, value: Built, later: &[&Expr]) -> Built {
         match value {
             Built::Constant(_) => value,
-            Built::Local(local) if !later.iter().any(|expr| super::lower::assigns(expr, local.0)) => value,
+            Built::Local(local)
+                if later.len() <= MANY && !later.iter().any(|expr| super::lower::assigns(expr, local.0)) =>
+            {
+                value
+            }
             value => {
                 let slot = self.temp();
                 self.set(slot, value.node());

@@ -17,6 +17,7 @@ impl Lowering<'_, '_> {
 
     /// A statement that is a tree.
     fn statement_tree(&mut self, statement: &Stmt) -> AnyStatement {
+        self.builder.note(super::NODE_BYTES);
         let at = statement.span.start;
         match &statement.kind {
             StmtKind::Enter(place, initial) => Box::new(Enter(*place, *initial)),

@@ -16,11 +16,11 @@ use super::{Body, Global, Row, arg, getter, native};
 use crate::error::Result;
 use crate::heap::{Exotic, RegExp, lossy, push_utf16, to_utf16};
 use crate::node::Regex;
-use crate::regexp::{Program, compile};
+use crate::regexp::{Program, compile, compile_pattern};
 use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
-use agentscript_lang::regexp::{Flags, message};
+use agentscript_lang::regexp::{Flags, Pattern, message};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -133,10 +133,9 @@ fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
     vm.throw(crate::heap::Class::SyntaxError, message)
 }
 
-/// What a literal is compiled to. The text is right: the resolver has read it.
-pub fn literal(source: Sym, pattern: &[u8], flags: &[u8]) -> Option<Regex> {
-    let program = compile(&to_utf16(pattern), Flags::parse(flags)?).ok()?;
-    Some(Regex { source, program: Arc::new(program) })
+/// What a literal is compiled to.
+pub fn literal(source: Sym, pattern: &Pattern) -> Regex {
+    Regex { source, program: Arc::new(compile_pattern(pattern)) }
 }
 
 /// `regexp.toString()`, which works on anything with `source` and `flags`.

@@ -107,6 +107,9 @@ pub struct Registry {
     statics: HashMap<(u32, Sym), Static>,
     static_names: HashMap<u32, Vec<Sym>>,
     globals: HashMap<&'static str, u32>,
+    /// For each fixed symbol, whether [`Self::is_plain_method`], and one more than the number of the global.
+    plain: Vec<bool>,
+    global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
     families: Vec<(String, Family)>,
     /// Functions that only the prelude can call.
@@ -133,6 +136,8 @@ impl Registry {
             statics: HashMap::new(),
             static_names: HashMap::new(),
             globals: HashMap::new(),
+            plain: Vec::new(),
+            global_numbers: Vec::new(),
             families: Vec::new(),
             intrinsics: HashMap::new(),
         };
@@ -243,6 +248,13 @@ impl Registry {
             text.extend_from_slice(name.as_bytes());
         }
         this.text = text.into();
+        this.plain = (0..this.methods.len()).map(|symbol| this.has_plain_method(symbol)).collect();
+        this.global_numbers = vec![0; this.names.len()];
+        for (&name, &number) in &this.globals {
+            if let Some(symbol) = this.symbols.get(name.as_bytes()) {
+                this.global_numbers[symbol.0 as usize] = number + 1;
+            }
+        }
         this
     }
 
@@ -335,9 +347,13 @@ impl Registry {
     }
 
     /// Whether some family has a method of that name, and none of them runs functions of the script.
-    pub fn is_plain_method(&self, name: &[u8]) -> bool {
-        let Some(symbol) = self.symbol(name) else { return false };
-        let numbers = self.methods[symbol.0 as usize];
+    #[inline]
+    pub fn is_plain_method(&self, name: Sym) -> bool {
+        self.plain.get(name.0 as usize).copied().unwrap_or(false)
+    }
+
+    fn has_plain_method(&self, symbol: usize) -> bool {
+        let numbers = self.methods[symbol];
         numbers.iter().any(|&number| number != 0)
             && numbers
                 .iter()
@@ -379,6 +395,12 @@ impl Registry {
     /// The global of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
+    }
+
+    /// The same by the symbol of the name.
+    #[inline]
+    pub fn global_of(&self, name: Sym) -> Option<u32> {
+        self.global_numbers.get(name.0 as usize)?.checked_sub(1)
     }
 
     /// The global of a name, or what a dotted name such as `Intl.DateTimeFormat` leads to.

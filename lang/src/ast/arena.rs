@@ -1,0 +1,96 @@
+//! The memory of a syntax tree: nothing in it needs to be dropped, and all of it is freed at once.
+
+use bumpalo::Bump;
+use std::borrow::Cow;
+
+/// Holds the parts of a syntax tree.
+#[derive(Debug, Default)]
+pub struct Arena(Bump);
+
+impl Arena {
+    /// Memory for nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Memory that is enough for the tree of a usual source of that length.
+    #[must_use]
+    pub fn for_source(bytes: usize) -> Self {
+        // A tree takes some twelve times its source; more is asked for as it is needed.
+        Self(Bump::with_capacity(512 + 12 * bytes.min(1 << 20)))
+    }
+
+    /// One part.
+    pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
+        self.0.alloc(value)
+    }
+
+    /// A list with one more item.
+    pub(crate) fn push<'s, T: Copy>(&'s self, list: List<'s, T>, item: T) -> List<'s, T> {
+        List { last: Some(self.alloc(Link { item, before: list.last })), len: list.len + 1 }
+    }
+
+    /// A list with its only item.
+    pub(crate) fn one<T: Copy>(&self, item: T) -> List<'_, T> {
+        self.push(List::new(), item)
+    }
+
+    /// The items of a list behind each other.
+    pub(crate) fn slice<'s, T: Copy>(&'s self, list: List<'s, T>) -> &'s [T] {
+        let Some(last) = list.last else { return &[] };
+        if last.before.is_none() {
+            return std::slice::from_ref(&last.item);
+        }
+        let items = self.0.alloc_slice_fill_copy(list.len, last.item);
+        let mut link = list.last;
+        for item in items.iter_mut().rev() {
+            if let Some(found) = link {
+                *item = found.item;
+                link = found.before;
+            }
+        }
+        items
+    }
+
+    /// Items behind each other.
+    pub(crate) fn copy<T: Copy>(&self, items: &[T]) -> &[T] {
+        self.0.alloc_slice_copy(items)
+    }
+
+    /// Bytes that stand in the source, or that live here.
+    pub(crate) fn bytes<'s>(&'s self, text: Cow<'s, [u8]>) -> &'s [u8] {
+        match text {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(text) => self.copy(&text),
+        }
+    }
+
+    /// The same of a text.
+    pub(crate) fn text<'s>(&'s self, text: Cow<'s, str>) -> &'s str {
+        match text {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(text) => self.0.alloc_str(&text),
+        }
+    }
+}
+
+/// A list in the making: each item knows the one before it, so that a growing list is never copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List<'s, T> {
+    last: Option<&'s Link<'s, T>>,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link<'s, T> {
+    item: T,
+    before: Option<&'s Self>,
+}
+
+impl<T> List<'_, T> {
+    /// A list without items.
+    pub(crate) const fn new() -> Self {
+        Self { last: None, len: 0 }
+    }
+}
