@@ -89,37 +89,17 @@ impl Lowering<'_, '_> {
             return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let name = self.builder.symbol(*name);
-        let splits = call.arguments.iter().any(|argument| argument.value.splits);
-        let receiver = splits.then(|| self.checked_receiver(object, name, at));
-        let exprs: Vec<&Expr> = std::iter::once(object)
-            .filter(|_| !splits)
-            .chain(call.arguments.iter().map(|argument| &argument.value))
-            .collect();
-        let mut nodes = receiver.into_iter().chain(self.operand_list(&exprs).into_iter().map(Built::node));
-        let Some(object) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+        let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            let spreads = spreads(&call.arguments);
-            let arguments = nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect();
-            return Built::of(SpreadCall { callee, arguments, callee_span });
+            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
-        let call = MethodCall { object, name, arguments: nodes.collect(), callee_span };
+        let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
         if name == known::PUSH { Built::of(node::Push(call)) } else { Built::of(call) }
     }
 
-    /// The receiver of a method whose arguments suspend, in a temporary. The method is read before them,
-    /// for the error where there is no receiver; what it is does not change.
-    fn checked_receiver(&mut self, object: &Expr, name: crate::symbol::Sym, at: u32) -> Expression {
-        let (this, method) = (self.temp(), self.temp());
-        self.into_slot(object, this);
-        let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
-        self.set(method, member.node());
-        Box::new(node::Local(this.0 as usize))
-    }
-
     fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
-        let exprs: Vec<&Expr> = arguments.iter().map(|argument| &argument.value).collect();
-        self.operand_list(&exprs).into_iter().map(Built::node).collect()
+        self.nodes(arguments.iter().map(|argument| &argument.value)).into()
     }
 
     fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {

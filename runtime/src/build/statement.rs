@@ -30,11 +30,11 @@ impl Lowering<'_, '_> {
                 let yes = self.statement_tree(yes);
                 node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
             }
-            StmtKind::Switch { label, subject, slot, cases } => self.switch_tree(*label, subject, *slot, cases),
-            StmtKind::Try { body, catch, finally, .. } => Box::new(Try {
-                body: self.block(body),
-                catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
-                finally: finally.as_ref().map(|body| self.block(body)),
+            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, &switch.cases),
+            StmtKind::Try(attempt) => Box::new(Try {
+                body: self.block(&attempt.body),
+                catch: attempt.catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
+                finally: attempt.finally.as_ref().map(|body| self.block(body)),
             }),
             StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0 as usize, self.statement_tree(body))),
             StmtKind::Break(label) => Box::new(Break(label.0 as usize)),
@@ -45,7 +45,7 @@ impl Lowering<'_, '_> {
             })),
             StmtKind::Throw(value) => Box::new(Throw { value: self.tree(value), at }),
             // Loops are no trees.
-            StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => Box::new(()),
+            StmtKind::For(_) | StmtKind::DoWhile { .. } | StmtKind::ForEach(_) => Box::new(()),
         }
     }
 
@@ -109,16 +109,19 @@ impl Lowering<'_, '_> {
             StmtKind::Expr(value) => self.effect(value),
             StmtKind::Block(body) => self.statements(body),
             StmtKind::If(test, yes, no) => self.lower_if(test, yes, no.as_deref()),
-            StmtKind::For { label, test, update, body, fresh } => {
-                self.lower_for(*label, test.as_ref(), update.as_ref(), body, fresh);
+            StmtKind::For(each) => {
+                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), &each.body, &each.fresh);
             }
             StmtKind::DoWhile { label, body, test } => self.lower_do(*label, body, test),
-            StmtKind::ForEach { label, kind, iterable, iterator, item, body } => {
-                self.lower_each(*label, *kind, iterable, (*iterator, *item), body);
+            StmtKind::ForEach(each) => {
+                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), &each.body);
             }
-            StmtKind::Switch { label, subject, slot, cases } => self.lower_switch(*label, subject, *slot, cases),
-            StmtKind::Try { body, catch, finally, completion } => {
-                self.lower_try(body, catch.as_ref(), finally.as_deref(), *completion);
+            StmtKind::Switch(switch) => {
+                self.lower_switch(switch.label, &switch.subject, switch.slot, &switch.cases);
+            }
+            StmtKind::Try(attempt) => {
+                let catch = attempt.catch.as_ref();
+                self.lower_try(&attempt.body, catch, attempt.finally.as_deref(), attempt.completion);
             }
             StmtKind::Labeled(label, body) => {
                 let end = self.target();
