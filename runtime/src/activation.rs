@@ -181,7 +181,7 @@ impl Vm {
 
     /// The value of a frame whose function is a leaf, else the frame.
     fn begin(&mut self, function: &Function, frame: Waiting) -> Result<Called> {
-        if let Body::Ops(_) = function.body {
+        if let Body::Ops = function.body {
             return Ok(Called::Frame(frame));
         }
         let value = self.leaf(frame.code, &function.body, &frame.slots);
@@ -228,7 +228,7 @@ impl Vm {
             let is_leaf = match value.kind() {
                 Kind::Function => {
                     let code = self.heap.closures[value.index()].code;
-                    !matches!(function_of(&self.script.code, self.prelude, code).body, Body::Ops(_))
+                    !matches!(function_of(&self.script.code, self.prelude, code).body, Body::Ops)
                 }
                 Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
                 Kind::Bound | Kind::Tool => false,
@@ -263,7 +263,7 @@ impl Vm {
                 Flow::Throw(thrown) => Err(thrown),
                 Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
             },
-            Body::Ops(_) => Ok(Value::UNDEFINED),
+            Body::Ops => Ok(Value::UNDEFINED),
         };
         self.current = caller;
         result

@@ -173,6 +173,7 @@ impl Builder<'_> {
                 && function.itself.is_none()
                 && function.rest.is_none(),
             body,
+            ops: lowering.ops.into(),
             span: function.span,
             handlers: lowering.handlers.into(),
         }
@@ -193,7 +194,7 @@ impl Lowering<'_, '_> {
         self.statements(&function.body);
         self.resolve_labels();
         self.builder.note(self.ops.len() * size_of::<Op>());
-        Body::Ops(std::mem::take(&mut self.ops).into())
+        Body::Ops
     }
 
     fn emit(&mut self, kind: OpKind) {

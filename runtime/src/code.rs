@@ -93,6 +93,8 @@ pub struct Function {
     pub simple: bool,
     /// What is executed.
     pub body: Body,
+    /// The operations, where the body is no tree.
+    pub ops: Box<[Op]>,
     /// Where it stands in the source.
     pub span: Span,
     /// Which operations are guarded by which handler, the innermost first.
@@ -162,16 +164,5 @@ impl<S> Frame<S> {
     pub fn with<T>(self, slots: T) -> (Frame<T>, S) {
         let Self { code, pc, dst, after, slots: before } = self;
         (Frame { code, pc, dst, after, slots }, before)
-    }
-}
-
-impl Function {
-    /// The operations, where the body is not a plain tree.
-    #[inline]
-    pub fn ops(&self) -> &[Op] {
-        match &self.body {
-            Body::Ops(ops) => ops,
-            Body::Tree(_) | Body::Value(_) => &[],
-        }
     }
 }

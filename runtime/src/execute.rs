@@ -163,21 +163,24 @@ impl Vm {
             let (code, window, mut pc) = (frame.code, frame.slots, frame.pc as usize);
             self.current = code;
             let function = context.function(code);
-            let ops = function.ops();
+            let ops = &*function.ops;
             let fp = context.stack.slots(window);
             let window = window.after(function.slots);
             loop {
                 // Between two operations all values are in slots: only here may the run pause or
                 // anything be freed.
-                let done = match (ops.get(pc), self.pause_due()) {
-                    (Some(op), Ok(false)) => {
-                        self.heap.meter.fuel -= 1;
-                        pc += 1;
-                        self.operation(context, op, &mut pc, fp, window)
+                let done = 'done: {
+                    match self.pause_due() {
+                        Ok(false) => {}
+                        Ok(true) => break 'done Ok(Done::Pause),
+                        Err(thrown) => break 'done Err(thrown),
                     }
-                    (None, Ok(false)) => Ok(self.returned(context, Value::UNDEFINED)),
-                    (_, Ok(true)) => Ok(Done::Pause),
-                    (_, Err(thrown)) => Err(thrown),
+                    let Some(op) = ops.get(pc) else {
+                        break 'done Ok(self.returned(context, Value::UNDEFINED));
+                    };
+                    self.heap.meter.fuel -= 1;
+                    pc += 1;
+                    self.operation(context, op, &mut pc, fp, window)
                 };
                 let thrown = match done {
                     Ok(Done::Op) => continue,
@@ -392,7 +395,7 @@ impl Vm {
         let slots = context.stack.slots(window);
         let rest = self.pass(function, None, call, fp, slots)?;
         self.enter(function, closure, slots, rest);
-        let Body::Ops(_) = function.body else {
+        let Body::Ops = function.body else {
             self.tick()?;
             return self.leaf(code, &function.body, slots).map(Some);
         };
@@ -431,7 +434,7 @@ impl Vm {
         let closure = self.prelude_function(code);
         self.enter(function, closure, slots, rest);
         self.tick()?;
-        let Body::Ops(_) = function.body else {
+        let Body::Ops = function.body else {
             return self.leaf(code, &function.body, slots).map(Some);
         };
         self.check_depth(at)?;

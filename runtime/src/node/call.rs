@@ -265,7 +265,7 @@ impl Node for LeafCall {
             let slots = fp.get(self.first..).unwrap_or_default();
             if slots.len() >= (target.slots as usize).max(self.arguments.len())
                 && target.rest.is_none()
-                && !matches!(target.body, FunctionBody::Ops(_))
+                && !matches!(target.body, FunctionBody::Ops)
             {
                 let parameters = target.parameters as usize;
                 for (slot, argument) in slots.iter().zip(&self.arguments) {

@@ -16,7 +16,7 @@ pub fn is_leaf(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, function) = (arg(arguments, 0), arg(arguments, 1));
     let is_leaf = array.is(Kind::Array) && function.is(Kind::Function) && {
         let function = vm.function(vm.heap.closures[function.index()].code);
-        function.rest.is_none() && !matches!(function.body, Body::Ops(_))
+        function.rest.is_none() && !matches!(function.body, Body::Ops)
     };
     Ok(Value::bool(is_leaf))
 }
@@ -208,7 +208,7 @@ impl Merge {
                     done = true;
                     break;
                 }
-                if is_over(vm) {
+                if at[wins] < self.most_wins && is_over(vm) {
                     break;
                 }
             }

@@ -1,4 +1,5 @@
-// Methods of arrays that call functions of the script.
+// Methods of arrays that call functions of the script. Where that is a leaf, built-ins do the turns of the
+// loop, as many as the fuel allows: the loop around has no body, so that it costs the same in one go or many.
 // `self[i] !== undefined || i in self` tells holes from items without a look at every item twice.
 
 function Array_forEach(self, fn, thisArg) {
@@ -49,7 +50,7 @@ function Array_every(self, fn, thisArg) {
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   if ($leaf(self, fn)) {
     let i = 0;
-    while (i >= 0 && i < length) i = $until(self, fn, i, length, false);
+    for (; i >= 0 && i < length; i = $until(self, fn, i, length, false));
     return i >= 0;
   }
   for (let i = 0; i < length; i++) {
@@ -64,7 +65,7 @@ function Array_some(self, fn, thisArg) {
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   if ($leaf(self, fn)) {
     let i = 0;
-    while (i >= 0 && i < length) i = $until(self, fn, i, length, true);
+    for (; i >= 0 && i < length; i = $until(self, fn, i, length, true));
     return i < 0;
   }
   for (let i = 0; i < length; i++) {
@@ -93,7 +94,7 @@ function Array_findIndex(self, fn, thisArg) {
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   if ($leaf(self, fn)) {
     let i = 0;
-    while (i >= 0 && i < length) i = $find(self, fn, i, length, []);
+    for (; i >= 0 && i < length; i = $find(self, fn, i, length, []));
     return i < 0 ? -1 - i : -1;
   }
   for (let i = 0; i < length; i++) if (fn(self[i], i, self)) return i;
@@ -421,7 +422,7 @@ function Sort_low(state, startA, lengthA, startB, lengthB) {
     let winsB = 0;
     if (leaf) {
       const at = [target, a, b, lengthA, lengthB, 0, 0];
-      while (!done && at[5] < gallop && at[6] < gallop) done = $mergeLow(items, left, at, gallop, compare);
+      for (; !done && at[5] < gallop && at[6] < gallop; done = $mergeLow(items, left, at, gallop, compare));
       [target, a, b, lengthA, lengthB, winsA, winsB] = at;
     } else while (winsA < gallop && winsB < gallop) {
       if (+compare(items[b], left[a]) < 0) {
@@ -487,7 +488,7 @@ function Sort_high(state, startA, lengthA, startB, lengthB) {
     let winsB = 0;
     if (leaf) {
       const at = [target, a, b, lengthA, lengthB, 0, 0];
-      while (!done && at[5] < gallop && at[6] < gallop) done = $mergeHigh(items, right, at, gallop, compare);
+      for (; !done && at[5] < gallop && at[6] < gallop; done = $mergeHigh(items, right, at, gallop, compare));
       [target, a, b, lengthA, lengthB, winsA, winsB] = at;
     } else while (winsA < gallop && winsB < gallop) {
       if (+compare(right[b], items[a]) < 0) {
