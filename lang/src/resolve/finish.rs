@@ -226,6 +226,9 @@ impl Finisher<'_> {
             matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
         let call = match &call.callee {
             Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => PlainCall::Global(self.text(*name)),
+            Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) if !is_tag => {
+                PlainCall::Variable(self.text(variable.name))
+            }
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 PlainCall::Static(self.text(*object), self.text(*name))
             }

@@ -60,7 +60,7 @@ impl Lowering<'_, '_> {
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
-                Built::of(node::PreludeFunction(function.unwrap_or(0) as u32))
+                Built::of(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
@@ -113,11 +113,11 @@ impl Lowering<'_, '_> {
                 let operator = *operator;
                 operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
             }
-            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), value, text)
-                if let ExprKind::String(text) = text.kind =>
+            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), left, right)
+                if matches!(right.kind, ExprKind::String(_)) =>
             {
-                let value = self.value(value);
-                node::same_text(value, self.builder.program.text(text), *operator == Binary::StrictNotEqual)
+                let left = self.value(left);
+                self.same(left, right, *operator == Binary::StrictNotEqual)
             }
             ExprKind::Binary(operator, left, right) => {
                 let [left, right] = self.operands([left, right]);
@@ -155,6 +155,16 @@ impl Lowering<'_, '_> {
             ExprKind::IteratorNext(slot) => Built::of(node::IteratorNext(slot.0 as usize)),
             ExprKind::IteratorRest(slot) => Built::of(node::IteratorRest(slot.0 as usize)),
         }
+    }
+
+    /// `value === expr`, or `!==`.
+    pub(super) fn same(&mut self, value: Built, expr: &Expr, negated: bool) -> Built {
+        if let ExprKind::String(text) = expr.kind {
+            return node::same_text(value, self.builder.program.text(text), negated);
+        }
+        let operator = if negated { Binary::StrictNotEqual } else { Binary::StrictEqual };
+        let right = self.value(expr);
+        node::binary(operator, value, right, expr.span.start)
     }
 
     fn set_member<F: Form>(&mut self, object: &Expr, name: TextId, value: &Expr, at: u32) -> F {
@@ -219,7 +229,7 @@ impl Lowering<'_, '_> {
     }
 
     fn operands<const N: usize>(&mut self, exprs: [&Expr; N]) -> [Built; N] {
-        if exprs.iter().all(|expr| !expr.splits) {
+        if !exprs[1..].iter().any(|expr| expr.splits) {
             return exprs.map(|expr| self.value(expr));
         }
         let mut built = self.operand_list(&exprs).into_iter();

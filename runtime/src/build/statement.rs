@@ -30,7 +30,7 @@ impl Lowering<'_, '_> {
                 let yes = self.statement_tree(yes);
                 node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
             }
-            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, &switch.cases),
+            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, &switch.cases),
             StmtKind::Try(attempt) => Box::new(Try {
                 body: self.block(&attempt.body),
                 catch: attempt.catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
@@ -49,15 +49,21 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn switch_tree(&mut self, label: Label, subject: &Expr, cases: &[Case]) -> AnyStatement {
+    /// Whether the subject of a `switch` is the value of a case.
+    fn case(&mut self, subject: Slot, test: &Expr) -> Expression {
+        self.same(Built::Local(Local(subject.0 as usize)), test, false).node()
+    }
+
+    fn switch_tree(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) -> AnyStatement {
         let mut tests = Vec::with_capacity(cases.len());
         let mut statements = Vec::new();
         let subject = self.tree(subject);
         for case in cases {
-            tests.push((case.test.as_ref().map(|test| self.tree(test)), statements.len()));
+            tests.push((case.test.as_ref().map(|test| self.case(slot, test)), statements.len()));
             statements.extend(case.body.iter().map(|statement| self.statement_tree(statement)));
         }
-        Box::new(Switch { label: label.0 as usize, subject, tests: tests.into(), statements: statements.into() })
+        let (label, slot) = (label.0 as usize, slot.0 as usize);
+        Box::new(Switch { label, subject, slot, tests: tests.into(), statements: statements.into() })
     }
 
     /// Emit statements.
@@ -291,10 +297,7 @@ impl Lowering<'_, '_> {
                 continue;
             };
             let keep = self.temp;
-            let value = self.value(test);
-            let subject = Built::Local(Local(slot.0 as usize));
-            let operator = agentscript_lang::program::Binary::StrictEqual;
-            let test = node::binary(operator, subject, value, test.span.start).node();
+            let test = self.case(slot, test);
             self.emit(OpKind::JumpIf(test, start.0 as u32));
             self.temp = keep;
         }
