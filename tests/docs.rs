@@ -103,12 +103,37 @@ fn the_architecture_page_names_every_file() {
     }
 }
 
+/// The page of figures has a row for every script that is measured. The figures are the command's.
+#[test]
+fn the_performance_page_names_every_case() {
+    let text = read("docs/performance.md");
+    for (folder, part) in [("benches/fresh", "fresh"), ("benches/kernels", "kernels")] {
+        let (_, rows) = text.split_once(&format!("<!-- {part} -->\n")).expect("a place for the table");
+        let (rows, _) = rows.split_once(&format!("<!-- /{part} -->")).expect("an end of the table");
+        let told: BTreeSet<String> = rows
+            .lines()
+            .skip(2)
+            .filter_map(|row| Some(row.strip_prefix("| ")?.split(" |").next()?.to_owned()))
+            .collect();
+        let entries = std::fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
+        let stems = entries.map(|entry| entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
+        let there: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
+        assert_eq!(told, there, "docs/performance.md: cargo run --release -p codecall-benches -- --markdown");
+    }
+}
+
 /// Paths in code marks, and links, lead to something.
 #[test]
 fn what_the_pages_point_to_exists() {
-    for page in
-        ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/limits.md", "docs/language.md"]
-    {
+    for page in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/architecture.md",
+        "docs/limits.md",
+        "docs/language.md",
+        "docs/performance.md",
+    ] {
         let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {

@@ -4,7 +4,10 @@
 //! An answer that differs from that of the others is an error: a wrong result has no speed.
 
 pub mod cases;
+pub mod machine;
 pub mod measure;
+pub mod page;
 pub mod peers;
+pub mod plot;
 pub mod report;
 pub mod tables;

@@ -18,7 +18,7 @@ pub struct Plan {
 
 impl Plan {
     /// For figures to be shown.
-    pub const FULL: Self = Self { rounds: 15, round: Duration::from_millis(20), budget: Duration::from_millis(1_200) };
+    pub const FULL: Self = Self { rounds: 11, round: Duration::from_millis(20), budget: Duration::from_millis(800) };
     /// For a look while working.
     pub const QUICK: Self = Self { rounds: 3, round: Duration::from_millis(5), budget: Duration::from_millis(200) };
 }
@@ -28,7 +28,7 @@ pub struct Runner {
     /// Which.
     pub engine: Engine,
     /// Itself.
-    pub peer: Box<dyn Peer>,
+    pub peer: Box<dyn Peer + Send>,
 }
 
 /// What a number of rounds took.

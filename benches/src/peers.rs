@@ -36,7 +36,7 @@ pub struct Engine {
     /// What it is.
     pub what: &'static str,
     /// Start it: one for each thread.
-    pub start: fn() -> Result<Box<dyn Peer>, String>,
+    pub start: fn() -> Result<Box<dyn Peer + Send>, String>,
 }
 
 /// All engines.
@@ -46,7 +46,7 @@ pub static ENGINES: &[Engine] = &[
     Engine {
         name: "node --jitless",
         what: "V8 without machine code: interpreters only",
-        start: || Ok(Box::new(node::start(&["--jitless"])?)),
+        start: || Ok(Box::new(node::start(&["--jitless", "--no-expose-wasm"])?)),
     },
     Engine { name: "node", what: "V8 with all its compilers", start: || Ok(Box::new(node::start(&[])?)) },
     Engine { name: "Boa", what: "an engine in Rust", start: || Ok(Box::new(boa::start()?)) },

@@ -67,7 +67,7 @@ pub fn time(seconds: f64) -> String {
 #[must_use]
 pub fn bytes(count: f64) -> String {
     let (value, unit) = match count {
-        b if b < 1e3 => return format!("{b} B"),
+        b if b < 1e3 => return format!("{b:.0} B"),
         b if b < 1e6 => (b / 1e3, "kB"),
         b if b < 1e9 => (b / 1e6, "MB"),
         b => (b / 1e9, "GB"),

@@ -1,5 +1,7 @@
-//! What is shown, one function a table.
+//! What is shown, one file a topic.
 
-mod peers;
-
-pub use peers::{Row, fresh, kernels};
+pub mod growth;
+pub mod memory;
+pub mod parts;
+pub mod peers;
+pub mod throughput;

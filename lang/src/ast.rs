@@ -322,3 +322,5 @@ pub enum Unary {
 }
 
 pub use crate::program::{Binary, Logical};
+
+const _: () = assert!(size_of::<Node<ExprKind<'_>>>() <= 64 && size_of::<Property<'_>>() <= 40);

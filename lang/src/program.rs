@@ -154,20 +154,8 @@ pub enum StmtKind {
     Block(Vec<Stmt>),
     /// `if (test) yes else no`
     If(Expr, Box<Stmt>, Option<Box<Stmt>>),
-    /// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
-    /// statement before this one.
-    For {
-        /// Its number.
-        label: Label,
-        /// Absent: always true.
-        test: Option<Expr>,
-        /// Evaluated after each turn.
-        update: Option<Expr>,
-        /// The body.
-        body: Box<Stmt>,
-        /// Slots of cells that get a copy for each turn, before `update`.
-        fresh: Vec<Slot>,
-    },
+    /// `for (; test; update) body` and `while (test) body`
+    For(Box<ForLoop>),
     /// `do body while (test)`
     DoWhile {
         /// Its number.
@@ -177,46 +165,12 @@ pub enum StmtKind {
         /// The test.
         test: Expr,
     },
-    /// `for (item of iterable) body`, `for await`, `for (item in object)`. The body begins with the
-    /// statements that bind the item.
-    ForEach {
-        /// Its number.
-        label: Label,
-        /// Which loop.
-        kind: ForEach,
-        /// What is walked over.
-        iterable: Expr,
-        /// Holds the iterator while the loop runs.
-        iterator: Slot,
-        /// Holds the item at the beginning of the body.
-        item: Slot,
-        /// The body.
-        body: Box<Stmt>,
-    },
+    /// `for (item of iterable) body`, `for await`, `for (item in object)`
+    ForEach(Box<EachLoop>),
     /// `switch`
-    Switch {
-        /// Its number.
-        label: Label,
-        /// What is compared.
-        subject: Expr,
-        /// Holds the subject.
-        slot: Slot,
-        /// The cases in order; `default` has no test. Bindings of the block are entered by
-        /// statements before this one.
-        cases: Vec<Case>,
-    },
+    Switch(Box<Switch>),
     /// `try`
-    Try {
-        /// The guarded block.
-        body: Vec<Stmt>,
-        /// Slot of the caught value, and the handler.
-        catch: Option<(Slot, Vec<Stmt>)>,
-        /// The finalizer.
-        finally: Option<Vec<Stmt>>,
-        /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
-        /// and a value.
-        completion: (Slot, Slot),
-    },
+    Try(Box<Try>),
     /// `label: statement` where the statement is no loop and no `switch`.
     Labeled(Label, Box<Stmt>),
     /// `break`
@@ -227,6 +181,67 @@ pub enum StmtKind {
     Return(Option<Expr>),
     /// `throw`
     Throw(Expr),
+}
+
+/// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
+/// statement before this one.
+#[derive(Debug)]
+pub struct ForLoop {
+    /// Its number.
+    pub label: Label,
+    /// Absent: always true.
+    pub test: Option<Expr>,
+    /// Evaluated after each turn.
+    pub update: Option<Expr>,
+    /// The body.
+    pub body: Box<Stmt>,
+    /// Slots of cells that get a copy for each turn, before `update`.
+    pub fresh: Vec<Slot>,
+}
+
+/// A loop over items. The body begins with the statements that bind the item.
+#[derive(Debug)]
+pub struct EachLoop {
+    /// Its number.
+    pub label: Label,
+    /// Which loop.
+    pub kind: ForEach,
+    /// What is walked over.
+    pub iterable: Expr,
+    /// Holds the iterator while the loop runs.
+    pub iterator: Slot,
+    /// Holds the item at the beginning of the body.
+    pub item: Slot,
+    /// The body.
+    pub body: Box<Stmt>,
+}
+
+/// `switch`
+#[derive(Debug)]
+pub struct Switch {
+    /// Its number.
+    pub label: Label,
+    /// What is compared.
+    pub subject: Expr,
+    /// Holds the subject.
+    pub slot: Slot,
+    /// The cases in order; `default` has no test. Bindings of the block are entered by
+    /// statements before this one.
+    pub cases: Vec<Case>,
+}
+
+/// `try`
+#[derive(Debug)]
+pub struct Try {
+    /// The guarded block.
+    pub body: Vec<Stmt>,
+    /// Slot of the caught value, and the handler.
+    pub catch: Option<(Slot, Vec<Stmt>)>,
+    /// The finalizer.
+    pub finally: Option<Vec<Stmt>>,
+    /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
+    /// and a value.
+    pub completion: (Slot, Slot),
 }
 
 /// The three loops over items.
@@ -278,8 +293,8 @@ pub enum ExprKind {
     BigInt(TextId),
     /// `/pattern/flags`: the text of the pattern, and its index in [`Program::patterns`]
     Regex(TextId, u32),
-    /// `` `text${hole}text` ``; one text more than holes
-    Template(Vec<TextId>, Vec<Expr>),
+    /// `` `text${hole}text` ``: the first text, and each hole with the text behind it
+    Template(TextId, Vec<(Expr, TextId)>),
     /// The frozen array of strings that a tagged template passes first: index in
     /// [`Program::templates`]. The same array each time the place is evaluated.
     TemplateObject(u32),
@@ -338,7 +353,7 @@ pub enum ExprKind {
     /// `left operator right`
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// `first operator operand operator operand …`, from left to right, three operands or more
-    Chain(Box<Expr>, Vec<(Binary, Expr)>),
+    Chain(Box<Chain>),
     /// `left && right`, `left || right`, `left ?? right`
     Logical(Logical, Box<Expr>, Box<Expr>),
     /// `test ? yes : no`
@@ -349,7 +364,7 @@ pub enum ExprKind {
     /// A call.
     Call(Box<Call>),
     /// `new Constructor(…)` of a built-in: the dotted name
-    New(Vec<TextId>, Vec<Argument>),
+    New(Box<New>),
     /// `await value`
     Await(Box<Expr>),
 
@@ -384,6 +399,24 @@ pub enum Origin {
     Item,
     /// A part of what a bigger pattern takes apart: the message speaks of the property that is read.
     Part,
+}
+
+/// `first operator operand operator operand …`
+#[derive(Debug)]
+pub struct Chain {
+    /// The first operand.
+    pub first: Expr,
+    /// The others, each with the operator before it.
+    pub rest: Vec<(Binary, Expr)>,
+}
+
+/// `new`
+#[derive(Debug)]
+pub struct New {
+    /// The parts of the name.
+    pub names: Vec<TextId>,
+    /// With what.
+    pub arguments: Vec<Argument>,
 }
 
 /// A call.
@@ -530,6 +563,9 @@ pub enum Logical {
     /// `??`
     Coalesce,
 }
+
+// These are moved all the time while a program is written.
+const _: () = assert!(size_of::<Expr>() <= 48 && size_of::<Stmt>() <= 88);
 
 impl Program {
     /// The bytes of a text.

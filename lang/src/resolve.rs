@@ -102,9 +102,10 @@ struct Captured {
 }
 
 impl<'a> Resolver<'a> {
-    /// For a source of so many bytes. What most scripts of that length need is there from the beginning.
+    /// For a source of so many bytes. What most scripts of that length need is there from the beginning,
+    /// and nothing where they may need nothing.
     fn new(options: &'a Options<'a>, bytes: usize) -> Self {
-        let usual = |each: usize, most: usize| (bytes / each + 1).min(most);
+        let usual = |each: usize, most: usize| (bytes / each).min(most);
         Self {
             options,
             texts: Texts::with_capacity(usual(20, 64)),

@@ -11,7 +11,6 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 use std::cell::Cell;
-use std::sync::Arc;
 
 /// What a call has come to.
 pub enum Called {
@@ -19,6 +18,27 @@ pub enum Called {
     Value(Value),
     /// A frame to be executed.
     Frame(Waiting),
+}
+
+/// A function that calls nothing that could suspend, ready to be called; it has no rest parameter.
+pub struct Leaf<'s> {
+    code: FunctionRef,
+    closure: Value,
+    function: &'s Function,
+    slots: &'s Slots,
+}
+
+impl Leaf<'_> {
+    /// Call it.
+    #[inline(always)]
+    pub fn call<const N: usize>(&self, vm: &mut Vm, arguments: [Value; N]) -> Result {
+        for (index, slot) in self.slots.iter().enumerate().take(self.function.parameters as usize) {
+            slot.set(arguments.get(index).copied().unwrap_or(Value::UNDEFINED));
+        }
+        vm.tick()?;
+        vm.enter(self.function, self.closure, self.slots, None);
+        vm.leaf(self.code, &self.function.body, self.slots)
+    }
 }
 
 /// How deep implicit conversions may run functions of the script inside each other.
@@ -103,12 +123,14 @@ impl Vm {
     pub(crate) fn call(&mut self, function: Value, this: Value, arguments: &[Value], after: After) -> Result<Called> {
         match function.kind() {
             Kind::Function => {
-                let script = Arc::clone(&self.script);
+                let script = self.borrow_script();
                 let code = self.heap.closures[function.index()].code;
                 let target = function_of(&script.code, self.prelude, code);
                 self.tick()?;
                 let frame = self.frame(target, function, arguments, after);
-                self.begin(target, frame)
+                let called = self.begin(target, frame);
+                self.return_script(script);
+                called
             }
             Kind::Native => {
                 let native = &registry().natives[function.index()];
@@ -149,7 +171,7 @@ impl Vm {
 
     /// The value of a frame whose function is a leaf, else the frame.
     fn begin(&mut self, function: &Function, frame: Waiting) -> Result<Called> {
-        if let Body::Ops(_) = function.body {
+        if let Body::Ops = function.body {
             return Ok(Called::Frame(frame));
         }
         let value = self.leaf(frame.code, &function.body, &frame.slots);
@@ -166,9 +188,13 @@ impl Vm {
         arguments: &[Value],
         after: After,
     ) -> Result<Called> {
-        let closure = self.prelude_closure(native, construct)?;
+        let mut code = self.prelude_code(native, construct)?;
+        if self.are_leaves(arguments.iter().copied()) {
+            code = code.for_leaves();
+        }
         self.tick()?;
-        let function = &self.prelude.functions[self.heap.closures[closure.index()].code.index()];
+        let closure = self.prelude_function(code);
+        let function = crate::prelude::function(code);
         let mut all = Vec::with_capacity(arguments.len() + 1);
         all.push(this);
         all.extend_from_slice(arguments);
@@ -176,22 +202,43 @@ impl Vm {
         self.begin(function, frame)
     }
 
-    /// The function object of a built-in that is written in the language.
-    pub(crate) fn prelude_closure(&mut self, native: u32, construct: bool) -> Result {
-        match crate::prelude::function(native, construct) {
-            Some(index) => Ok(self.prelude_function(index)),
+    /// The function that a built-in is that is written in the language.
+    pub(crate) fn prelude_code(&mut self, native: u32, construct: bool) -> Result<FunctionRef> {
+        match crate::prelude::of_native(native, construct) {
+            Some(code) => Ok(code),
             None => Err(self.type_error("this built-in cannot be called")),
         }
     }
 
+    /// Whether values that can be called call nothing that could suspend, and there is one.
+    #[inline]
+    pub(crate) fn are_leaves(&self, values: impl Iterator<Item = Value>) -> bool {
+        let mut found = false;
+        for value in values {
+            let is_leaf = match value.kind() {
+                Kind::Function => {
+                    let code = self.heap.closures[value.index()].code;
+                    !matches!(function_of(&self.script.code, self.prelude, code).body, Body::Ops)
+                }
+                Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
+                Kind::Bound | Kind::Tool => false,
+                _ => continue,
+            };
+            if !is_leaf {
+                return false;
+            }
+            found = true;
+        }
+        found
+    }
+
     /// The function object of a function of the prelude.
-    pub(crate) fn prelude_function(&mut self, index: u32) -> Value {
-        if let Some(&closure) = self.prelude_closures.get(&index) {
+    pub(crate) fn prelude_function(&mut self, code: FunctionRef) -> Value {
+        if let Some(&closure) = self.prelude_closures.get(&code) {
             return closure;
         }
-        let code = FunctionRef::prelude(index);
         let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
-        self.prelude_closures.insert(index, closure);
+        self.prelude_closures.insert(code, closure);
         closure
     }
 
@@ -206,9 +253,25 @@ impl Vm {
                 Flow::Throw(thrown) => Err(thrown),
                 Flow::Normal | Flow::Break(_) | Flow::Continue => Ok(Value::UNDEFINED),
             },
-            Body::Ops(_) => Ok(Value::UNDEFINED),
+            Body::Ops => Ok(Value::UNDEFINED),
         };
         self.current = caller;
+        result
+    }
+
+    /// Have a leaf called many times: what it needs is made ready once.
+    pub(crate) fn with_leaf<T>(
+        &mut self,
+        closure: Value,
+        walk: impl FnOnce(&mut Self, &Leaf<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let script = self.borrow_script();
+        let code = self.heap.closures[closure.index()].code;
+        let function = function_of(&script.code, self.prelude, code);
+        let slots = self.take_slots(function.slots);
+        let result = walk(self, &Leaf { code, closure, function, slots: &slots });
+        self.recycle(slots);
+        self.return_script(script);
         result
     }
 

@@ -23,12 +23,13 @@ use std::sync::Arc;
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
-pub fn build(program: &Program, is_prelude: bool) -> Code {
+pub fn build(program: &Program, origin: Origin) -> Code {
+    let is_prelude = origin != Origin::Script;
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
-    let builder = Builder { symbols: &symbols, program, is_prelude, first_site, bytes: Cell::new(0) };
+    let builder = Builder { symbols: &symbols, program, origin, is_prelude, first_site, bytes: Cell::new(0) };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let symbol = |text: &TextId| symbols[text.0 as usize];
@@ -50,10 +51,22 @@ pub fn build(program: &Program, is_prelude: bool) -> Code {
     }
 }
 
+/// Where a program comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It is a script.
+    Script,
+    /// It is the prelude.
+    Prelude,
+    /// It is the prelude, for callbacks that are leaves: to call them is no operation but a node.
+    Leaves,
+}
+
 /// What is known while a program is built.
 struct Builder<'p> {
     program: &'p Program,
     symbols: &'p [Sym],
+    origin: Origin,
     is_prelude: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
@@ -126,7 +139,11 @@ impl Builder<'_> {
     }
 
     fn function_ref(&self, index: u32) -> FunctionRef {
-        if self.is_prelude { FunctionRef::prelude(index) } else { FunctionRef::script(index) }
+        match self.origin {
+            Origin::Script => FunctionRef::script(index),
+            Origin::Prelude => FunctionRef::prelude(index),
+            Origin::Leaves => FunctionRef::prelude(index).for_leaves(),
+        }
     }
 
     fn function(&self, function: &program::Function) -> Function {
@@ -156,6 +173,7 @@ impl Builder<'_> {
                 && function.itself.is_none()
                 && function.rest.is_none(),
             body,
+            ops: lowering.ops.into(),
             span: function.span,
             handlers: lowering.handlers.into(),
         }
@@ -176,7 +194,7 @@ impl Lowering<'_, '_> {
         self.statements(&function.body);
         self.resolve_labels();
         self.builder.note(self.ops.len() * size_of::<Op>());
-        Body::Ops(std::mem::take(&mut self.ops).into())
+        Body::Ops
     }
 
     fn emit(&mut self, kind: OpKind) {

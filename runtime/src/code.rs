@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub struct FunctionRef(u32);
 
 const PRELUDE: u32 = 1 << 31;
+const LEAVES: u32 = 1 << 30;
 
 impl FunctionRef {
     /// A function of the script.
@@ -27,6 +28,17 @@ impl FunctionRef {
         Self(index | PRELUDE)
     }
 
+    /// The same function of the prelude as it is compiled for callbacks that are leaves.
+    pub fn for_leaves(self) -> Self {
+        Self(self.0 | LEAVES)
+    }
+
+    /// Whether it is compiled for callbacks that are leaves.
+    #[inline(always)]
+    pub fn is_for_leaves(self) -> bool {
+        self.0 & LEAVES != 0
+    }
+
     /// Whether it is of the prelude.
     #[inline(always)]
     pub fn is_prelude(self) -> bool {
@@ -36,7 +48,7 @@ impl FunctionRef {
     /// Its index among the functions of its code.
     #[inline(always)]
     pub fn index(self) -> usize {
-        (self.0 & !PRELUDE) as usize
+        (self.0 & !(PRELUDE | LEAVES)) as usize
     }
 }
 
@@ -82,6 +94,8 @@ pub struct Function {
     pub simple: bool,
     /// What is executed.
     pub body: Body,
+    /// The operations, where the body is no tree.
+    pub ops: Box<[Op]>,
     /// Where it stands in the source.
     pub span: Span,
     /// Which operations are guarded by which handler, the innermost first.
@@ -161,16 +175,5 @@ impl<S> Frame<S> {
     pub fn with<T>(self, slots: T) -> (Frame<T>, S) {
         let Self { code, pc, dst, after, slots: before } = self;
         (Frame { code, pc, dst, after, slots }, before)
-    }
-}
-
-impl Function {
-    /// The operations, where the body is not a plain tree.
-    #[inline]
-    pub fn ops(&self) -> &[Op] {
-        match &self.body {
-            Body::Ops(ops) => ops,
-            Body::Tree(_) | Body::Value(_) => &[],
-        }
     }
 }

@@ -17,7 +17,7 @@ use crate::stack::{Stack, Window};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
-use std::sync::Arc;
+use std::cell::Cell;
 
 /// How execution came to a halt.
 pub enum Exit {
@@ -46,7 +46,11 @@ enum Done {
 /// The function of a reference.
 #[inline(always)]
 pub fn function_of<'a>(script: &'a Code, prelude: &'a Code, code: FunctionRef) -> &'a Function {
-    let functions = if code.is_prelude() { &prelude.functions } else { &script.functions };
+    let functions = match code.is_prelude() {
+        false => &script.functions,
+        true if code.is_for_leaves() => &crate::prelude::leaves().functions,
+        true => &prelude.functions,
+    };
     &functions[code.index()]
 }
 
@@ -110,12 +114,13 @@ impl Vm {
     }
 
     fn with_stack(&mut self, execute: impl FnOnce(&mut Self, &Context<'_>) -> Exit) -> Exit {
-        let script = Arc::clone(&self.script);
+        let script = self.borrow_script();
         let stack = self.stack.take().unwrap_or_default();
         // A frame that was paused has others below it.
         let base = if self.nesting == 0 { 0 } else { self.frames.len() };
         let context = Context { script: &script.code, prelude: self.prelude, stack: &stack, base };
         let exit = execute(self, &context);
+        self.return_script(script);
         self.stack = Some(stack);
         exit
     }
@@ -155,21 +160,24 @@ impl Vm {
             let (code, window, mut pc) = (frame.code, frame.slots, frame.pc as usize);
             self.current = code;
             let function = context.function(code);
-            let ops = function.ops();
+            let ops = &*function.ops;
             let fp = context.stack.slots(window);
             let window = window.after(function.slots);
             loop {
                 // Between two operations all values are in slots: only here may the run pause or
                 // anything be freed.
-                let done = match (ops.get(pc), self.pause_due()) {
-                    (Some(op), Ok(false)) => {
-                        self.heap.meter.fuel -= 1;
-                        pc += 1;
-                        self.operation(context, op, &mut pc, fp, window)
+                let done = 'done: {
+                    match self.pause_due() {
+                        Ok(false) => {}
+                        Ok(true) => break 'done Ok(Done::Pause),
+                        Err(thrown) => break 'done Err(thrown),
                     }
-                    (None, Ok(false)) => Ok(self.returned(context, Value::UNDEFINED)),
-                    (_, Ok(true)) => Ok(Done::Pause),
-                    (_, Err(thrown)) => Err(thrown),
+                    let Some(op) = ops.get(pc) else {
+                        break 'done Ok(self.returned(context, Value::UNDEFINED));
+                    };
+                    self.heap.meter.fuel -= 1;
+                    pc += 1;
+                    self.operation(context, op, &mut pc, fp, window)
                 };
                 let thrown = match done {
                     Ok(Done::Op) => continue,
@@ -336,23 +344,22 @@ impl Vm {
     ) -> Result<Done> {
         let (function, this) = call.callee.eval(self, fp).map_err(|thrown| thrown.at(self, at))?;
         if !call.spread {
-            let callee = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
-                Some((function, None))
+            let called = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
+                Some(self.call_function(context, call, function, fp, next, at)?)
             } else if function.is(Kind::Native)
                 && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
             {
-                Some((self.prelude_closure(function.payload(), false)?, Some(this)))
+                Some(self.call_builtin(context, call, function, this, fp, next, at)?)
             } else {
                 None
             };
-            if let Some((closure, this)) = callee {
-                return match self.call_function(context, call, closure, this, fp, next, at)? {
-                    Some(value) => {
-                        fp[dst.0 as usize].set(value);
-                        Ok(Done::Op)
-                    }
-                    None => Ok(Done::Frame),
-                };
+            match called {
+                Some(Some(value)) => {
+                    fp[dst.0 as usize].set(value);
+                    return Ok(Done::Op);
+                }
+                Some(None) => return Ok(Done::Frame),
+                None => {}
             }
         }
         let mut values = Vec::with_capacity(call.arguments.len());
@@ -367,15 +374,14 @@ impl Vm {
         self.called(context, called, fp, dst, next, at)
     }
 
-    /// Call a function of the script or the prelude: arguments are evaluated straight into its frame, a
-    /// receiver before them. Gives the value of a leaf; otherwise the frame was pushed.
+    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
+    /// a leaf; otherwise the frame was pushed.
     #[inline]
     fn call_function(
         &mut self,
         context: &Context<'_>,
         call: &Call,
         closure: Value,
-        this: Option<Value>,
         fp: &Slots,
         next: Window,
         at: u32,
@@ -384,6 +390,66 @@ impl Vm {
         let function = context.function(code);
         let window = self.window(context, next, function.slots);
         let slots = context.stack.slots(window);
+        let rest = self.pass(function, None, call, fp, slots)?;
+        self.enter(function, closure, slots, rest);
+        let Body::Ops = function.body else {
+            self.tick()?;
+            return self.leaf(code, &function.body, slots).map(Some);
+        };
+        self.check_depth(at)?;
+        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        Ok(None)
+    }
+
+    /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
+    /// its callbacks are leaves, so may it be.
+    fn call_builtin(
+        &mut self,
+        context: &Context<'_>,
+        call: &Call,
+        native: Value,
+        this: Value,
+        fp: &Slots,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let mut code = self.prelude_code(native.payload(), false)?;
+        let mut function = context.function(code);
+        let mut window = self.window(context, next, function.slots);
+        let mut slots = context.stack.slots(window);
+        let rest = self.pass(function, Some(this), call, fp, slots)?;
+        let parameters = function.parameters as usize;
+        if self.are_leaves(slots[1..parameters.max(1)].iter().map(Cell::get)) {
+            code = code.for_leaves();
+            function = context.function(code);
+            let arguments = &slots[..parameters];
+            window = self.window(context, window, function.slots);
+            slots = context.stack.slots(window);
+            slots.iter().zip(arguments).for_each(|(to, from)| to.set(from.get()));
+        }
+        let closure = self.prelude_function(code);
+        self.enter(function, closure, slots, rest);
+        self.tick()?;
+        let Body::Ops = function.body else {
+            return self.leaf(code, &function.body, slots).map(Some);
+        };
+        self.check_depth(at)?;
+        let after = self.after(function, After::Call);
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        Ok(None)
+    }
+
+    /// Evaluate arguments into the slots of a frame. Gives those that belong into an array.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        function: &Function,
+        this: Option<Value>,
+        call: &Call,
+        fp: &Slots,
+        slots: &Slots,
+    ) -> Result<Option<Vec<Value>>> {
         let parameters = function.parameters as usize;
         let mut count = 0;
         let mut rest = function.rest.map(|_| Vec::new());
@@ -405,18 +471,7 @@ impl Vm {
             slots[count].set(Value::UNDEFINED);
             count += 1;
         }
-        self.enter(function, closure, slots, rest);
-        let Body::Ops(_) = function.body else {
-            self.tick()?;
-            return self.leaf(code, &function.body, slots).map(Some);
-        };
-        if this.is_some() {
-            self.heap.meter.fuel -= 1;
-        }
-        self.check_depth(at)?;
-        let after = self.after(function, After::Call);
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
-        Ok(None)
+        Ok(rest)
     }
 
     /// What follows from what a call has come to.

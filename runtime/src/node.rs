@@ -92,8 +92,8 @@ pub(crate) use flow;
 
 /// The body of a function.
 pub enum Body {
-    /// Something in it can suspend.
-    Ops(Box<[Op]>),
+    /// Something in it can suspend: the operations of the function.
+    Ops,
     /// Statements that cannot suspend.
     Tree(AnyStatement),
     /// `return expression` that cannot suspend.

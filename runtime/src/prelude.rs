@@ -1,37 +1,25 @@
 //! Built-ins that are written in the language itself: compiled once for the process.
 
-use crate::build::build;
+use crate::build::{Origin, build};
 use crate::builtins::registry::{Registry, registry};
 use crate::builtins::{Body, PRELUDE};
-use crate::code::Code;
+use crate::code::{Code, Function, FunctionRef};
 use agentscript_lang::{Language, Loops, Options, PlainCall};
 use hashbrown::HashMap;
 use std::sync::LazyLock;
 
+/// Variables of the prelude that hold functions of the script.
+pub const CALLBACKS: &[&str] = &["fn", "compare", "replacement", "reviver"];
+
 struct Prelude {
     code: Code,
-    /// Functions by the number of the built-in; for `new`, behind all of these.
-    functions: HashMap<(u32, bool), u32>,
+    /// For each built-in the function that calls it, and the one that constructs it.
+    functions: Vec<[Option<FunctionRef>; 2]>,
 }
 
 static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
     let registry = registry();
-    let options = Options {
-        language: Some(Language::JavaScript),
-        loops: Loops::All,
-        max_bytes: usize::MAX,
-        disabled: &[],
-        globals: &|name| registry.global(name).is_some(),
-        plain_call: &|call| {
-            plain_call(registry, call) || matches!(call, PlainCall::Global(name) if is_plain_intrinsic(registry, name))
-        },
-    };
-    // The text is part of the crate, and a test compiles it.
-    let program = match agentscript_lang::compile(PRELUDE, &options) {
-        Ok(program) => program,
-        Err(failure) => panic!("the prelude does not compile: {:?}", failure.diagnostics.first()),
-    };
-    let code = build(&program, true);
+    let code = compile(Origin::Prelude);
     let by_name: HashMap<String, u32> = code
         .functions
         .iter()
@@ -41,18 +29,37 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
             Some((name, index as u32))
         })
         .collect();
-    let mut functions = HashMap::new();
-    for (number, native) in registry.natives.iter().enumerate() {
-        for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
-            if let Some(Body::Prelude(name)) = body
-                && let Some(&index) = by_name.get(name)
-            {
-                functions.insert((number as u32, construct), index);
-            }
-        }
-    }
+    let function = |body: Option<Body>| match body {
+        Some(Body::Prelude(name)) => by_name.get(name).map(|&index| FunctionRef::prelude(index)),
+        _ => None,
+    };
+    let functions =
+        registry.natives.iter().map(|native| [function(Some(native.call)), function(native.construct)]).collect();
     Prelude { code, functions }
 });
+
+static LEAVES_CODE: LazyLock<Code> = LazyLock::new(|| compile(Origin::Leaves));
+
+fn compile(origin: Origin) -> Code {
+    let registry = registry();
+    let options = Options {
+        language: Some(Language::JavaScript),
+        loops: Loops::All,
+        max_bytes: usize::MAX,
+        disabled: &[],
+        globals: &|name| registry.global(name).is_some(),
+        plain_call: &|call| match call {
+            PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),
+            PlainCall::Global(name) if is_plain_intrinsic(registry, name) => true,
+            call => plain_call(registry, call),
+        },
+    };
+    // The text is part of the crate, and a test compiles it.
+    match agentscript_lang::compile(PRELUDE, &options) {
+        Ok(program) => build(&program, origin),
+        Err(failure) => panic!("the prelude does not compile: {:?}", failure.diagnostics.first()),
+    }
+}
 
 fn registry_text(code: &Code, symbol: crate::symbol::Sym) -> String {
     let text = match registry().names.get(symbol.0 as usize) {
@@ -67,9 +74,22 @@ pub fn code() -> &'static Code {
     &PRELUDE_CODE.code
 }
 
+/// The same functions as they are compiled for callbacks that are leaves: calls of them are nodes, and
+/// the loops around them need no operations.
+pub fn leaves() -> &'static Code {
+    &LEAVES_CODE
+}
+
+/// A function of the prelude.
+pub fn function(code: FunctionRef) -> &'static Function {
+    let functions = if code.is_for_leaves() { &leaves().functions } else { &self::code().functions };
+    &functions[code.index()]
+}
+
 /// The function of the prelude that a built-in is.
-pub fn function(native: u32, construct: bool) -> Option<u32> {
-    PRELUDE_CODE.functions.get(&(native, construct)).copied()
+#[inline]
+pub fn of_native(native: u32, construct: bool) -> Option<FunctionRef> {
+    PRELUDE_CODE.functions.get(native as usize)?[usize::from(construct)]
 }
 
 /// Whether a call never runs a function of the script.
@@ -86,6 +106,7 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
         PlainCall::Method(name) => {
             return registry.symbol(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
         }
+        PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {
             let construct = registry.global(name).and_then(|native| registry.natives[native as usize].construct);
             return !matches!(construct, Some(Body::Prelude(_)));
@@ -108,7 +129,7 @@ mod tests {
             for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
                 if let Some(Body::Prelude(name)) = body {
                     assert!(
-                        function(number as u32, construct).is_some(),
+                        of_native(number as u32, construct).is_some(),
                         "{} needs {name} in the prelude",
                         native.name
                     );

@@ -134,6 +134,19 @@ impl Vm {
         {
             return Ok(character);
         }
+        if object.is(Kind::Object) {
+            let name = match self.to_property_key(key)? {
+                PropertyKey::Symbol(name) => name,
+                PropertyKey::Index(index) => match self.symbols.find_index(index) {
+                    Some(name) => name,
+                    None => return Ok(Value::UNDEFINED),
+                },
+            };
+            return match self.heap.own(object, name) {
+                Some(value) => Ok(value),
+                None => self.get_missing(object, name),
+            };
+        }
         if object.is_nullish() {
             let key = self.describe_key(key);
             return Err(self.no_properties(object, "read", "reading", key.as_deref()));

@@ -87,6 +87,7 @@ impl Run {
                 always_pause: false,
             },
             script,
+            scripts: Vec::new(),
         };
         Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New }
     }

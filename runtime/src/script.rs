@@ -1,6 +1,6 @@
 //! Compiling a script.
 
-use crate::build::build;
+use crate::build::{Origin, build};
 use crate::builtins::registry::registry;
 use crate::code::Code;
 use crate::host::Inputs;
@@ -84,7 +84,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         plain_call: &|call| plain_call(registry, call),
     };
     match agentscript_lang::compile(source, &lang) {
-        Ok(program) => Ok(Arc::new(Script { source: source.into(), code: build(&program, false) })),
+        Ok(program) => Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script) })),
         Err(failure) => Err(CompileError {
             failure: Box::new(Failure::of_diagnostics(source, failure.diagnostics.clone())),
             diagnostics: failure.diagnostics,

@@ -74,7 +74,7 @@ impl Vm {
     pub(crate) fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
         let function = function_of(&self.script.code, self.prelude, frame.code);
         let pc = frame.pc.saturating_sub(1) as usize;
-        function.ops().get(pc).map_or(function.span.start, |op| op.at)
+        function.ops.get(pc).map_or(function.span.start, |op| op.at)
     }
 
     /// Where the main function waits.

@@ -28,6 +28,8 @@ pub struct Vm {
     pub(crate) symbol_strings: SymbolStrings,
     /// What runs.
     pub script: Arc<Script>,
+    /// The same, for [`Vm::borrow_script`].
+    pub(crate) scripts: Vec<Arc<Script>>,
     pub(crate) prelude: &'static Code,
     /// The function that is being evaluated.
     pub current: FunctionRef,
@@ -46,7 +48,7 @@ pub struct Vm {
     /// Shapes of object literals; 0: not known yet.
     pub(crate) shapes: Vec<u32>,
     /// Function objects of the prelude, by index.
-    pub(crate) prelude_closures: HashMap<u32, Value>,
+    pub(crate) prelude_closures: HashMap<FunctionRef, Value>,
     /// The promise of the main function.
     pub(crate) main: Option<Value>,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
@@ -193,6 +195,19 @@ impl Vm {
             host.slice_over = true;
         }
         Ok(())
+    }
+
+    /// What runs, to look into while the rest changes; it is given back by [`Vm::return_script`]. To
+    /// count references for every call would cost more than the call.
+    #[inline]
+    pub(crate) fn borrow_script(&mut self) -> Arc<Script> {
+        self.scripts.pop().unwrap_or_else(|| Arc::clone(&self.script))
+    }
+
+    /// The script is not looked into any more.
+    #[inline]
+    pub(crate) fn return_script(&mut self, script: Arc<Script>) {
+        self.scripts.push(script);
     }
 
     /// Count bytes that stay until the run ends.

@@ -3,7 +3,9 @@
 use super::{Peer, Round, timed};
 use crate::cases::Case;
 use agentscript::{CompileOptions, Event, Inputs, Policy, Preset, Progress, Run, Script, compile};
+use cpu_time::ThreadTime;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// This interpreter.
 pub struct AgentScript {
@@ -34,6 +36,14 @@ impl AgentScript {
         Self { keep: true, ..Self::new() }
     }
 
+    /// Every run has so much memory for live data.
+    #[must_use]
+    pub fn within(bytes: u64) -> Self {
+        let mut ours = Self::new();
+        ours.policy.limits.max_memory_bytes = bytes;
+        ours
+    }
+
     /// Compile.
     ///
     /// # Errors
@@ -61,6 +71,25 @@ impl AgentScript {
                 Progress::Calls(calls) => events = Self::answers(case, calls),
             }
         }
+    }
+
+    /// Let runs wait for their first tool call at the same time, then end one after the other.
+    ///
+    /// # Errors
+    /// What a run failed with, or that it waits for nothing.
+    pub fn at_once(&self, case: &Case, count: usize) -> Result<Duration, String> {
+        let script = self.compile(case)?;
+        let clock = ThreadTime::now();
+        let mut waiting = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut run = self.start(&script, case);
+            let Progress::Calls(calls) = run.resume(Vec::new()) else { return Err("a run does not wait".into()) };
+            waiting.push((run, calls));
+        }
+        for (mut run, calls) in waiting {
+            Self::finish(&mut run, case, Self::answers(case, calls))?;
+        }
+        Ok(clock.elapsed())
     }
 
     /// What the tools answer to calls.

@@ -9,7 +9,7 @@ use std::process::Command;
 /// If it cannot be built.
 pub fn start() -> Result<Process, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["run", "--quiet", "--release", "--locked", "--manifest-path"]);
+    command.args(["run", "--release", "--locked", "--manifest-path"]);
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/boa/Cargo.toml"));
     Process::start(command)
 }

@@ -25,9 +25,10 @@ macro_rules! walk {
                 | ExprKind::Uninitialized(_)
                 | ExprKind::IteratorNext(_)
                 | ExprKind::IteratorRest(_) => {}
-                ExprKind::Template(_, parts) | ExprKind::Sequence(parts) | ExprKind::ObjectRest(_, parts) => {
+                ExprKind::Sequence(parts) | ExprKind::ObjectRest(_, parts) => {
                     parts.$iter().for_each(visit);
                 }
+                ExprKind::Template(_, rest) => rest.$iter().for_each(|(hole, _)| visit(hole)),
                 ExprKind::Array(elements) => elements.$iter().for_each(|element| match element {
                     Element::Hole => {}
                     Element::Item(value) | Element::Spread(value) => visit(value),
@@ -62,9 +63,9 @@ macro_rules! walk {
                     visit(b);
                     visit(c);
                 }
-                ExprKind::Chain(first, rest) => {
-                    visit(first);
-                    rest.$iter().for_each(|(_, operand)| visit(operand));
+                ExprKind::Chain(chain) => {
+                    visit(& $($mutable)? chain.first);
+                    chain.rest.$iter().for_each(|(_, operand)| visit(operand));
                 }
                 ExprKind::Call(call) => {
                     match & $($mutable)? call.callee {
@@ -76,8 +77,8 @@ macro_rules! walk {
                     }
                     call.arguments.$iter().for_each(|argument| visit(& $($mutable)? argument.value));
                 }
-                ExprKind::New(_, arguments) => {
-                    arguments.$iter().for_each(|argument| visit(& $($mutable)? argument.value));
+                ExprKind::New(new) => {
+                    new.arguments.$iter().for_each(|argument| visit(& $($mutable)? argument.value));
                 }
             }
         }

@@ -114,7 +114,8 @@ impl Dumper<'_> {
                     self.statement(no);
                 }
             }
-            StmtKind::For { label, test, update, body, fresh } => {
+            StmtKind::For(each) => {
+                let ForLoop { label, test, update, body, fresh } = &**each;
                 let _ = write!(self.out, "for:{} ", label.0);
                 if !fresh.is_empty() {
                     let _ = write!(self.out, "fresh {} ", slots(fresh));
@@ -131,13 +132,15 @@ impl Dumper<'_> {
                 self.put(" ");
                 self.expr(test);
             }
-            StmtKind::ForEach { label, kind, iterable, iterator, item, body } => {
+            StmtKind::ForEach(each) => {
+                let EachLoop { label, kind, iterable, iterator, item, body } = &**each;
                 let _ = write!(self.out, "{kind:?}:{} %{} %{} ", label.0, iterator.0, item.0);
                 self.expr(iterable);
                 self.put(" ");
                 self.statement(body);
             }
-            StmtKind::Switch { label, subject, slot, cases } => {
+            StmtKind::Switch(switch) => {
+                let Switch { label, subject, slot, cases } = &**switch;
                 let _ = write!(self.out, "switch:{} %{} ", label.0, slot.0);
                 self.expr(subject);
                 for case in cases {
@@ -146,7 +149,8 @@ impl Dumper<'_> {
                     self.block(&case.body);
                 }
             }
-            StmtKind::Try { body, catch, finally, .. } => {
+            StmtKind::Try(attempt) => {
+                let Try { body, catch, finally, .. } = &**attempt;
                 self.put("try ");
                 self.block(body);
                 if let Some((slot, handler)) = catch {
@@ -186,8 +190,8 @@ impl Dumper<'_> {
         }
     }
 
-    fn list(&mut self, values: &[Expr]) {
-        for (index, value) in values.iter().enumerate() {
+    fn list<'e>(&mut self, values: impl IntoIterator<Item = &'e Expr>) {
+        for (index, value) in values.into_iter().enumerate() {
             if index > 0 {
                 self.put(", ");
             }
@@ -228,10 +232,11 @@ impl Dumper<'_> {
                 let digits = self.text(*digits);
                 let _ = write!(self.out, "{digits}n");
             }
-            ExprKind::Template(texts, holes) => {
-                let texts = texts.iter().map(|&text| self.text(text)).collect::<Vec<_>>().join("${}");
-                let _ = write!(self.out, "`{texts}`[");
-                self.list(holes);
+            ExprKind::Template(head, rest) => {
+                let tails = rest.iter().map(|(_, text)| text);
+                let texts = std::iter::once(head).chain(tails).map(|&text| self.text(text)).collect::<Vec<_>>();
+                let _ = write!(self.out, "`{}`[", texts.join("${}"));
+                self.list(rest.iter().map(|(hole, _)| hole));
                 self.put("]");
             }
             ExprKind::TemplateObject(site) => {
@@ -298,10 +303,10 @@ impl Dumper<'_> {
             ExprKind::DeleteIndex(object, key) => self.form("delete", &[object, key]),
             ExprKind::Unary(operator, value) => self.form(&format!("{operator:?}"), &[value]),
             ExprKind::Binary(operator, left, right) => self.form(&format!("{operator:?}"), &[left, right]),
-            ExprKind::Chain(first, rest) => {
+            ExprKind::Chain(chain) => {
                 self.put("(");
-                self.expr(first);
-                for (operator, operand) in rest {
+                self.expr(&chain.first);
+                for (operator, operand) in &chain.rest {
                     let _ = write!(self.out, " {operator:?} ");
                     self.expr(operand);
                 }
@@ -315,10 +320,10 @@ impl Dumper<'_> {
                 self.put(")");
             }
             ExprKind::Call(call) => self.call(call),
-            ExprKind::New(names, arguments) => {
-                let names = names.iter().map(|&name| self.text(name)).collect::<Vec<_>>().join(".");
+            ExprKind::New(new) => {
+                let names = new.names.iter().map(|&name| self.text(name)).collect::<Vec<_>>().join(".");
                 let _ = write!(self.out, "new {names}");
-                self.arguments(arguments);
+                self.arguments(&new.arguments);
             }
             ExprKind::Await(value) => self.form("await", &[value]),
             ExprKind::RequireObject { value, first, .. } => {

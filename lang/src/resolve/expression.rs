@@ -114,8 +114,9 @@ impl Resolver<'_> {
     }
 
     fn operators(&mut self, first: &Ast<'_>, rest: &[(Binary, ast::Expr<'_>)]) -> ExprKind {
-        let first = self.boxed(first);
-        ExprKind::Chain(first, rest.iter().map(|(operator, operand)| (*operator, self.expression(operand))).collect())
+        let first = self.expression(first);
+        let rest = rest.iter().map(|(operator, operand)| (*operator, self.expression(operand))).collect();
+        ExprKind::Chain(Box::new(Chain { first, rest }))
     }
 
     fn conditional(&mut self, test: &Ast<'_>, yes: &Ast<'_>, no: &Ast<'_>) -> ExprKind {
@@ -255,19 +256,18 @@ impl Resolver<'_> {
     }
 
     fn template(&mut self, texts: &[Text<'_>], holes: &[ast::Expr<'_>]) -> ExprKind {
-        let mut ids = texts.iter().map(|text| self.texts.intern(text)).collect::<Vec<_>>();
-        match (ids.pop(), holes) {
-            (Some(only), []) if ids.is_empty() => ExprKind::String(only),
-            (last, _) => {
-                ids.extend(last);
-                ExprKind::Template(ids, self.expressions(holes))
-            }
+        let Some((head, tails)) = texts.split_first() else { return ExprKind::Undefined };
+        let head = self.texts.intern(head);
+        if tails.is_empty() {
+            return ExprKind::String(head);
         }
+        let part = |(hole, tail): (&ast::Expr<'_>, &Text<'_>)| (self.expression(hole), self.texts.intern(tail));
+        ExprKind::Template(head, holes.iter().zip(tails).map(part).collect())
     }
 
     fn construct(&mut self, callee: &Ast<'_>, arguments: &[ast::Expr<'_>], span: Span) -> ExprKind {
         let names = self.constructor(callee, span);
-        ExprKind::New(names, self.arguments(arguments))
+        ExprKind::New(Box::new(New { names, arguments: self.arguments(arguments) }))
     }
 
     // ---- Chains of members and calls -------------------------------------------------------------

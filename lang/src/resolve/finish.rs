@@ -146,24 +146,28 @@ impl Finisher<'_> {
             StmtKind::If(test, yes, no) => {
                 self.expression(test) | self.statement(yes) | no.as_mut().is_some_and(|no| self.statement(no))
             }
-            StmtKind::For { test, update, body, fresh, .. } => {
+            StmtKind::For(each) => {
+                let ForLoop { test, update, body, fresh, .. } = &mut **each;
                 fresh.iter_mut().for_each(|slot| self.fresh(slot));
                 self.optional(test) | self.optional(update) | self.statement(body)
             }
             StmtKind::DoWhile { body, test, .. } => self.statement(body) | self.expression(test),
-            StmtKind::ForEach { kind, iterable, iterator, item, body, .. } => {
+            StmtKind::ForEach(each) => {
+                let EachLoop { kind, iterable, iterator, item, body, .. } = &mut **each;
                 self.slot(iterator);
                 self.slot(item);
                 self.expression(iterable) | self.statement(body) | (*kind == ForEach::AwaitOf)
             }
-            StmtKind::Switch { subject, slot, cases, .. } => {
+            StmtKind::Switch(switch) => {
+                let Switch { subject, slot, cases, .. } = &mut **switch;
                 self.slot(slot);
                 self.expression(subject)
                     | cases.iter_mut().fold(false, |splits, case| {
                         splits | self.optional(&mut case.test) | self.statements(&mut case.body)
                     })
             }
-            StmtKind::Try { body, catch, finally, completion } => {
+            StmtKind::Try(attempt) => {
+                let Try { body, catch, finally, completion } = &mut **attempt;
                 self.slot(&mut completion.0);
                 self.slot(&mut completion.1);
                 self.statements(body)
@@ -207,7 +211,7 @@ impl Finisher<'_> {
         let mut splits = match &e.kind {
             ExprKind::Await(_) => true,
             ExprKind::Call(call) => !self.is_plain(call),
-            ExprKind::New(names, _) => !self.is_plain_new(names),
+            ExprKind::New(new) => !self.is_plain_new(&new.names),
             _ => false,
         };
         e.parts_mut(&mut |part| splits |= self.expression(part));
@@ -222,6 +226,9 @@ impl Finisher<'_> {
             matches!(call.arguments.first(), Some(first) if matches!(first.value.kind, ExprKind::TemplateObject(_)));
         let call = match &call.callee {
             Callee::Value(Expr { kind: ExprKind::Global(name), .. }) if !is_tag => PlainCall::Global(self.text(*name)),
+            Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) if !is_tag => {
+                PlainCall::Variable(self.text(variable.name))
+            }
             Callee::Member(Expr { kind: ExprKind::Global(object), .. }, name) => {
                 PlainCall::Static(self.text(*object), self.text(*name))
             }

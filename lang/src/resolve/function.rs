@@ -130,8 +130,11 @@ impl Resolver<'_> {
     /// The parameters and the body of a function.
     fn function_scope(&mut self, function: &ast::Function<'_>) {
         self.enter(ScopeKind::Function);
-        let mut body = Vec::new();
-        let rest = self.parameters(&function.params, &mut body);
+        let mut body = Vec::with_capacity(match &function.body {
+            Body::Expr(_) => 1,
+            Body::Block(statements) => statements.len(),
+        });
+        let rest = self.parameters(function.params, &mut body);
         match &function.body {
             Body::Expr(value) => {
                 let value = self.expression(value);
@@ -183,15 +186,17 @@ impl Resolver<'_> {
     /// Declares the parameters and writes what must happen to the arguments; gives the slot of the
     /// rest.
     fn parameters(&mut self, params: &[ast::Pattern<'_>], out: &mut Vec<Stmt>) -> Option<Slot> {
+        if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
+            for (index, parameter) in params.iter().enumerate() {
+                if let Some(binding) = self.declare_parameter(parameter, Slot(count(index))) {
+                    self.bindings[binding as usize].initialized = true;
+                }
+            }
+            return None;
+        }
         let mut names = Vec::with_capacity(params.len());
         for (index, parameter) in params.iter().enumerate() {
             names.push(self.declare_parameter(parameter, Slot(count(index))));
-        }
-        if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
-            for binding in names.into_iter().flatten() {
-                self.bindings[binding as usize].initialized = true;
-            }
-            return None;
         }
         self.current.in_parameters = true;
         let mut rest = None;

@@ -118,7 +118,7 @@ impl Resolver<'_> {
 
     /// A statement inside another one.
     pub(super) fn nested(&mut self, statement: &Ast<'_>) -> Box<Stmt> {
-        let mut list = Vec::new();
+        let mut list = Vec::with_capacity(1);
         self.current.nesting += 1;
         self.statement(statement, &mut list);
         self.current.nesting -= 1;
@@ -216,7 +216,8 @@ impl Resolver<'_> {
         let test = Some(self.expression(test));
         let body = self.nested(body);
         self.end_label(mark);
-        out.push(stmt(StmtKind::For { label, test, update: None, body, fresh: Vec::new() }, span));
+        let each = ForLoop { label, test, update: None, body, fresh: Vec::new() };
+        out.push(stmt(StmtKind::For(Box::new(each)), span));
     }
 
     fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt>) {
@@ -258,7 +259,8 @@ impl Resolver<'_> {
         self.end_label(mark);
         let fresh = self.each_binding(last, |binding| binding.kind == Kind::Let && binding.is_cell);
         let fresh = fresh.into_iter().map(Slot).collect();
-        out.push(stmt(StmtKind::For { label, test, update, body, fresh }, span));
+        let each = ForLoop { label, test, update, body, fresh };
+        out.push(stmt(StmtKind::For(Box::new(each)), span));
     }
 
     /// Functions made by the head of a loop keep the variables as they were before the first turn.
@@ -314,7 +316,8 @@ impl Resolver<'_> {
         self.current.nesting -= 1;
         self.end_label(mark);
         let body = one(list, body.span);
-        out.push(stmt(StmtKind::ForEach { label, kind, iterable, iterator, item, body }, span));
+        let each = EachLoop { label, kind, iterable, iterator, item, body };
+        out.push(stmt(StmtKind::ForEach(Box::new(each)), span));
     }
 
     fn check_for_each(&mut self, kind: ForEach, span: Span) {
@@ -402,7 +405,7 @@ impl Resolver<'_> {
         self.current.nesting -= 1;
         self.leave_into(out, at);
         self.end_label(mark);
-        out.push(stmt(StmtKind::Switch { label, subject, slot, cases }, span));
+        out.push(stmt(StmtKind::Switch(Box::new(Switch { label, subject, slot, cases })), span));
     }
 
     fn case(&mut self, case: &ast::Case<'_>) -> Case {
@@ -432,7 +435,7 @@ impl Resolver<'_> {
         let catch = catch.map(|catch| self.catch(catch, tail));
         let finally = finally.map(|finally| self.block_list(finally));
         let completion = (self.temp(), self.temp());
-        out.push(stmt(StmtKind::Try { body, catch, finally, completion }, span));
+        out.push(stmt(StmtKind::Try(Box::new(Try { body, catch, finally, completion })), span));
     }
 
     fn catch(&mut self, catch: &ast::Catch<'_>, tail: Option<Tail>) -> (Slot, Vec<Stmt>) {
@@ -500,9 +503,9 @@ pub(super) fn discard_result(statements: &mut [Stmt]) {
                 discard_result(std::slice::from_mut(yes));
                 no.iter_mut().for_each(|no| discard_result(std::slice::from_mut(no)));
             }
-            StmtKind::Try { body, catch, .. } => {
-                discard_result(body);
-                catch.iter_mut().for_each(|(_, handler)| discard_result(handler));
+            StmtKind::Try(attempt) => {
+                discard_result(&mut attempt.body);
+                attempt.catch.iter_mut().for_each(|(_, handler)| discard_result(handler));
             }
             _ => {}
         }

@@ -12,6 +12,7 @@ fn plain(call: PlainCall<'_>) -> bool {
         PlainCall::Static(object, _) => matches!(object, "Math" | "String" | "Object"),
         PlainCall::Method(name) => matches!(name, "slice" | "push" | "toFixed"),
         PlainCall::New(name) => name == "Map",
+        PlainCall::Variable(_) => false,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Calls: nodes where a built-in is known to run nothing of the script, operations elsewhere.
 
-use super::Lowering;
+use super::{Lowering, Origin};
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::node::{
-    self, Argument, Built, Call, Callee, Constant, Expression, MethodCall, NativeCall, OpKind, Spread, SpreadCall,
-    SpreadNew, constant_global,
+    self, Argument, Built, Call, Callee, Constant, Expression, LeafCall, MethodCall, NativeCall, OpKind, Spread,
+    SpreadCall, SpreadNew, constant_global,
 };
 use crate::symbol::known;
 use crate::value::{Kind, Value};
@@ -53,7 +53,10 @@ impl Lowering<'_, '_> {
                     self.builder.program.written[name.0 as usize]
                         || !registry().is_plain_method(self.builder.symbol(*name))
                 }
-                program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => true,
+                program::Callee::Value(callee) => {
+                    !self.is_leaf_callback(callee) || call.arguments.iter().any(|argument| argument.value.splits)
+                }
+                program::Callee::Index(..) | program::Callee::With { .. } => true,
             },
         }
     }
@@ -80,8 +83,16 @@ impl Lowering<'_, '_> {
             let arguments = self.plain_arguments(&call.arguments);
             return Built::of(NativeCall { function, this, arguments, at, makes_error });
         }
-        let program::Callee::Member(object, name) = &call.callee else {
-            return Built::Constant(Constant(Value::UNDEFINED));
+        let (object, name) = match &call.callee {
+            program::Callee::Member(object, name) => (object, name),
+            program::Callee::Value(function) if spread => {
+                let callee = Callee::Value(self.tree(function));
+                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            }
+            program::Callee::Value(function) => return self.leaf_call(function, &call.arguments),
+            program::Callee::Index(..) | program::Callee::With { .. } => {
+                return Built::Constant(Constant(Value::UNDEFINED));
+            }
         };
         // Where arguments are operations, the method is read before them.
         if call.arguments.iter().any(|argument| argument.value.splits) {
@@ -89,37 +100,37 @@ impl Lowering<'_, '_> {
             return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let name = self.builder.symbol(*name);
-        let splits = call.arguments.iter().any(|argument| argument.value.splits);
-        let receiver = splits.then(|| self.checked_receiver(object, name, at));
-        let exprs: Vec<&Expr> = std::iter::once(object)
-            .filter(|_| !splits)
-            .chain(call.arguments.iter().map(|argument| &argument.value))
-            .collect();
-        let mut nodes = receiver.into_iter().chain(self.operand_list(&exprs).into_iter().map(Built::node));
-        let Some(object) = nodes.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+        let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            let spreads = spreads(&call.arguments);
-            let arguments = nodes.zip(spreads).map(|(value, spread)| Argument { value, spread }).collect();
-            return Built::of(SpreadCall { callee, arguments, callee_span });
+            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
-        let call = MethodCall { object, name, arguments: nodes.collect(), callee_span };
+        let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
         if name == known::PUSH { Built::of(node::Push(call)) } else { Built::of(call) }
     }
 
-    /// The receiver of a method whose arguments suspend, in a temporary. The method is read before them,
-    /// for the error where there is no receiver; what it is does not change.
-    fn checked_receiver(&mut self, object: &Expr, name: crate::symbol::Sym, at: u32) -> Expression {
-        let (this, method) = (self.temp(), self.temp());
-        self.into_slot(object, this);
-        let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
-        self.set(method, member.node());
-        Box::new(node::Local(this.0 as usize))
+    /// Whether it is a variable of the prelude that is known to hold a leaf.
+    fn is_leaf_callback(&self, callee: &Expr) -> bool {
+        self.builder.origin == Origin::Leaves
+            && matches!(&callee.kind, ExprKind::Read(variable)
+                if crate::prelude::CALLBACKS.contains(&self.builder.text(variable.name)))
+    }
+
+    /// A call of a leaf: its frame begins at the next free temporary.
+    fn leaf_call(&mut self, function: &Expr, arguments: &[program::Argument]) -> Built {
+        let first = self.temp;
+        let function = self.tree(function);
+        let mut values = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            values.push(self.tree(&argument.value));
+            self.temp += 1;
+        }
+        self.temp = first;
+        Built::of(LeafCall { function, arguments: values.into(), first: first as usize })
     }
 
     fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
-        let exprs: Vec<&Expr> = arguments.iter().map(|argument| &argument.value).collect();
-        self.operand_list(&exprs).into_iter().map(Built::node).collect()
+        self.nodes(arguments.iter().map(|argument| &argument.value)).into()
     }
 
     fn arguments(&mut self, arguments: &[program::Argument]) -> Box<[Argument]> {

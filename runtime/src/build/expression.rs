@@ -6,8 +6,9 @@ use crate::node::{
     Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject,
     Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal, operand,
 };
+use crate::symbol::Sym;
 use crate::value::Value;
-use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, Unary};
+use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
 
 /// Most operands that are looked at to find whether a variable changes meanwhile: looking at all of them
 /// for each takes quadratic time.
@@ -25,7 +26,7 @@ impl Lowering<'_, '_> {
     }
 
     /// A regular expression, which the resolver has read.
-    fn regexp(&self, source: program::TextId, pattern: u32) -> Built {
+    fn regexp(&self, source: TextId, pattern: u32) -> Built {
         let pattern = &self.builder.program.patterns[pattern as usize];
         let literal = crate::builtins::regexp::literal(self.builder.symbol(source), pattern);
         self.builder.note(literal.program.bytes());
@@ -44,11 +45,8 @@ impl Lowering<'_, '_> {
             ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
             ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern),
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
-            ExprKind::Template(texts, holes) => {
-                let head = self.builder.symbol(texts[0]);
-                let holes = self.holes(holes, at);
-                let tails = texts[1..].iter().map(|&text| self.builder.symbol(text));
-                Built::of(Template { head, parts: holes.into_iter().zip(tails).collect(), at })
+            ExprKind::Template(head, rest) => {
+                Built::of(Template { head: self.builder.symbol(*head), parts: self.holes(rest, at), at })
             }
             ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
@@ -62,7 +60,7 @@ impl Lowering<'_, '_> {
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
-                Built::of(node::PreludeFunction(function.unwrap_or(0) as u32))
+                Built::of(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
@@ -115,19 +113,19 @@ impl Lowering<'_, '_> {
                 let operator = *operator;
                 operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
             }
-            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), value, text)
-                if let ExprKind::String(text) = text.kind =>
+            ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), left, right)
+                if matches!(right.kind, ExprKind::String(_)) =>
             {
-                let value = self.value(value);
-                node::same_text(value, self.builder.program.text(text), *operator == Binary::StrictNotEqual)
+                let left = self.value(left);
+                self.same(left, right, *operator == Binary::StrictNotEqual)
             }
             ExprKind::Binary(operator, left, right) => {
                 let [left, right] = self.operands([left, right]);
                 node::binary(*operator, left, right, at)
             }
-            ExprKind::Chain(first, rest) => {
-                let all: Vec<&Expr> =
-                    std::iter::once(&**first).chain(rest.iter().map(|(_, operand)| operand)).collect();
+            ExprKind::Chain(chain) => {
+                let program::Chain { first, rest } = &**chain;
+                let all: Vec<&Expr> = std::iter::once(first).chain(rest.iter().map(|(_, operand)| operand)).collect();
                 let mut operands = self.operand_list(&all).into_iter();
                 let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
                 let operators = rest.iter().map(|&(operator, _)| operator);
@@ -137,7 +135,7 @@ impl Lowering<'_, '_> {
             ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
             ExprKind::Sequence(expressions) => self.sequence(expressions),
             ExprKind::Call(call) => self.call(call, expr),
-            ExprKind::New(path, arguments) => self.construct(path, arguments, expr),
+            ExprKind::New(new) => self.construct(&new.names, &new.arguments, expr),
             ExprKind::Await(value) => {
                 let slot = self.temp();
                 self.await_into(value, slot, at);
@@ -148,7 +146,7 @@ impl Lowering<'_, '_> {
                 Built::of(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
             }
             ExprKind::ObjectRest(slot, taken) => {
-                let taken = self.nodes(taken).into();
+                let taken = self.nodes(taken.iter()).into();
                 Built::of(ObjectRest { object: slot.0 as usize, taken })
             }
             ExprKind::Iterator(value, origin) => {
@@ -159,7 +157,17 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn set_member<F: Form>(&mut self, object: &Expr, name: program::TextId, value: &Expr, at: u32) -> F {
+    /// `value === expr`, or `!==`.
+    pub(super) fn same(&mut self, value: Built, expr: &Expr, negated: bool) -> Built {
+        if let ExprKind::String(text) = expr.kind {
+            return node::same_text(value, self.builder.program.text(text), negated);
+        }
+        let operator = if negated { Binary::StrictNotEqual } else { Binary::StrictEqual };
+        let right = self.value(expr);
+        node::binary(operator, value, right, expr.span.start)
+    }
+
+    fn set_member<F: Form>(&mut self, object: &Expr, name: TextId, value: &Expr, at: u32) -> F {
         let [object, value] = self.operands([object, value]);
         node::set_member(object, self.builder.symbol(name), value, at)
     }
@@ -221,18 +229,19 @@ impl Lowering<'_, '_> {
     }
 
     fn operands<const N: usize>(&mut self, exprs: [&Expr; N]) -> [Built; N] {
-        if exprs.iter().all(|expr| !expr.splits) {
+        if !exprs[1..].iter().any(|expr| expr.splits) {
             return exprs.map(|expr| self.value(expr));
         }
         let mut built = self.operand_list(&exprs).into_iter();
         exprs.map(|_| built.next().unwrap_or(Built::Constant(Constant(Value::UNDEFINED))))
     }
 
-    pub(super) fn nodes(&mut self, exprs: &[Expr]) -> Vec<Expression> {
-        if exprs.iter().all(|expr| !expr.splits) {
-            return exprs.iter().map(|expr| self.value(expr).node()).collect();
+    /// The same as nodes.
+    pub(super) fn nodes<'e>(&mut self, exprs: impl Iterator<Item = &'e Expr> + Clone) -> Vec<Expression> {
+        if exprs.clone().all(|expr| !expr.splits) {
+            return exprs.map(|expr| self.value(expr).node()).collect();
         }
-        let exprs: Vec<&Expr> = exprs.iter().collect();
+        let exprs: Vec<&Expr> = exprs.collect();
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
 
@@ -248,21 +257,20 @@ impl Lowering<'_, '_> {
         built
     }
 
-    /// The holes of a template: each is a text before the next one is looked at.
-    fn holes(&mut self, holes: &[Expr], at: u32) -> Vec<Expression> {
-        let last = holes.iter().rposition(|hole| hole.splits).unwrap_or(0);
+    /// The holes of a template with the texts behind them: each is a text before the next one is looked at.
+    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Sym)]> {
+        let last = holes.iter().rposition(|(hole, _)| hole.splits).unwrap_or(0);
         let mut built = Vec::with_capacity(holes.len());
-        for (index, hole) in holes.iter().enumerate() {
-            let value = self.value(hole).node();
-            built.push(if index < last {
+        for (index, (hole, text)) in holes.iter().enumerate() {
+            let mut value = self.value(hole).node();
+            if index < last {
                 let slot = self.temp();
                 self.set(slot, Box::new(ToText { value, at }));
-                Box::new(node::Local(slot.0 as usize))
-            } else {
-                value
-            });
+                value = Box::new(node::Local(slot.0 as usize));
+            }
+            built.push((value, self.builder.symbol(*text)));
         }
-        built
+        built.into()
     }
 
     fn keep(&mut self, value: Built, later: &[&Expr]) -> Built {
@@ -282,17 +290,15 @@ impl Lowering<'_, '_> {
     }
 
     fn array(&mut self, elements: &[Element], at: u32) -> Built {
-        let exprs: Vec<&Expr> = elements
-            .iter()
-            .filter_map(|element| match element {
-                Element::Hole => None,
-                Element::Item(value) | Element::Spread(value) => Some(value),
-            })
-            .collect();
-        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let exprs = elements.iter().filter_map(|element| match element {
+            Element::Hole => None,
+            Element::Item(value) | Element::Spread(value) => Some(value),
+        });
+        let nodes = self.nodes(exprs);
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
-            return Built::of(Items(nodes.collect()));
+            return Built::of(Items(nodes.into()));
         }
+        let mut nodes = nodes.into_iter();
         let elements = elements
             .iter()
             .map(|element| match element {
@@ -314,7 +320,7 @@ impl Lowering<'_, '_> {
                 Property::Computed(key, value) => exprs.extend([key, value]),
             }
         }
-        let mut nodes = self.operand_list(&exprs).into_iter().map(Built::node);
+        let mut nodes = self.nodes(exprs.into_iter()).into_iter();
         let mut keys = Vec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
@@ -395,7 +401,7 @@ impl Lowering<'_, '_> {
 
     fn sequence(&mut self, expressions: &[Expr]) -> Built {
         let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
-            return Built::of(Sequence(self.nodes(expressions).into()));
+            return Built::of(Sequence(self.nodes(expressions.iter()).into()));
         };
         // What comes before the last suspension is done; what follows is left to be evaluated.
         for expr in &expressions[..split] {
@@ -406,6 +412,6 @@ impl Lowering<'_, '_> {
             return self.value(last);
         }
         self.effect(&rest[0]);
-        Built::of(Sequence(self.nodes(&rest[1..]).into()))
+        Built::of(Sequence(self.nodes(rest[1..].iter()).into()))
     }
 }

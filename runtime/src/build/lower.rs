@@ -1,7 +1,7 @@
 //! Questions about parts of the program that decide how they are lowered.
 
 use super::Lowering;
-use agentscript_lang::program::{Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
+use agentscript_lang::program::{self, Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
 
 /// Whether an expression writes a slot.
 pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
@@ -37,16 +37,17 @@ fn tree(statement: &Stmt, in_finally: bool, inside: &mut Vec<Label>) -> bool {
     }
     match &statement.kind {
         StmtKind::Enter(..) | StmtKind::Init(..) | StmtKind::Expr(_) | StmtKind::Throw(_) => true,
-        StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => false,
+        StmtKind::For(_) | StmtKind::DoWhile { .. } | StmtKind::ForEach(_) => false,
         StmtKind::Return(_) => !in_finally,
         StmtKind::Break(label) | StmtKind::Continue(label) => inside.contains(label),
         StmtKind::Block(body) => body.iter().all(|statement| tree(statement, in_finally, inside)),
         StmtKind::If(_, yes, no) => {
             tree(yes, in_finally, inside) && no.as_ref().is_none_or(|no| tree(no, in_finally, inside))
         }
-        StmtKind::Switch { label, cases, .. } => {
-            inside.push(*label);
-            let all = cases.iter().flat_map(|case| &case.body).all(|statement| tree(statement, in_finally, inside));
+        StmtKind::Switch(switch) => {
+            inside.push(switch.label);
+            let all =
+                switch.cases.iter().flat_map(|case| &case.body).all(|statement| tree(statement, in_finally, inside));
             inside.pop();
             all
         }
@@ -56,7 +57,8 @@ fn tree(statement: &Stmt, in_finally: bool, inside: &mut Vec<Label>) -> bool {
             inside.pop();
             all
         }
-        StmtKind::Try { body, catch, finally, .. } => {
+        StmtKind::Try(attempt) => {
+            let program::Try { body, catch, finally, .. } = &**attempt;
             let handler = catch.iter().flat_map(|(_, body)| body);
             let finalizer = finally.iter().flatten();
             body.iter().chain(handler).chain(finalizer).all(|statement| tree(statement, in_finally, inside))

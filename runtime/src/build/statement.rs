@@ -30,11 +30,11 @@ impl Lowering<'_, '_> {
                 let yes = self.statement_tree(yes);
                 node::branch(test, yes, no.as_ref().map(|no| self.statement_tree(no)))
             }
-            StmtKind::Switch { label, subject, cases, .. } => self.switch_tree(*label, subject, cases),
-            StmtKind::Try { body, catch, finally, .. } => Box::new(Try {
-                body: self.block(body),
-                catch: catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
-                finally: finally.as_ref().map(|body| self.block(body)),
+            StmtKind::Switch(switch) => self.switch_tree(switch.label, &switch.subject, switch.slot, &switch.cases),
+            StmtKind::Try(attempt) => Box::new(Try {
+                body: self.block(&attempt.body),
+                catch: attempt.catch.as_ref().map(|(slot, body)| (slot.0 as usize, self.block(body))),
+                finally: attempt.finally.as_ref().map(|body| self.block(body)),
             }),
             StmtKind::Labeled(label, body) => Box::new(node::Labeled(label.0 as usize, self.statement_tree(body))),
             StmtKind::Break(label) => Box::new(Break(label.0 as usize)),
@@ -45,19 +45,25 @@ impl Lowering<'_, '_> {
             })),
             StmtKind::Throw(value) => Box::new(Throw { value: self.tree(value), at }),
             // Loops are no trees.
-            StmtKind::For { .. } | StmtKind::DoWhile { .. } | StmtKind::ForEach { .. } => Box::new(()),
+            StmtKind::For(_) | StmtKind::DoWhile { .. } | StmtKind::ForEach(_) => Box::new(()),
         }
     }
 
-    fn switch_tree(&mut self, label: Label, subject: &Expr, cases: &[Case]) -> AnyStatement {
+    /// Whether the subject of a `switch` is the value of a case.
+    fn case(&mut self, subject: Slot, test: &Expr) -> Expression {
+        self.same(Built::Local(Local(subject.0 as usize)), test, false).node()
+    }
+
+    fn switch_tree(&mut self, label: Label, subject: &Expr, slot: Slot, cases: &[Case]) -> AnyStatement {
         let mut tests = Vec::with_capacity(cases.len());
         let mut statements = Vec::new();
         let subject = self.tree(subject);
         for case in cases {
-            tests.push((case.test.as_ref().map(|test| self.tree(test)), statements.len()));
+            tests.push((case.test.as_ref().map(|test| self.case(slot, test)), statements.len()));
             statements.extend(case.body.iter().map(|statement| self.statement_tree(statement)));
         }
-        Box::new(Switch { label: label.0 as usize, subject, tests: tests.into(), statements: statements.into() })
+        let (label, slot) = (label.0 as usize, slot.0 as usize);
+        Box::new(Switch { label, subject, slot, tests: tests.into(), statements: statements.into() })
     }
 
     /// Emit statements.
@@ -103,16 +109,19 @@ impl Lowering<'_, '_> {
             StmtKind::Expr(value) => self.effect(value),
             StmtKind::Block(body) => self.statements(body),
             StmtKind::If(test, yes, no) => self.lower_if(test, yes, no.as_deref()),
-            StmtKind::For { label, test, update, body, fresh } => {
-                self.lower_for(*label, test.as_ref(), update.as_ref(), body, fresh);
+            StmtKind::For(each) => {
+                self.lower_for(each.label, each.test.as_ref(), each.update.as_ref(), &each.body, &each.fresh);
             }
             StmtKind::DoWhile { label, body, test } => self.lower_do(*label, body, test),
-            StmtKind::ForEach { label, kind, iterable, iterator, item, body } => {
-                self.lower_each(*label, *kind, iterable, (*iterator, *item), body);
+            StmtKind::ForEach(each) => {
+                self.lower_each(each.label, each.kind, &each.iterable, (each.iterator, each.item), &each.body);
             }
-            StmtKind::Switch { label, subject, slot, cases } => self.lower_switch(*label, subject, *slot, cases),
-            StmtKind::Try { body, catch, finally, completion } => {
-                self.lower_try(body, catch.as_ref(), finally.as_deref(), *completion);
+            StmtKind::Switch(switch) => {
+                self.lower_switch(switch.label, &switch.subject, switch.slot, &switch.cases);
+            }
+            StmtKind::Try(attempt) => {
+                let catch = attempt.catch.as_ref();
+                self.lower_try(&attempt.body, catch, attempt.finally.as_deref(), attempt.completion);
             }
             StmtKind::Labeled(label, body) => {
                 let end = self.target();
@@ -288,10 +297,7 @@ impl Lowering<'_, '_> {
                 continue;
             };
             let keep = self.temp;
-            let value = self.value(test);
-            let subject = Built::Local(Local(slot.0 as usize));
-            let operator = agentscript_lang::program::Binary::StrictEqual;
-            let test = node::binary(operator, subject, value, test.span.start).node();
+            let test = self.case(slot, test);
             self.emit(OpKind::JumpIf(test, start.0 as u32));
             self.temp = keep;
         }

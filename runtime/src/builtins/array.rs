@@ -8,6 +8,7 @@ mod flat;
 mod generic;
 mod join;
 mod sort;
+mod walk;
 
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::error::Result;
@@ -78,6 +79,16 @@ pub const METHODS: &[Row] = &[
 pub const INTRINSICS: &[Row] = &[
     native("$begin", 3, begin),
     native("$length", 1, length),
+    native("$leaf", 2, walk::is_leaf),
+    native("$forEach", 4, walk::for_each),
+    native("$map", 5, walk::map),
+    native("$filter", 5, walk::filter),
+    native("$until", 5, walk::until),
+    native("$find", 5, walk::find),
+    native("$reduce", 5, walk::reduce),
+    native("$search", 5, walk::search),
+    native("$mergeLow", 5, walk::merge_low),
+    native("$mergeHigh", 5, walk::merge_high),
     native("$holes", 1, holes),
     native("$append", 2, flat::append),
     native("$list", 1, list),

@@ -1,9 +1,10 @@
 //! Calls.
 
-use super::{Expression, Node, Slots};
+use super::{Body as FunctionBody, Expression, Node, Slots};
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
 use crate::error::{Result, Thrown};
+use crate::execute::function_of;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -241,6 +242,54 @@ impl MethodCall {
             }
         });
         result.map_err(|thrown| thrown.at(vm, at))
+    }
+}
+
+/// A call of what is known to be a leaf, without a frame on the stack.
+pub struct LeafCall {
+    /// What is called.
+    pub function: Expression,
+    /// With what.
+    pub arguments: Box<[Expression]>,
+    /// Where its slots begin in those of the caller.
+    pub first: usize,
+}
+
+impl Node for LeafCall {
+    fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
+        let function = self.function.eval(vm, fp)?;
+        if function.is(Kind::Function) {
+            let script = vm.borrow_script();
+            let code = vm.heap.closures[function.index()].code;
+            let target = function_of(&script.code, vm.prelude, code);
+            let slots = fp.get(self.first..).unwrap_or_default();
+            if slots.len() >= (target.slots as usize).max(self.arguments.len())
+                && target.rest.is_none()
+                && !matches!(target.body, FunctionBody::Ops)
+            {
+                let parameters = target.parameters as usize;
+                for (slot, argument) in slots.iter().zip(&self.arguments) {
+                    slot.set(argument.eval(vm, fp)?);
+                }
+                for slot in slots.iter().take(parameters).skip(self.arguments.len()) {
+                    slot.set(Value::UNDEFINED);
+                }
+                vm.tick()?;
+                vm.enter(target, function, slots, None);
+                let value = vm.leaf(code, &target.body, slots);
+                vm.return_script(script);
+                return value;
+            }
+        }
+        self.other(vm, fp, function)
+    }
+}
+
+impl LeafCall {
+    /// A built-in, or a frame that has no room here.
+    #[inline(never)]
+    fn other(&self, vm: &mut Vm, fp: &Slots, function: Value) -> Result {
+        arguments!(vm, fp, self.arguments, values => vm.call_nested(function, Value::UNDEFINED, values))
     }
 }
 

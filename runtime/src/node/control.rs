@@ -134,6 +134,8 @@ pub struct Switch {
     pub label: usize,
     /// What is compared.
     pub subject: Expression,
+    /// Holds that value.
+    pub slot: usize,
     /// Tests with the number of the statement they lead to; `default` has none.
     pub tests: Box<[(Option<Expression>, usize)]>,
     /// The statements of all cases.
@@ -143,15 +145,14 @@ pub struct Switch {
 impl Statement for Switch {
     fn exec(&self, vm: &mut Vm, fp: &Slots) -> Flow {
         flow!(vm.tick());
-        let subject = flow!(self.subject.eval(vm, fp));
+        fp[self.slot].set(flow!(self.subject.eval(vm, fp)));
         let mut start = None;
         for (test, target) in &self.tests {
-            if let Some(test) = test {
-                let value = flow!(test.eval(vm, fp));
-                if vm.strict_equals(subject, value) {
-                    start = Some(*target);
-                    break;
-                }
+            if let Some(test) = test
+                && flow!(test.test(vm, fp))
+            {
+                start = Some(*target);
+                break;
             }
         }
         let default = || self.tests.iter().find(|(test, _)| test.is_none()).map(|&(_, target)| target);

@@ -323,7 +323,7 @@ impl Node for Function {
 }
 
 /// A function of the prelude
-pub struct PreludeFunction(pub u32);
+pub struct PreludeFunction(pub FunctionRef);
 
 impl Node for PreludeFunction {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {

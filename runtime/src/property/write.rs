@@ -26,6 +26,16 @@ impl Vm {
         if object.is(Kind::Array) && key.is_number() && self.heap.set_item(object, key.as_number(), value) {
             return Ok(());
         }
+        if object.is(Kind::Object) {
+            let key = self.to_property_key(key)?;
+            let name = self.key_symbol(key);
+            // Converting the key may have frozen the object.
+            if name == known::PROTO || self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) != 0 {
+                return self.set_key(object, key, value);
+            }
+            self.heap.set_own(object, name, value);
+            return Ok(());
+        }
         if object.is_nullish() {
             let key = self.describe_key(key);
             return Err(self.no_properties(object, "set", "setting", key.as_deref()));

@@ -82,7 +82,9 @@ fn literal(node: &Node) -> Vec<u16> {
         Node::Sequence(terms) => terms.as_slice(),
         other => std::slice::from_ref(other),
     };
-    let units = terms.iter().map_while(|term| match term {
+    // What is asserted before takes no room.
+    let terms = terms.iter().skip_while(|term| matches!(term, Node::Assertion(_)));
+    let units = terms.map_while(|term| match term {
         Node::Char(character) => u16::try_from(*character).ok().filter(|unit| !(0xD800..=0xDFFF).contains(unit)),
         _ => None,
     });

@@ -1,9 +1,14 @@
-// Methods of arrays that call functions of the script.
+// Methods of arrays that call functions of the script. Where that is a leaf, built-ins do the turns of the
+// loop, as many as the fuel allows: the loop around has no body, so that it costs the same in one go or many.
 // `self[i] !== undefined || i in self` tells holes from items without a look at every item twice.
 
 function Array_forEach(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.forEach");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  if ($leaf(self, fn)) {
+    for (let i = 0; i < length; i = $forEach(self, fn, i, length));
+    return;
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if (item !== undefined || i in self) fn(item, i, self);
@@ -14,6 +19,10 @@ function Array_map(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.map");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   const out = $holes(length);
+  if ($leaf(self, fn)) {
+    for (let i = 0; i < length; i = $map(self, fn, i, length, out));
+    return out;
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if (item !== undefined || i in self) out[i] = fn(item, i, self);
@@ -25,6 +34,10 @@ function Array_filter(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.filter");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
   const out = [];
+  if ($leaf(self, fn)) {
+    for (let i = 0; i < length; i = $filter(self, fn, i, length, out));
+    return out;
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if ((item !== undefined || i in self) && fn(item, i, self)) out.push(item);
@@ -35,6 +48,11 @@ function Array_filter(self, fn, thisArg) {
 function Array_every(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.every");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  if ($leaf(self, fn)) {
+    let i = 0;
+    for (; i >= 0 && i < length; i = $until(self, fn, i, length, false));
+    return i >= 0;
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if ((item !== undefined || i in self) && !fn(item, i, self)) return false;
@@ -45,6 +63,11 @@ function Array_every(self, fn, thisArg) {
 function Array_some(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.some");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  if ($leaf(self, fn)) {
+    let i = 0;
+    for (; i >= 0 && i < length; i = $until(self, fn, i, length, true));
+    return i < 0;
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if ((item !== undefined || i in self) && fn(item, i, self)) return true;
@@ -55,6 +78,11 @@ function Array_some(self, fn, thisArg) {
 function Array_find(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.find");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  if ($leaf(self, fn)) {
+    const found = [];
+    for (let i = 0; i >= 0 && i < length; i = $find(self, fn, i, length, found));
+    return found[0];
+  }
   for (let i = 0; i < length; i++) {
     const item = self[i];
     if (fn(item, i, self)) return item;
@@ -64,6 +92,11 @@ function Array_find(self, fn, thisArg) {
 function Array_findIndex(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.findIndex");
   if (thisArg !== undefined) fn = $bind(fn, thisArg);
+  if ($leaf(self, fn)) {
+    let i = 0;
+    for (; i >= 0 && i < length; i = $find(self, fn, i, length, []));
+    return i < 0 ? -1 - i : -1;
+  }
   for (let i = 0; i < length; i++) if (fn(self[i], i, self)) return i;
   return -1;
 }
@@ -106,6 +139,11 @@ function Array_reduce(self, fn, ...initial) {
     while (i < length && self[i] === undefined && !(i in self)) i++;
     if (i >= length) throw new TypeError("Reduce of empty array with no initial value");
     value = self[i++];
+  }
+  if ($leaf(self, fn)) {
+    const state = [value];
+    for (; i < length; i = $reduce(self, fn, i, length, state));
+    return state[0];
   }
   for (; i < length; i++) {
     const item = self[i];
@@ -250,6 +288,10 @@ function Sort_count(items, low, high, compare) {
 }
 
 function Sort_insert(items, low, start, high, compare) {
+  if ($leaf(items, compare)) {
+    for (let i = start; i < high; i++) $insert(items, i, $search(items, low, i, items[i], compare));
+    return;
+  }
   for (let i = start; i < high; i++) {
     const pivot = items[i];
     let left = low;
@@ -367,6 +409,7 @@ function Sort_right(items, key, start, length, hint, compare) {
 function Sort_low(state, startA, lengthA, startB, lengthB) {
   const { items, compare } = state;
   const left = items.slice(startA, startA + lengthA);
+  const leaf = $leaf(items, compare);
   let target = startA;
   let a = 0;
   let b = startB;
@@ -377,7 +420,11 @@ function Sort_low(state, startA, lengthA, startB, lengthB) {
     const gallop = state.gallop;
     let winsA = 0;
     let winsB = 0;
-    while (winsA < gallop && winsB < gallop) {
+    if (leaf) {
+      const at = [target, a, b, lengthA, lengthB, 0, 0];
+      for (; !done && at[5] < gallop && at[6] < gallop; done = $mergeLow(items, left, at, gallop, compare));
+      [target, a, b, lengthA, lengthB, winsA, winsB] = at;
+    } else while (winsA < gallop && winsB < gallop) {
       if (+compare(items[b], left[a]) < 0) {
         items[target++] = items[b++];
         winsB++;
@@ -428,6 +475,7 @@ function Sort_low(state, startA, lengthA, startB, lengthB) {
 function Sort_high(state, startA, lengthA, startB, lengthB) {
   const { items, compare } = state;
   const right = items.slice(startB, startB + lengthB);
+  const leaf = $leaf(items, compare);
   let target = startB + lengthB - 1;
   let a = startA + lengthA - 1;
   let b = lengthB - 1;
@@ -438,7 +486,11 @@ function Sort_high(state, startA, lengthA, startB, lengthB) {
     const gallop = state.gallop;
     let winsA = 0;
     let winsB = 0;
-    while (winsA < gallop && winsB < gallop) {
+    if (leaf) {
+      const at = [target, a, b, lengthA, lengthB, 0, 0];
+      for (; !done && at[5] < gallop && at[6] < gallop; done = $mergeHigh(items, right, at, gallop, compare));
+      [target, a, b, lengthA, lengthB, winsA, winsB] = at;
+    } else while (winsA < gallop && winsB < gallop) {
       if (+compare(right[b], items[a]) < 0) {
         items[target--] = items[a--];
         winsA++;

@@ -146,27 +146,28 @@ pub fn group(vm: &mut Vm, string: Value, place: Option<(usize, usize)>) -> Resul
 }
 
 /// The places of the match and of its groups.
-pub fn places(vm: &Vm, program: &Program) -> Vec<Option<(usize, usize)>> {
-    (0..=program.groups).map(|number| vm.matcher.group(number)).collect()
+pub fn places(vm: &Vm, program: &Program) -> impl Iterator<Item = Option<(usize, usize)>> {
+    (0..=program.groups).map(|number| vm.matcher.group(number))
 }
 
 /// An array of the match and its groups, with `index`, `input` and what else there is.
 pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
-    let places = places(vm, program);
-    vm.work(4 + places.len())?;
-    let mut items = Vec::with_capacity(places.len());
-    for &place in &places {
+    let count = program.groups as usize + 1;
+    vm.work(4 + count)?;
+    let mut items = Vec::with_capacity(count);
+    for number in 0..=program.groups {
+        let place = vm.matcher.group(number);
         items.push(group(vm, string, place)?);
     }
-    let start = places.first().copied().flatten().map_or(0, |(start, _)| start);
+    let start = vm.matcher.group(0).map_or(0, |(start, _)| start);
     let groups = named(vm, program, &items);
     let found = vm.heap.new_array(items);
     let extra =
         vm.heap.object_of(&[known::INDEX, known::INPUT, known::GROUPS], &[Value::number(start as f64), string, groups]);
     vm.heap.set_extra(found, extra);
     if program.flags.has_indices {
-        let mut pairs = Vec::with_capacity(places.len());
-        for &place in &places {
+        let mut pairs = Vec::with_capacity(count);
+        for place in places(vm, program).collect::<Vec<_>>() {
             let pair = |(start, end)| vec![Value::number(start as f64), Value::number(end as f64)];
             pairs.push(match place.map(pair) {
                 Some(pair) => vm.heap.new_array(pair),

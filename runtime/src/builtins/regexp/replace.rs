@@ -11,13 +11,18 @@ use crate::value::Value;
 use crate::vm::Vm;
 use std::sync::Arc;
 
-/// Where a match and its groups are.
-type Places = Vec<Option<(usize, usize)>>;
-
 /// All matches that are to be replaced.
 struct Found {
     program: Arc<Program>,
-    all: Vec<Places>,
+    /// Where each match and its groups are, behind each other.
+    all: Vec<Option<(usize, usize)>>,
+}
+
+impl Found {
+    /// The matches, each with its groups.
+    fn matches(&self) -> impl Iterator<Item = &[Option<(usize, usize)>]> {
+        self.all.chunks_exact(self.program.groups as usize + 1)
+    }
 }
 
 fn find_all(vm: &mut Vm, string: Value, regexp: Value) -> Result<Option<Found>> {
@@ -26,19 +31,20 @@ fn find_all(vm: &mut Vm, string: Value, regexp: Value) -> Result<Option<Found>> 
         set_last_index(vm, regexp, 0)?;
     }
     let mut all = Vec::new();
+    let mut room = 0;
     while next(vm, regexp, string)?.is_some() {
-        let found = places(vm, &program);
-        vm.work(found.len())?;
-        if let Some(Some((start, end))) = found.first().copied()
+        vm.work(program.groups as usize + 1)?;
+        if let Some((start, end)) = vm.matcher.group(0)
             && start == end
             && program.flags.global
         {
             let behind = behind(vm, &program, string, end);
             set_last_index(vm, regexp, behind)?;
         }
-        all.push(found);
-        if all.len() % 64 == 0 {
-            vm.reserve(all.len() * (24 + 24 * (program.groups as usize + 1)))?;
+        all.extend(places(vm, &program));
+        if all.len() > room {
+            room = all.len() * 2;
+            vm.reserve(room * 48)?;
         }
         if !program.flags.global {
             break;
@@ -53,7 +59,7 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, regexp) = (arg(arguments, 0), arg(arguments, 1));
     let mut list = Vec::new();
     if let Some(found) = find_all(vm, string, regexp)? {
-        for places in &found.all {
+        for places in found.matches() {
             vm.work(places.len())?;
             vm.reserve(list.len() * 24)?;
             let mut values = Vec::with_capacity(places.len() + 3);
@@ -98,7 +104,7 @@ fn replaced<U: Copy + Into<u16>>(vm: &mut Vm, text: &[U], template: &[U], found:
     let pieces = pieces(template, &found.program);
     let mut out = Vec::with_capacity(text.len());
     let mut begin = 0;
-    for places in &found.all {
+    for places in found.matches() {
         let Some((start, end)) = places.first().copied().flatten() else { continue };
         if start < begin {
             continue;

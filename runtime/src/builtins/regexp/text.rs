@@ -118,7 +118,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             from = behind(vm, &program, string, start.max(from));
             continue;
         }
-        let places = super::exec::places(vm, &program);
+        let places: Vec<_> = super::exec::places(vm, &program).collect();
         pieces.push(part(vm, string, begin, start)?);
         for &place in places.iter().skip(1) {
             if pieces.len() == limit {

@@ -1,7 +1,7 @@
 //! Things that live a short time, ten million of each kind, in a run that may use 16 MiB.
 //!
-//! Panics where one of the scripts does not end or gives a wrong result. `cargo bench … -- 100000`
-//! makes another count of each, and words behind it choose kinds.
+//! Panics where one of the scripts does not end or gives a wrong result. `--bin garbage -- 100000` makes
+//! another count of each, and words behind it choose kinds.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -69,7 +69,7 @@ const never = async (x) => { await new Promise(() => {}); return x; };
 const MEMORY: u64 = 16 << 20;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let count = arguments.first().and_then(|count| count.parse().ok()).unwrap_or(10_000_000);
     let chosen = arguments.get(1..).unwrap_or(&[]);
     let mut policy = Policy::preset(Preset::Experimental);

@@ -1,12 +1,11 @@
-//! Many runs that wait at the same time, and how many runs a second two threads can do.
+//! Many runs that wait at the same time: a JSON line for each state they are in.
 //!
-//! No benchmark of Criterion's: what counts is memory, so each part is done once. Panics where a
-//! result is wrong or memory is over its limit.
+//! What counts is memory, so each part is done once. Panics where a result is wrong.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
 use agentscript::{CallId, CompileOptions, Event, Inputs, Policy, Preset, Progress, Run, Script};
-use codecall_benches::cases::users;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +15,6 @@ use std::time::{Duration, Instant};
 const RUNS: usize = 100_000;
 /// Rows that each call gives.
 const ROWS: usize = 5;
-/// What they may take, as the operating system counts.
-const LIMIT: usize = 1 << 30;
 const THREADS: usize = 2;
 
 /// Two tool calls, one after the other.
@@ -28,25 +25,12 @@ const active = users.filter((u) => u.active && u.score > 20);
 return { total: users.length + teams.length, names: active.map((u) => `${u.name} (${u.team})`) };
 "#;
 
-/// A script with what its tools answer.
-struct Case {
-    script: &'static str,
-    answer: String,
-}
-
 fn main() {
-    let join = Case { script: JOIN, answer: users(100) };
     let policy = Policy::preset(Preset::Balanced);
-    let script = compile(&join, &policy);
-    println!("a run is {} bytes", size_of::<Run>());
+    let compile = || agentscript::compile(JOIN, &CompileOptions::of(&policy)).expect("the script compiles");
+    let script = compile();
     waiting("of one script", &policy, || Arc::clone(&script));
-    waiting("of a script each", &policy, || compile(&join, &policy));
-    throughput("compiled each time", &join, &policy, || compile(&join, &policy));
-    throughput("compiled once", &join, &policy, || Arc::clone(&script));
-}
-
-fn compile(case: &Case, policy: &Policy) -> Arc<Script> {
-    agentscript::compile(case.script, &CompileOptions::of(policy)).expect("the case compiles")
+    waiting("of a script each", &policy, compile);
 }
 
 /// A run that waits for a tool call.
@@ -66,7 +50,7 @@ fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync)
         let call = only_call(run.resume([]));
         Some(Waiting { number, run, call })
     });
-    report(what, "start and wait for their first call", before, began.elapsed());
+    report(what, "wait for their first tool", before, began.elapsed());
     shuffle(&mut runs, 1);
     let began = Instant::now();
     let mut runs = in_parallel(runs, |mut waiting| {
@@ -74,7 +58,7 @@ fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync)
         waiting.call = only_call(Progress::Calls(calls));
         Some(waiting)
     });
-    report(what, "get an answer and wait for the second", before, began.elapsed());
+    report(what, "wait for their second tool", before, began.elapsed());
     shuffle(&mut runs, 2);
     let began = Instant::now();
     let left = in_parallel(runs, |mut waiting| {
@@ -83,7 +67,7 @@ fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync)
         None::<Waiting>
     });
     assert!(left.is_empty());
-    report(what, "get it and end", before, began.elapsed());
+    report(what, "have ended", before, began.elapsed());
 }
 
 /// The call that a run has made.
@@ -120,40 +104,11 @@ fn expected(number: usize) -> String {
     format!(r#"{{"total":{},"names":[{}]}}"#, ROWS * 2, names.join(","))
 }
 
-/// Runs a second, one after the other on each thread.
-fn throughput(what: &str, case: &Case, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync) {
-    const TOTAL: usize = 20_000;
-    let inputs = Inputs::default();
-    let once = || {
-        let mut run = script().start(inputs.clone(), policy);
-        let mut events = Vec::new();
-        loop {
-            match run.resume(std::mem::take(&mut events)) {
-                Progress::Done(outcome) => return outcome.result.expect("the case succeeds"),
-                Progress::Yielded => {}
-                Progress::Calls(calls) => events.extend(
-                    calls.into_iter().map(|call| Event::Settled { id: call.id, result: Ok(case.answer.clone()) }),
-                ),
-            }
-        }
-    };
-    let right = once();
-    let began = Instant::now();
-    let wrong = in_parallel((0..TOTAL).collect(), |_| Some(once()).filter(|result| *result != right));
-    assert!(wrong.is_empty(), "all results are the same");
-    let rate = TOTAL as f64 / began.elapsed().as_secs_f64();
-    println!("the join of 2 × 100 rows, {what}: {rate:.0} runs a second on {THREADS} threads");
-}
-
-fn report(what: &str, did: &str, before: usize, took: Duration) {
+fn report(what: &str, state: &str, before: usize, took: Duration) {
     let memory = resident().saturating_sub(before);
     let rate = RUNS as f64 / took.as_secs_f64();
-    println!(
-        "{RUNS} runs {what} {did}: {} MB resident, {} bytes a run, {rate:.0} runs a second",
-        memory >> 20,
-        memory / RUNS
-    );
-    assert!(memory <= LIMIT, "waiting runs take more than {LIMIT} bytes");
+    let line = json!({ "runs": RUNS, "what": what, "state": state, "resident": memory, "rate": rate });
+    println!("{line}");
 }
 
 /// Bytes of this process that are in memory.
