@@ -22,7 +22,6 @@ pub use string::{
 
 use crate::limits::Limits;
 use crate::promise::Promise;
-use crate::rest::REST_FIRST;
 use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
@@ -195,8 +194,8 @@ pub struct Meter {
     pub peak: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
-    /// And at this many, where the run is going to wait.
-    pub rest_at: usize,
+    /// Steps when garbage was last collected because the run was going to wait.
+    pub rested: u64,
     /// The limits.
     pub limits: Limits,
 }
@@ -214,9 +213,14 @@ impl Meter {
             bytes: 0,
             peak: 0,
             collect_at: COLLECT_FIRST.min(limits.max_memory_bytes as usize),
-            rest_at: REST_FIRST,
+            rested: 0,
             limits,
         }
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.steps.saturating_add_signed(self.granted - self.fuel)
     }
 
     /// Count bytes that are being allocated. Who allocates a lot at once asks

@@ -6,7 +6,10 @@ use crate::vm::Vm;
 use std::collections::VecDeque;
 
 /// A run that has less is not searched for garbage when it begins to wait.
-pub(crate) const REST_FIRST: usize = 32 << 10;
+const REST_FIRST: usize = 32 << 10;
+/// And one that has more only where it made a step for every so many bytes: then searching costs
+/// little beside them.
+const BYTES_A_STEP: u64 = 64;
 
 impl Vm {
     /// Nothing is executed until the host has news. Costs little where little was done since the last time.
@@ -19,7 +22,10 @@ impl Vm {
         self.jobs = VecDeque::new();
         self.scratch = Vec::new();
         self.matcher = Default::default();
-        if self.heap.meter.bytes > self.heap.meter.rest_at {
+        let meter = &mut self.heap.meter;
+        let steps = meter.steps();
+        if meter.bytes > REST_FIRST && meter.bytes as u64 / BYTES_A_STEP <= steps.saturating_sub(meter.rested) {
+            meter.rested = steps;
             self.collect(&Stack::default());
             self.heap.shrink();
         }

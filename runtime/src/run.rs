@@ -337,7 +337,7 @@ impl Run {
         Stats {
             duration_ms: milliseconds(now.saturating_sub(host.began)),
             script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
-            steps: meter.steps.saturating_add_signed(meter.granted - meter.fuel),
+            steps: meter.steps(),
             iterations: meter.iterations,
             tool_calls: host.calls.made(),
             peak_memory_bytes: meter.peak.max(meter.bytes) as u64,

@@ -2,4 +2,5 @@
 
 pub mod compare;
 pub mod corpus;
+pub mod garbage;
 pub mod host;

@@ -6,7 +6,6 @@
 
 use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
 use crate::promise::{Promise, Reaction, Reactions};
-use crate::rest::REST_FIRST;
 use crate::value::{Kind, Value};
 
 /// One bit for each place of a slab.
@@ -311,7 +310,6 @@ impl Heap {
         self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
         let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.rest_at = (bytes * 2).max(REST_FIRST);
         self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
     }
 }
