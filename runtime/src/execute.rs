@@ -352,7 +352,7 @@ impl Vm {
             } else if function.is(Kind::Native)
                 && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
             {
-                Some(self.call_builtin(context, call, function, this, fp, next, at)?)
+                Some(self.call_builtin(context, call, (function, this), fp, next, at)?)
             } else {
                 None
             };
@@ -411,8 +411,7 @@ impl Vm {
         &mut self,
         context: &Context<'_>,
         call: &Call,
-        native: Value,
-        this: Value,
+        (native, this): (Value, Value),
         fp: &Slots,
         next: Window,
         at: u32,
