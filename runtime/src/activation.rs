@@ -5,7 +5,7 @@ use crate::builtins::{Body as NativeBody, arg};
 use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::execute::{Exit, function_of};
-use crate::heap::{Action, Bound, Closure};
+use crate::heap::{Action, Bound, Closure, block};
 use crate::node::{Body, Flow, Node, Slots, new_slots};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -45,31 +45,21 @@ impl Leaf<'_> {
 const MAX_NESTING: u32 = 40;
 
 impl Vm {
-    /// Slots for a frame that is not on the stack.
+    /// Slots for a frame that is not on the stack: at least as many as it needs.
     #[inline]
     pub(crate) fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
-        let class = (length.max(8)).next_power_of_two().trailing_zeros() as usize;
-        if let Some(slots) = self.pool.get_mut(class).and_then(Vec::pop) {
-            return slots;
-        }
-        let length = 1_usize << class;
-        self.frame_bytes += length * 8;
-        self.heap.meter.add_bytes(length * 8);
-        new_slots(length)
+        let length = length.max(8).next_power_of_two() as usize;
+        let slots = self.spare.take().filter(|slots| slots.len() == length);
+        self.heap.meter.add_bytes(block(length * 8));
+        slots.unwrap_or_else(|| new_slots(length))
     }
 
-    /// Keep slots for the next frame.
+    /// Keep slots for the next frame: nearly always the same one waits again.
     #[inline]
     pub(crate) fn recycle(&mut self, slots: Box<[Cell<Value>]>) {
-        let class = slots.len().trailing_zeros() as usize;
-        if self.pool.len() <= class {
-            self.pool.resize_with(class + 1, Vec::new);
-        }
-        if self.pool[class].len() < 64 {
-            self.pool[class].push(slots);
-        } else {
-            self.frame_bytes -= slots.len() * 8;
-        }
+        let meter = &mut self.heap.meter;
+        meter.bytes = meter.bytes.saturating_sub(block(slots.len() * 8));
+        self.spare = Some(slots);
     }
 
     /// A frame of a function of the script, with its arguments.

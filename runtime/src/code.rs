@@ -1,5 +1,6 @@
 //! What is executed: functions as lists of operations over trees of nodes, and their frames.
 
+use crate::heap::{block, place};
 use crate::node::{Body, Op};
 use crate::stack::Window;
 use crate::symbol::{ProgramTexts, Sym};
@@ -158,6 +159,16 @@ pub type Running = Frame<Window>;
 
 /// A frame that is not on the stack: it waits, or has not begun.
 pub type Waiting = Frame<Box<[Cell<Value>]>>;
+
+impl Waiting {
+    /// Bytes it takes beside its slots.
+    pub const PLACE: usize = place::<Option<Self>>();
+
+    /// Bytes it takes.
+    pub fn cost(&self) -> usize {
+        Self::PLACE + block(self.slots.len() * size_of::<Value>())
+    }
+}
 
 impl<S> Frame<S> {
     /// The same frame with other slots, and the slots it had.

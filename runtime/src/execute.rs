@@ -121,9 +121,7 @@ impl Vm {
         let context = Context { script: &script.code, prelude: self.prelude, stack: &stack, base };
         let exit = execute(self, &context);
         self.return_script(script);
-        if let Some(other) = self.stack.replace(stack) {
-            self.frame_bytes -= other.bytes();
-        }
+        self.stack = Some(stack);
         exit
     }
 
@@ -143,7 +141,6 @@ impl Vm {
     fn window(&mut self, context: &Context<'_>, window: Window, slots: u32) -> Window {
         let (window, bytes) = context.stack.reserve(window, slots);
         if bytes > 0 {
-            self.frame_bytes += bytes;
             self.heap.meter.add_bytes(bytes);
         }
         window
@@ -569,7 +566,7 @@ impl Vm {
         let (mut waiting, _) = frame.with(slots);
         waiting.after = After::Async(result, Waiter::Nobody);
         let number = self.waiting.add(Some(waiting));
-        self.heap.meter.add_bytes(64);
+        self.heap.meter.add_bytes(Waiting::PLACE);
         self.react(promise, Reaction::Await(number));
         self.hand_over(context, result, waiter)
     }

@@ -22,6 +22,7 @@ pub use string::{
 
 use crate::limits::Limits;
 use crate::promise::Promise;
+use crate::rest::REST_FIRST;
 use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
@@ -34,7 +35,7 @@ pub const fn block(bytes: usize) -> usize {
 }
 
 /// What a thing takes in its slab, which has room for more.
-const fn place<T>() -> usize {
+pub const fn place<T>() -> usize {
     size_of::<T>() * 5 / 4
 }
 
@@ -194,6 +195,8 @@ pub struct Meter {
     pub peak: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
+    /// And at this many, where the run is going to wait.
+    pub rest_at: usize,
     /// The limits.
     pub limits: Limits,
 }
@@ -211,6 +214,7 @@ impl Meter {
             bytes: 0,
             peak: 0,
             collect_at: COLLECT_FIRST.min(limits.max_memory_bytes as usize),
+            rest_at: REST_FIRST,
             limits,
         }
     }

@@ -57,6 +57,7 @@ mod prelude;
 mod promise;
 mod property;
 pub mod regexp;
+mod rest;
 mod run;
 mod script;
 mod stack;

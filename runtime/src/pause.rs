@@ -44,7 +44,7 @@ impl Vm {
     }
 
     /// Free what nothing can reach.
-    fn collect(&mut self, stack: &Stack) {
+    pub(crate) fn collect(&mut self, stack: &Stack) {
         self.symbols.forget();
         let mut roots: Vec<Value> = Vec::with_capacity(256);
         for frame in &self.frames {
@@ -73,15 +73,20 @@ impl Vm {
             }
         }
         let waiting = &self.waiting;
-        let outside = self.frame_bytes + self.kept_bytes;
-        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work), outside);
-        // Nothing can wake a frame that waits for a promise nobody has.
-        for (number, seen) in seen.iter().enumerate() {
-            if !seen && let Some(frame) = self.waiting[number].take() {
-                self.waiting.release(number as u32);
-                self.recycle(frame.slots);
+        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work));
+        let mut outside = stack.bytes() + self.kept_bytes;
+        for (number, seen) in seen.into_iter().enumerate() {
+            match &self.waiting[number] {
+                Some(frame) if seen => outside += frame.cost(),
+                // Nothing can wake a frame that waits for a promise nobody has.
+                Some(_) => {
+                    self.waiting[number] = None;
+                    self.waiting.release(number as u32);
+                }
+                None => {}
             }
         }
+        self.heap.collected(outside);
     }
 }
 

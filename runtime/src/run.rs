@@ -54,13 +54,12 @@ impl Run {
             frames: Vec::new(),
             stack: None,
             waiting: Slab::default(),
-            pool: Vec::new(),
+            spare: None,
             globals: vec![Value::UNDEFINED; code.globals.len()],
             templates: Vec::new(),
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
             main: None,
-            frame_bytes: 0,
             kept_bytes: 0,
             grant: GRANT,
             stress: false,
@@ -106,7 +105,10 @@ impl Run {
         host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
         match progress {
             Ok(Some(progress)) => progress,
-            Ok(None) => Progress::Calls(self.take_calls()),
+            Ok(None) => {
+                self.vm.rest();
+                Progress::Calls(self.take_calls())
+            }
             Err(failure) => self.failed(*failure),
         }
     }

@@ -8,11 +8,11 @@ use crate::node::{Slots, new_slots};
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
 
-/// Slots of the first segment; each further one has twice as many.
-const FIRST: usize = 128;
+/// Slots of the first segment; each further one has four times as many.
+const FIRST: usize = 64;
 
 /// More segments than the memory of any machine has room for.
-const SEGMENTS: usize = 28;
+const SEGMENTS: usize = 14;
 
 /// The slots of frames, by segment.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Stack {
         let mut allocated = 0;
         let mut number = if window.start == 0 { window.segment as usize } else { window.segment as usize + 1 };
         loop {
-            let length = FIRST << number.min(SEGMENTS - 1);
+            let length = FIRST << (2 * number.min(SEGMENTS - 1));
             if length >= slots as usize || number >= SEGMENTS - 1 {
                 let segment = self.segments[number.min(SEGMENTS - 1)].get_or_init(|| {
                     allocated = length * size_of::<Value>();

@@ -39,8 +39,8 @@ pub struct Vm {
     pub(crate) stack: Option<Box<Stack>>,
     /// Frames of async functions that wait.
     pub(crate) waiting: Slab<Option<Waiting>>,
-    /// Slots of frames that waited, to be used again, by size class.
-    pub(crate) pool: Vec<Vec<Box<[Cell<Value>]>>>,
+    /// Slots of a frame that waited, to be used again.
+    pub(crate) spare: Option<Box<[Cell<Value>]>>,
     /// Bindings of the main function that inner functions use.
     pub(crate) globals: Vec<Value>,
     /// Cached arrays of tagged templates.
@@ -51,8 +51,6 @@ pub struct Vm {
     pub(crate) prelude_closures: HashMap<FunctionRef, Value>,
     /// The promise of the main function.
     pub(crate) main: Option<Value>,
-    /// Bytes of the slots of all frames, those in the pool and the unused ones of the stack included.
-    pub(crate) frame_bytes: usize,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub(crate) kept_bytes: usize,
     /// Steps between two looks at the clock.

@@ -6,6 +6,7 @@
 
 use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
 use crate::promise::{Promise, Reaction, Reactions};
+use crate::rest::REST_FIRST;
 use crate::value::{Kind, Value};
 
 /// One bit for each place of a slab.
@@ -82,6 +83,12 @@ impl Marks {
 }
 
 impl<T> Slab<T> {
+    /// Give back the room at the end.
+    fn shrink(&mut self) {
+        self.items.shrink_to_fit();
+        self.free.shrink_to_fit();
+    }
+
     /// Free the places that are not marked: `release` drops what a thing there holds. Gives how many
     /// things are left; then only these are marked.
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
@@ -255,15 +262,32 @@ impl Marker {
 }
 
 impl Heap {
+    /// Give back the room that nothing is in, after a collection.
+    pub fn shrink(&mut self) {
+        self.objects.shrink();
+        self.arrays.shrink();
+        self.strings.shrink();
+        self.closures.shrink();
+        self.bound.shrink();
+        self.cells.shrink();
+        self.maps.shrink();
+        self.promises.shrink();
+        self.iterators.shrink();
+        self.exotics.shrink();
+        self.bigints.shrink();
+        self.shrink_strings();
+    }
+
     /// Free what cannot be reached from `roots`. `awaited` adds the values of the frame of an async
-    /// function that waits for a promise that is reachable; `outside` are bytes in use elsewhere.
-    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>), outside: usize) {
+    /// function that waits for a promise that is reachable. Then [`Heap::collected`] has to be told of
+    /// what is in use elsewhere.
+    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
         let mut marker = Marker::new(self);
         marker.work = roots;
         marker.drain(self, awaited);
         self.extras.retain(|&owner, _| marker.is_live(owner));
         self.traces.retain(|&index, _| marker.objects.get(index as usize));
-        let mut bytes = outside + marker.bytes;
+        let mut bytes = marker.bytes;
         self.objects.sweep(&mut marker.objects, |object| object.release());
         self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
         self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
@@ -279,8 +303,15 @@ impl Heap {
         bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
         bytes += self.extras.len() * Self::EXTRA + self.shape_bytes();
         self.meter.bytes = bytes;
+    }
+
+    /// Garbage was collected, and so many bytes are in use outside the heap.
+    pub fn collected(&mut self, outside: usize) {
+        let bytes = self.meter.bytes + outside;
+        self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
         let limit = self.meter.limits.max_memory_bytes as usize;
+        self.meter.rest_at = (bytes * 2).max(REST_FIRST);
         self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
     }
 }

@@ -76,7 +76,7 @@ impl Buffer {
     }
 }
 
-/// Size of the buffers that small strings share; the first one of a run is smaller.
+/// Size of the buffers that small strings share; the first ones of a run are smaller.
 const CHUNK: usize = 16 << 10;
 const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
@@ -315,7 +315,7 @@ impl Heap {
         {
             return chunk;
         }
-        let capacity = if self.chunk.is_none() { FIRST_CHUNK } else { CHUNK };
+        let capacity = self.chunk.map_or(FIRST_CHUNK, |chunk| (self.buffers[chunk].room() * 2).min(CHUNK));
         let chunk = self.add_buffer(Vec::with_capacity(capacity));
         self.chunk = Some(chunk);
         chunk
@@ -486,6 +486,21 @@ impl Heap {
         self.compact(&kept, marks);
         let wide: usize = self.wide.values().map(|units| wide_cost(units.len())).sum();
         used * Str::COST + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
+    }
+
+    /// Give back the room that no string is in.
+    pub(super) fn shrink_strings(&mut self) {
+        self.chunk = None;
+        self.scratch = Vec::new();
+        for buffer in &mut self.buffers {
+            if let Buffer::Owned { bytes, .. } = buffer {
+                let before = bytes.capacity();
+                bytes.shrink_to_fit();
+                self.meter.bytes = self.meter.bytes.saturating_sub(before - bytes.capacity());
+            }
+        }
+        self.buffers.shrink_to_fit();
+        self.free_buffers.shrink_to_fit();
     }
 
     /// Free buffers that no string uses, and copy what is left out of those that are mostly empty.
