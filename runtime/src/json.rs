@@ -2,6 +2,7 @@
 //!
 //! Nothing here recurses: data may nest as deep as memory allows.
 
+mod escapes;
 mod names;
 mod parse;
 mod promises;
