@@ -323,10 +323,7 @@ fn pattern(target: &Pattern<'_>, out: &mut Words) {
 fn constant<'a>(index: &'a Expr<'_>) -> Option<&'a [u8]> {
     match &index.kind {
         ExprKind::String(name) => Some(name),
-        ExprKind::Template(texts, _) => match &**texts {
-            [name] => Some(name),
-            _ => None,
-        },
+        ExprKind::Template([name], _) => Some(name),
         _ => None,
     }
 }

@@ -244,7 +244,7 @@ impl Printer {
     /// Parameters and body.
     fn signature(&mut self, function: &Function<'_>) {
         self.put("(");
-        self.list(&function.params, Self::pattern);
+        self.list(function.params, Self::pattern);
         self.put(if function.is_arrow { ") => " } else { ") " });
         match &function.body {
             Body::Block(body) => self.block(body),

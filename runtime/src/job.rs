@@ -1,8 +1,8 @@
 //! Microtasks: what a settled promise sets going (ECMAScript 27.2.2).
 
+use crate::activation::Called;
 use crate::code::After;
 use crate::error::Cause;
-use crate::activation::Called;
 use crate::execute::{Exit, stopped};
 use crate::promise::{Job, Reaction, State};
 use crate::value::{Kind, Value};

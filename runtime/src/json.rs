@@ -2,6 +2,7 @@
 //!
 //! Nothing here recurses: data may nest as deep as memory allows.
 
+mod escapes;
 mod names;
 mod parse;
 mod promises;
@@ -68,9 +69,9 @@ fn plain_length<const SURROGATES: bool>(text: &[u8]) -> usize {
         // The highest bit of a byte of these says that it is zero, or was below 32; only the lowest such bit is sure.
         let zero = |word: u64| word.wrapping_sub(ONES) & !word;
         let mut found = word.wrapping_sub(ONES * 0x20) & !word;
-        found |= zero(word ^ ONES * u64::from(b'"')) | zero(word ^ ONES * u64::from(b'\\'));
+        found |= zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
         if SURROGATES {
-            found |= zero(word ^ ONES * u64::from(SURROGATE));
+            found |= zero(word ^ (ONES * u64::from(SURROGATE)));
         }
         found &= ONES << 7;
         if found != 0 {

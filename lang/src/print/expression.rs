@@ -93,7 +93,7 @@ impl Printer {
             ExprKind::String(value) => self.put(&text::quoted(value)),
             ExprKind::Tagged(tag, quasis, holes) => {
                 self.expr(tag);
-                let raw = quasis.iter().map(|quasi| String::from_utf8_lossy(&quasi.raw).into_owned());
+                let raw = quasis.iter().map(|quasi| String::from_utf8_lossy(quasi.raw).into_owned());
                 self.template(raw, holes);
             }
             ExprKind::Template(texts, holes) => self.template(texts.iter().map(|part| text::template(part)), holes),

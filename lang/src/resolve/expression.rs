@@ -356,7 +356,7 @@ impl Resolver<'_> {
         let callee = self.callee(tag, None, false, guards);
         let site = count(self.templates.len());
         let cooked = quasis.iter().map(|quasi| quasi.cooked.as_ref().map(|text| self.texts.intern(text))).collect();
-        let raw = quasis.iter().map(|quasi| self.texts.intern(&quasi.raw)).collect();
+        let raw = quasis.iter().map(|quasi| self.texts.intern(quasi.raw)).collect();
         self.templates.push(TemplateSite { cooked, raw });
         let mut arguments = Vec::with_capacity(holes.len() + 1);
         arguments.push(Argument { value: expr(ExprKind::TemplateObject(site), span), spread: false });

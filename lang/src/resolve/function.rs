@@ -32,7 +32,7 @@ pub(super) struct Running {
 impl Resolver<'_> {
     /// The main function.
     pub(super) fn main(&mut self, script: &ast::Script<'_>) {
-        let statements = &*script.body;
+        let statements = script.body;
         let end = statements.last().map_or(0, |last| last.span.end);
         self.begin(None, true, false, Span::new(0, end));
         self.current.is_async = true;
@@ -141,14 +141,14 @@ impl Resolver<'_> {
                 let span = value.span;
                 body.push(stmt(StmtKind::Return(Some(value)), span));
             }
-            Body::Block(statements) => self.function_body(&function.params, statements, &mut body),
+            Body::Block(statements) => self.function_body(function.params, statements, &mut body),
         }
         let last = self.scopes.last().map_or(NONE, |scope| scope.last);
         self.leave_into(&mut body, 0);
         let boxed = self.boxed_parameters(last);
         let compiled = &mut self.functions[self.current.id as usize];
         compiled.parameters = self.current.parameters;
-        compiled.length = length(&function.params);
+        compiled.length = length(function.params);
         compiled.rest = rest;
         compiled.boxed = boxed;
         compiled.body = body;
@@ -280,7 +280,7 @@ impl Resolver<'_> {
     fn declare_vars_in(&mut self, statement: &ast::Stmt<'_>, own: bool, out: &mut Vec<Stmt>) {
         match &statement.kind {
             S::Declare(Declares::Var, declarators) => {
-                declarators.iter().for_each(|declarator| self.declare_var(&declarator.target, own, out));
+                declarators.iter().for_each(|declarator| self.declare_var(declarator.target, own, out));
             }
             S::Block(body) => self.declare_vars(body, own, out),
             S::DoWhile(body, _) | S::While(_, body) | S::Labeled(_, body) => self.declare_vars_in(body, own, out),
@@ -298,10 +298,10 @@ impl Resolver<'_> {
                 self.declare_vars_in(yes, own, out);
                 no.iter().for_each(|no| self.declare_vars_in(no, own, out));
             }
-            S::Switch(_, cases) => cases.iter().for_each(|case| self.declare_vars(&case.body, own, out)),
+            S::Switch(_, cases) => cases.iter().for_each(|case| self.declare_vars(case.body, own, out)),
             S::Try(body, catch, finally) => {
                 self.declare_vars(body, own, out);
-                catch.iter().for_each(|catch| self.declare_vars(&catch.body, own, out));
+                catch.iter().for_each(|catch| self.declare_vars(catch.body, own, out));
                 finally.iter().for_each(|finally| self.declare_vars(finally, own, out));
             }
             S::Return(_) => self.has_return |= self.current.id == 0,

@@ -236,7 +236,7 @@ fn creates_without_prototype(arguments: &[ast::Expr<'_>]) -> bool {
 fn constant_text<'e>(e: &'e Ast<'_>) -> Option<Cow<'e, [u8]>> {
     match &e.kind {
         E::String(text) => Some(Cow::Borrowed(text)),
-        E::Template(texts, holes) if holes.is_empty() => texts.first().map(|text| Cow::Borrowed(&**text)),
+        E::Template(texts, []) => texts.first().map(|text| Cow::Borrowed(&**text)),
         E::Paren(inner) => constant_text(inner),
         E::Binary(Binary::Add, left, right) => {
             let mut text = constant_text(left)?.into_owned();

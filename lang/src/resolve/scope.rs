@@ -247,7 +247,7 @@ impl Resolver<'_> {
             match &statement.kind {
                 ast::StmtKind::Declare(declares @ (Declares::Const | Declares::Let), declarators) => {
                     for declarator in *declarators {
-                        self.declare_pattern(&declarator.target, (*declares).into());
+                        self.declare_pattern(declarator.target, (*declares).into());
                     }
                 }
                 ast::StmtKind::Function(function) => {

@@ -245,7 +245,7 @@ impl Resolver<'_> {
         self.current.nesting += 1;
         if let Some(init) = init {
             if let S::Declare(declares @ (Declares::Const | Declares::Let), declarators) = &init.kind {
-                declarators.iter().for_each(|declarator| self.declare_pattern(&declarator.target, (*declares).into()));
+                declarators.iter().for_each(|declarator| self.declare_pattern(declarator.target, (*declares).into()));
             }
             self.statement(init, out);
             self.separate_from_init(init.span, out);
@@ -398,9 +398,9 @@ impl Resolver<'_> {
         let slot = self.temp();
         let at = out.len();
         self.enter(ScopeKind::Switch);
-        cases.iter().for_each(|case| self.declare_lexical(&case.body));
+        cases.iter().for_each(|case| self.declare_lexical(case.body));
         self.current.nesting += 1;
-        cases.iter().for_each(|case| self.hoist(&case.body, out));
+        cases.iter().for_each(|case| self.hoist(case.body, out));
         let cases = cases.iter().map(|case| self.case(case)).collect();
         self.current.nesting -= 1;
         self.leave_into(out, at);
@@ -412,7 +412,7 @@ impl Resolver<'_> {
         let test = case.test.as_ref().map(|test| self.expression(test));
         let mark = self.initialized_in_case.len();
         let mut body = Vec::with_capacity(case.body.len());
-        self.statements(&case.body, &mut body);
+        self.statements(case.body, &mut body);
         // Another case does not know whether this one has run.
         for id in self.initialized_in_case.drain(mark..) {
             self.bindings[id as usize].initialized = false;
@@ -446,10 +446,10 @@ impl Resolver<'_> {
             None => (self.temp(), None),
             Some(target) => self.bind_caught(target, &mut list),
         };
-        self.declare_lexical(&catch.body);
-        self.hoist(&catch.body, &mut list);
+        self.declare_lexical(catch.body);
+        self.hoist(catch.body, &mut list);
         self.tail = tail;
-        self.statements(&catch.body, &mut list);
+        self.statements(catch.body, &mut list);
         self.tail = None;
         let slot = self.leave_with_item(slot, name, &mut list);
         self.current.nesting -= 1;

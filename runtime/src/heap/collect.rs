@@ -16,7 +16,7 @@ impl Marks {
     fn of<T>(slab: &Slab<T>) -> Self {
         let mut marks = Self(vec![0; slab.items.len().div_ceil(64)]);
         if let Some(last) = marks.0.last_mut()
-            && slab.items.len() % 64 != 0
+            && !slab.items.len().is_multiple_of(64)
         {
             *last = u64::MAX << (slab.items.len() % 64);
         }
@@ -44,7 +44,7 @@ impl Marks {
     /// Unmark what is behind the last place.
     fn end_at(&mut self, length: usize) {
         if let Some(last) = self.0.last_mut()
-            && length % 64 != 0
+            && !length.is_multiple_of(64)
         {
             *last &= !(u64::MAX << (length % 64));
         }

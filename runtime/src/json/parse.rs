@@ -1,9 +1,10 @@
 //! JSON text to values: one pass over WTF-8, with V8's words for what is wrong.
 
+use super::escapes::{flush, push_unit};
 use super::plain_length;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, Heap, push_surrogate, push_utf16, to_utf16, units};
+use crate::heap::{Class, Heap, push_utf16, to_utf16, units};
 use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
@@ -591,30 +592,4 @@ fn all_differ(keys: &[Sym]) -> bool {
     }
     let mut seen = HashSet::with_capacity(keys.len());
     keys.iter().all(|key| seen.insert(key))
-}
-
-/// Append a code unit, joined with the high surrogate before it if the two are a pair.
-fn push_unit(unit: u16, high: &mut Option<u16>, out: &mut Vec<u8>) {
-    match (high.take(), unit) {
-        (Some(first), 0xDC00..=0xDFFF) => push_utf16(&[first, unit], out),
-        (before, 0xD800..=0xDBFF) => {
-            if let Some(before) = before {
-                push_surrogate(before, out);
-            }
-            *high = Some(unit);
-        }
-        (before, _) => {
-            if let Some(before) = before {
-                push_surrogate(before, out);
-            }
-            push_utf16(&[unit], out);
-        }
-    }
-}
-
-/// Append a high surrogate that stayed alone.
-fn flush(high: &mut Option<u16>, out: &mut Vec<u8>) {
-    if let Some(unit) = high.take() {
-        push_surrogate(unit, out);
-    }
 }

@@ -1,15 +1,18 @@
 //! The threads that run scripts, and the queue in front of them.
 
 use super::{Happening, Watcher, refused};
-use agentscript::{CompileOptions, Event, Inputs, Language, Outcome, Policy, Progress, Run};
+use agentscript::{CompileOptions, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 const STACK: usize = 16 * 1024 * 1024;
+
+/// Scripts that were compiled: agents repeat themselves, and loops around them even more.
+static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
 
 /// What a thread does next for a run.
 pub enum Task {
@@ -121,7 +124,7 @@ fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
         Task::Begin(begin) => {
             let Begin { script, language, policy, inputs } = *begin;
             let options = CompileOptions { language, ..CompileOptions::of(&policy) };
-            match agentscript::compile(&script, &options) {
+            match SCRIPTS.compile(&script, &options) {
                 Ok(script) => (
                     Box::new(script.start(inputs, &policy)),
                     if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() },

@@ -1,0 +1,118 @@
+//! The end of frames: returns, exceptions, and what waits.
+
+use super::{Context, Exit, Onward};
+use crate::code::{After, Frame, Waiter, Waiting};
+use crate::error::{Cause, Thrown};
+use crate::promise::Reaction;
+use crate::value::Value;
+use crate::vm::Vm;
+
+impl Vm {
+    /// The frame that is executed returns. An error: nothing goes on.
+    #[inline]
+    pub(super) fn leave(&mut self, context: &Context<'_>, value: Value) -> Onward {
+        if let Some(Frame { after: After::Call, .. }) = self.frames.last() {
+            self.frames.pop();
+            return self.resume_caller(context, value);
+        }
+        self.leave_last(context, value)
+    }
+
+    fn leave_last(&mut self, context: &Context<'_>, value: Value) -> Onward {
+        let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
+        match frame.after {
+            After::Call => self.resume_caller(context, value),
+            After::Async(promise, waiter) => {
+                self.resolve_promise(promise, value);
+                self.hand_over(context, promise, waiter)
+            }
+            After::Job(derived) => {
+                self.end_job(derived, Ok(value));
+                Err(Exit::Idle)
+            }
+            After::Nested => Err(Exit::Nested(Ok(value))),
+        }
+    }
+
+    /// Go on with the caller of a frame that was popped; it gets a value.
+    #[inline]
+    fn resume_caller(&mut self, context: &Context<'_>, value: Value) -> Onward {
+        if self.frames.len() <= context.base {
+            return Err(Exit::Nested(Ok(value)));
+        }
+        let Some(caller) = self.frames.last() else { return Err(Exit::Idle) };
+        context.stack.slots(caller.slots)[caller.dst.0 as usize].set(value);
+        Ok(())
+    }
+
+    /// An async function waits or has ended: who wants its promise gets it.
+    fn hand_over(&mut self, context: &Context<'_>, promise: Value, waiter: Waiter) -> Onward {
+        match waiter {
+            Waiter::Caller => return self.resume_caller(context, promise),
+            Waiter::Job(derived) => self.end_job(derived, Ok(promise)),
+            Waiter::Nobody => {}
+        }
+        Err(Exit::Idle)
+    }
+
+    /// The frame that is executed waits for a promise.
+    pub(super) fn suspend(&mut self, context: &Context<'_>, promise: Value) -> Onward {
+        let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
+        let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
+        let length = context.function(frame.code).slots;
+        let slots = self.take_slots(length);
+        for (to, from) in slots.iter().zip(&context.stack.slots(frame.slots)[..length as usize]) {
+            to.set(from.get());
+        }
+        // What a frame had in them before is nobody's any more.
+        slots[length as usize..].iter().for_each(|slot| slot.set(Value::UNDEFINED));
+        let (mut waiting, _) = frame.with(slots);
+        waiting.after = After::Async(result, Waiter::Nobody);
+        let number = self.waiting.add(Some(waiting));
+        self.heap.meter.add_bytes(Waiting::PLACE);
+        self.react(promise, Reaction::Await(number));
+        self.hand_over(context, result, waiter)
+    }
+
+    /// Something was thrown in the frame that is executed: find the frame that handles it.
+    #[cold]
+    pub(super) fn unwind(&mut self, context: &Context<'_>, thrown: Thrown) -> Onward {
+        let value = match *thrown.0 {
+            Cause::Value(value) => value,
+            Cause::Stop(failure) => {
+                self.frames.truncate(context.base);
+                return Err(if self.nesting > 0 {
+                    Exit::Nested(Err(Thrown(Box::new(Cause::Stop(failure)))))
+                } else {
+                    Exit::Stopped(failure)
+                });
+            }
+        };
+        while self.frames.len() > context.base
+            && let Some(frame) = self.frames.last_mut()
+        {
+            let pc = frame.pc.saturating_sub(1);
+            let handlers = &context.function(frame.code).handlers;
+            if let Some(handler) = handlers.iter().find(|handler| (handler.from..handler.to).contains(&pc)) {
+                context.stack.slots(frame.slots)[handler.slot.0 as usize].set(value);
+                frame.pc = handler.target;
+                return Ok(());
+            }
+            let after = frame.after;
+            self.frames.pop();
+            match after {
+                After::Call => {}
+                After::Async(promise, waiter) => {
+                    self.reject_promise(promise, value);
+                    return self.hand_over(context, promise, waiter);
+                }
+                After::Job(derived) => {
+                    self.end_job(derived, Err(value));
+                    return Err(Exit::Idle);
+                }
+                After::Nested => break,
+            }
+        }
+        Err(Exit::Nested(Err(Thrown::value(value))))
+    }
+}
