@@ -81,6 +81,20 @@ impl Calls {
         self.open.remove(&id.0)
     }
 
+    /// How many have no answer.
+    pub fn unanswered(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The first of those, by their numbers: tool, input, and whether the host was told.
+    pub fn take_unanswered(&mut self, most: usize) -> Vec<(CallId, Open, bool)> {
+        let queued = self.queued.front().map(|first| first.id);
+        let mut open: Vec<(u32, Open)> = self.open.drain().collect();
+        open.sort_unstable_by_key(|(id, _)| *id);
+        open.truncate(most);
+        open.into_iter().map(|(id, call)| (CallId(id), call, queued.is_none_or(|first| CallId(id) < first))).collect()
+    }
+
     /// Append the values that are needed.
     pub fn trace(&self, roots: &mut Vec<Value>) {
         roots.extend(self.open.values().flat_map(|call| [call.tool, call.promise]));

@@ -6,9 +6,9 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::Pipeline;
-use crate::runs::{ExecuteRequest, Runs, Watcher};
+use crate::results::Results;
+use crate::runs::{ExecuteRequest, Finished, Runs, Watcher};
 use crate::upstream::{Upstream, connect};
-use agentscript::Outcome;
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ pub struct Hub {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
     runs: Runs,
+    results: Results,
     started: Instant,
 }
 
@@ -43,7 +44,8 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
+        let results = Results::new(config.result_store);
+        Ok(Arc::new(Self { config, catalogue, pipeline, runs, results, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -72,8 +74,14 @@ impl Hub {
         &self.pipeline
     }
 
+    /// The results that are kept for clients.
+    #[must_use]
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
     /// Run a script.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
         self.runs.execute(request, watcher, cancel).await
     }
 

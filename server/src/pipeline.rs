@@ -55,11 +55,30 @@ impl Pipeline {
 
     /// The chain itself.
     async fn pass(&self, call: ToolCall) -> Result<Value, ToolError> {
+        let entry = self.enter(&call)?;
+        reach(&entry, call).await
+    }
+
+    /// Whether a call would reach its tool, and which: found, allowed, input checked. Nothing happens.
+    ///
+    /// # Errors
+    /// The call would be refused.
+    pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
+        self.enter(call).map_err(|error| sanitize::error(error, self.sanitization, None))
+    }
+
+    fn enter(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
         let snapshot = self.catalogue.snapshot();
         let entry = self.find(&snapshot, &call.tool)?;
         allow(&snapshot, entry, call.allowed.as_deref())?;
         check(entry, &call.input)?;
-        reach(entry, call).await
+        Ok(Arc::clone(entry))
+    }
+
+    /// The input of a call as logs and notifications show it.
+    #[must_use]
+    pub fn masked(&self, _tool: &str, input: &Map<String, Value>) -> Value {
+        Value::Object(input.clone())
     }
 
     /// Why tools of some upstreams do not work at the moment, in words for clients.

@@ -1,8 +1,8 @@
 //! From text to [`Config`]: the keys, as they are written.
 
 use super::expand::expand;
+use super::policy::Wanted;
 use super::*;
-use agentscript::{LIMITS, Limit, Loops};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -23,6 +23,7 @@ struct Root {
     names: Names,
     structured: Option<bool>,
     pool: PoolKeys,
+    result_store: ResultStoreKeys,
     sanitization: SanitizationKeys,
 }
 
@@ -40,6 +41,21 @@ struct PoolKeys {
     max_runs: Option<usize>,
     max_queue: Option<usize>,
     queue_timeout_ms: Option<u64>,
+    watchdog_ms: Option<u64>,
+    max_memory_bytes: Option<u64>,
+    max_pending_calls: Option<usize>,
+    max_messages: Option<u64>,
+    max_message_bytes: Option<usize>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ResultStoreKeys {
+    enabled: Option<bool>,
+    max_bytes: Option<usize>,
+    max_results: Option<usize>,
+    max_result_bytes: Option<usize>,
+    expiry_ms: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -47,17 +63,6 @@ struct PoolKeys {
 struct SanitizationKeys {
     remove_stack_traces: Option<bool>,
     remove_file_paths: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-struct VmKeys {
-    preset: Option<String>,
-    loops: Option<String>,
-    allow_loops: Option<bool>,
-    allow_console: Option<bool>,
-    disabled_builtins: Vec<String>,
-    disabled_globals: Vec<String>,
 }
 
 /// One entry of `mcpServers`. The last fields are written by clients for themselves and ignored.
@@ -100,7 +105,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
     let defaults = Config::default();
     let mut config = Config {
         include_tools: root.include_tools,
-        policy: policy(root.vm)?,
+        policy: Wanted::read(root.vm, "vm")?.policy(),
         top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
         max_definitions: within("maxDefinitions", root.max_definitions.unwrap_or(defaults.max_definitions), 1, 100)?,
         direct_calls: DirectCalls {
@@ -114,6 +119,18 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             max_runs: within("pool.maxRuns", root.pool.max_runs.unwrap_or(defaults.pool.max_runs), 1, 100_000)?,
             max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
             queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
+            watchdog: root.pool.watchdog_ms.map_or(defaults.pool.watchdog, Duration::from_millis),
+            max_memory_bytes: root.pool.max_memory_bytes.unwrap_or(defaults.pool.max_memory_bytes),
+            max_pending_calls: root.pool.max_pending_calls.unwrap_or(defaults.pool.max_pending_calls),
+            max_messages: root.pool.max_messages.unwrap_or(defaults.pool.max_messages),
+            max_message_bytes: root.pool.max_message_bytes.unwrap_or(defaults.pool.max_message_bytes),
+        },
+        result_store: ResultStore {
+            enabled: root.result_store.enabled.unwrap_or(defaults.result_store.enabled),
+            max_bytes: root.result_store.max_bytes.unwrap_or(defaults.result_store.max_bytes),
+            max_results: root.result_store.max_results.unwrap_or(defaults.result_store.max_results),
+            max_result_bytes: root.result_store.max_result_bytes.unwrap_or(defaults.result_store.max_result_bytes),
+            expiry: root.result_store.expiry_ms.map_or(defaults.result_store.expiry, Duration::from_millis),
         },
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
@@ -147,52 +164,6 @@ fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most
         return Err(format!("{key}: must be from {least} to {most}"));
     }
     Ok(value)
-}
-
-fn policy(mut vm: Map<String, Value>) -> Result<Policy, String> {
-    let mut limits: Vec<(&Limit, Value)> = Vec::new();
-    for limit in LIMITS {
-        if let Some(value) = vm.shift_remove(limit.name) {
-            limits.push((limit, value));
-        }
-    }
-    let names: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
-    let vm: VmKeys = keys(Value::Object(vm), "vm", &names)?;
-    let preset = match &vm.preset {
-        None => Preset::default(),
-        Some(name) => Preset::named(name).ok_or_else(|| {
-            let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.as_str()).collect();
-            format!("vm.preset: must be one of {}", known.join(", "))
-        })?,
-    };
-    let mut policy = Policy::preset(preset);
-    for (limit, value) in limits {
-        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
-        let number = number.ok_or_else(|| format!("vm.{}: must be a whole number, 0 or more", limit.name))?;
-        limit.set(&mut policy.limits, number);
-    }
-    policy.loops = match (vm.loops.as_deref(), vm.allow_loops) {
-        (None, None) => policy.loops,
-        (None, Some(true)) | (Some("all"), None) => Loops::All,
-        (None, Some(false)) | (Some("none"), None) => Loops::None,
-        (Some("bounded"), None) => Loops::Bounded,
-        (Some(_), Some(_)) => return Err("vm: give either 'loops' or 'allowLoops', not both".into()),
-        (Some(_), None) => return Err("vm.loops: must be one of none, bounded, all".into()),
-    };
-    // A preset without loops has no iterations either; loops asked for mean that they can be entered.
-    if policy.loops != Loops::None && policy.limits.max_iterations == 0 {
-        policy.limits.max_iterations = agentscript::Limits::preset(Preset::Secure).max_iterations;
-    }
-    if let Some(allowed) = vm.allow_console {
-        policy.allow_console = allowed;
-        let secure = agentscript::Limits::preset(Preset::Secure);
-        if allowed && policy.limits.max_console_bytes == 0 && policy.limits.max_console_calls == 0 {
-            policy.limits.max_console_bytes = secure.max_console_bytes;
-            policy.limits.max_console_calls = secure.max_console_calls;
-        }
-    }
-    policy.disabled = vm.disabled_builtins.into_iter().chain(vm.disabled_globals).collect();
-    Ok(policy)
 }
 
 fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<Option<UpstreamConfig>, String> {
@@ -250,7 +221,7 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
 }
 
 /// Read a table. `more` are names that are valid there besides the fields.
-fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
+pub fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = crate::error::mended(&error.inner().to_string(), more);
         let mut inner = error.path().to_string();

@@ -40,10 +40,14 @@ fn every_limit_by_its_name() {
         let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);
         assert_eq!(limit.get(&config.policy.limits), 7, "{}", limit.name);
     }
-    let config = toml("[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]").expect("valid");
+    let config = toml(
+        "[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]\ndisabledBuiltins = [\"Map\"]",
+    )
+    .expect("valid");
     assert_eq!(config.policy.loops, Loops::None);
     assert!(!config.policy.allow_console);
-    assert_eq!(config.policy.disabled, ["Date"]);
+    assert_eq!(config.policy.disabled_globals, ["Date"]);
+    assert_eq!(config.policy.disabled_builtins, ["Map"]);
 }
 
 #[test]
