@@ -12,8 +12,7 @@ fn runs(pool: Pool) -> Runs {
 }
 
 fn request(script: &str) -> ExecuteRequest {
-    let policy = Policy::default();
-    ExecuteRequest { script: script.into(), language: None, context: None, allowed_tools: None, policy, seed: None }
+    ExecuteRequest::new(script, Policy::default())
 }
 
 fn code(outcome: &Outcome) -> &str {
