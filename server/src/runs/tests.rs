@@ -46,6 +46,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
     let calls = Calls {
         pipeline: Arc::clone(&runs.pipeline),
         allowed: None,
+        apps: None,
         at_once: Arc::new(Semaphore::new(1)),
         watcher: None,
         cancel: CancellationToken::new(),
