@@ -33,6 +33,8 @@ pub struct Unanswered {
     pub input: String,
     /// Whether the host was told of it; else nothing has happened.
     pub started: bool,
+    /// Whether the script waited for it; else an `await` is missing, most likely.
+    pub awaited: bool,
 }
 
 /// What a run used.

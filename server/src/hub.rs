@@ -9,6 +9,7 @@ use crate::pipeline::Pipeline;
 use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Runs, Watcher};
 use crate::upstream::{Upstream, connect};
+use agentscript::Dialect;
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub struct Hub {
     pipeline: Arc<Pipeline>,
     runs: Runs,
     results: Results,
+    /// Runs of `code_execution`, which have places of their own.
+    code_runs: Option<Runs>,
     started: Instant,
 }
 
@@ -44,8 +47,9 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
+        let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
         let results = Results::new(config.result_store);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, results, started: Instant::now() }))
+        Ok(Arc::new(Self { config, catalogue, pipeline, runs, code_runs, results, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -82,7 +86,11 @@ impl Hub {
 
     /// Run a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
-        self.runs.execute(request, watcher, cancel).await
+        let runs = match (request.dialect, &self.code_runs) {
+            (Dialect::Sync, Some(runs)) => runs,
+            (Dialect::Sync | Dialect::Async, _) => &self.runs,
+        };
+        runs.execute(request, watcher, cancel).await
     }
 
     /// Call a meta-tool by any of its spellings; absent: there is none of that name.
@@ -94,7 +102,7 @@ impl Hub {
         cancel: CancellationToken,
     ) -> Option<Answer> {
         let tool = meta::named(name)?;
-        if !self.has(tool.id()) {
+        if !tool.is_enabled(&self.config) {
             return None;
         }
         let left = PATIENCE.saturating_sub(self.started.elapsed());
@@ -104,15 +112,10 @@ impl Hub {
         Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
     }
 
-    /// Whether the configuration has a meta-tool at all.
-    #[must_use]
-    pub fn has(&self, id: &str) -> bool {
-        id != "invoke" || self.config.direct_calls.enabled
-    }
-
     /// End all runs and let go of all upstreams; child processes are gone when it returns.
     pub async fn close(&self) {
         self.runs.close();
+        self.code_runs.iter().for_each(Runs::close);
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
 }

@@ -12,7 +12,8 @@ use crate::catalogue::Catalogue;
 use crate::config::Pool;
 use crate::pipeline::Pipeline;
 use agentscript::{
-    CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock, ToolError,
+    CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
+    ToolError,
 };
 use calls::{CallLog, Calls};
 use life::{Ledger, Life};
@@ -39,8 +40,12 @@ pub struct ExecuteRequest {
     pub language: Option<Language>,
     /// JSON text of an object: `codecallContext`.
     pub context: Option<String>,
+    /// What it sees of the host.
+    pub dialect: Dialect,
     /// The only tools it may call, by any spelling or as patterns; absent: all.
     pub allowed_tools: Option<Vec<String>>,
+    /// The only apps whose tools it may call; absent: all. A call of another one ends the run.
+    pub allowed_apps: Option<Vec<String>>,
     /// Limits and permissions.
     pub policy: Policy,
     /// Seed of random numbers; absent: a fresh one.
@@ -57,7 +62,9 @@ impl ExecuteRequest {
             script: script.into(),
             language: None,
             context: None,
+            dialect: Dialect::default(),
             allowed_tools: None,
+            allowed_apps: None,
             policy,
             seed: None,
             dry_run: false,
@@ -125,7 +132,7 @@ pub struct Runs {
     pipeline: Arc<Pipeline>,
     clock: Arc<dyn Clock>,
     pool: Pool,
-    queue: Queue,
+    queue: Arc<Queue>,
     ledger: Arc<Ledger>,
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -140,12 +147,28 @@ impl Runs {
             catalogue,
             pipeline,
             clock: Arc::new(SystemClock),
-            queue: Queue::new(pool.threads, pool.watchdog),
+            queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
             ledger: Ledger::new(pool.max_memory_bytes),
             places: Arc::new(Semaphore::new(pool.max_runs)),
             waiting: AtomicUsize::new(0),
             closed: CancellationToken::new(),
             pool,
+        }
+    }
+
+    /// Runs with places of their own on the same threads, within the same memory.
+    #[must_use]
+    pub fn beside(&self, max_runs: usize) -> Self {
+        Self {
+            catalogue: Arc::clone(&self.catalogue),
+            pipeline: Arc::clone(&self.pipeline),
+            clock: Arc::clone(&self.clock),
+            queue: Arc::clone(&self.queue),
+            ledger: Arc::clone(&self.ledger),
+            places: Arc::new(Semaphore::new(max_runs)),
+            waiting: AtomicUsize::new(0),
+            closed: CancellationToken::new(),
+            pool: Pool { max_runs, ..self.pool },
         }
     }
 
@@ -218,6 +241,7 @@ impl Runs {
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
+            apps: request.allowed_apps.map(Into::into),
             at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
             life: Arc::clone(life),
             log: Arc::clone(log),
@@ -226,6 +250,7 @@ impl Runs {
         let begin = Begin {
             script: request.script,
             language: request.language,
+            dialect: request.dialect,
             policy: request.policy,
             inputs: Inputs {
                 context: request.context,

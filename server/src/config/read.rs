@@ -3,6 +3,7 @@
 use super::expand::expand;
 use super::policy::Wanted;
 use super::*;
+use crate::meta::TIMEOUTS;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -24,6 +25,15 @@ struct Root {
     structured: Option<bool>,
     pool: PoolKeys,
     result_store: ResultStoreKeys,
+    // Written as in the configurations that this tool comes from.
+    #[serde(rename = "enable_code_execution")]
+    enable_code_execution: bool,
+    #[serde(rename = "code_execution_timeout_ms")]
+    code_execution_timeout_ms: Option<u64>,
+    #[serde(rename = "code_execution_max_tool_calls")]
+    code_execution_max_tool_calls: Option<u64>,
+    #[serde(rename = "code_execution_pool_size")]
+    code_execution_pool_size: Option<usize>,
     sanitization: SanitizationKeys,
 }
 
@@ -131,6 +141,22 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             max_results: root.result_store.max_results.unwrap_or(defaults.result_store.max_results),
             max_result_bytes: root.result_store.max_result_bytes.unwrap_or(defaults.result_store.max_result_bytes),
             expiry: root.result_store.expiry_ms.map_or(defaults.result_store.expiry, Duration::from_millis),
+        },
+        code_execution: CodeExecution {
+            enabled: root.enable_code_execution,
+            timeout_ms: within(
+                "code_execution_timeout_ms",
+                root.code_execution_timeout_ms.unwrap_or(defaults.code_execution.timeout_ms),
+                *TIMEOUTS.start(),
+                *TIMEOUTS.end(),
+            )?,
+            max_tool_calls: root.code_execution_max_tool_calls.unwrap_or(defaults.code_execution.max_tool_calls),
+            pool_size: within(
+                "code_execution_pool_size",
+                root.code_execution_pool_size.unwrap_or(defaults.code_execution.pool_size),
+                1,
+                100,
+            )?,
         },
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::policy::Wanted;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};
-use agentscript::{Failure, Language, Outcome, Status};
+use agentscript::{Failure, Outcome, Status};
 
 pub struct Execute;
 
@@ -14,22 +14,13 @@ struct Arguments {
     script: Option<String>,
     context: Option<Value>,
     allowed_tools: Option<Texts>,
-    language: Option<Dialect>,
+    language: Option<Written>,
     limits: Option<Map<String, Value>>,
     #[serde(default)]
     dry_run: bool,
     handle: Option<String>,
     offset: Option<usize>,
     limit: Option<usize>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Dialect {
-    #[serde(alias = "js")]
-    JavaScript,
-    #[serde(alias = "ts")]
-    TypeScript,
 }
 
 impl MetaTool for Execute {
@@ -170,7 +161,7 @@ fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
 /// A piece as a client sees it: where something follows, it says so itself.
 fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
-    let tool = hub.config().names.spell(Execute.id());
+    let tool = hub.config().names.spell(&Execute);
     let more = json!({"handle": handle, "offset": next});
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
@@ -240,10 +231,7 @@ impl Execute {
         let wanted =
             Wanted::read(arguments.limits.unwrap_or_default(), "limits").map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
-            language: arguments.language.map(|dialect| match dialect {
-                Dialect::JavaScript => Language::JavaScript,
-                Dialect::TypeScript => Language::TypeScript,
-            }),
+            language: arguments.language.map(Into::into),
             context: context.map(|context| Value::Object(context).to_string()),
             allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
             dry_run: arguments.dry_run,

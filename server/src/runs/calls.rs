@@ -26,6 +26,7 @@ const LONGEST_MESSAGE: usize = 500;
 pub struct Calls {
     pub pipeline: Arc<Pipeline>,
     pub allowed: Option<Arc<[String]>>,
+    pub apps: Option<Arc<[String]>>,
     pub at_once: Arc<Semaphore>,
     pub life: Arc<Life>,
     pub log: Arc<CallLog>,
@@ -64,6 +65,7 @@ impl Calls {
             tool: tool.clone(),
             input,
             allowed: self.allowed.clone(),
+            apps: self.apps.clone(),
             timeout: Duration::from_millis(timeout_ms),
             cancel: self.life.cancel.clone(),
         };
@@ -191,7 +193,8 @@ impl CallLog {
             .iter()
             .map(|call| {
                 let (id, input) = (call.id.0.to_string(), shortened(mask(call)));
-                object!({"callId": id, "toolName": call.tool, "input": input, "started": call.started})
+                let (started, awaited) = (call.started, call.awaited);
+                object!({"callId": id, "toolName": call.tool, "input": input, "started": started, "awaited": awaited})
             })
             .collect();
         let mut log = object!({ "calls": calls });

@@ -6,7 +6,7 @@
 
 use super::life::Life;
 use super::refused;
-use agentscript::{CompileOptions, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
+use agentscript::{CompileOptions, Dialect, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,7 @@ pub enum Task {
 pub struct Begin {
     pub script: String,
     pub language: Option<Language>,
+    pub dialect: Dialect,
     pub policy: Policy,
     pub inputs: Inputs,
 }
@@ -308,10 +309,10 @@ fn watch(shared: &Arc<Shared>) {
 fn slice(task: Task, life: &Life) -> Step {
     let (mut run, mut events) = match task {
         Task::Begin(begin) => {
-            let Begin { script, language, policy, inputs } = *begin;
+            let Begin { script, language, dialect, policy, inputs } = *begin;
             #[cfg(test)]
             super::tests::misbehave(&script);
-            let options = CompileOptions { language, ..CompileOptions::of(&policy) };
+            let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
             match SCRIPTS.compile(&script, &options) {
                 Ok(script) => (Box::new(script.start(inputs, &policy)), Vec::new()),
                 Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),

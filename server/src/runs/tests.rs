@@ -156,7 +156,7 @@ async fn long_steps_of_one_run_do_not_hold_up_another() {
 async fn threads_that_cannot_be_started() {
     let mut runs = runs(Pool::default());
     // More than an address space.
-    runs.queue = Queue::with_stack(2, Duration::from_secs(1), 1 << 48);
+    runs.queue = Arc::new(Queue::with_stack(2, Duration::from_secs(1), 1 << 48));
     assert_ended(&execute(&runs, "return 1").await, "WORKER_STARTUP_FAILED", 0);
     assert_ended(&execute(&runs, "return 1").await, "WORKER_STARTUP_FAILED", 0);
 }
@@ -233,6 +233,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
     let calls = Calls {
         pipeline: Arc::clone(&runs.pipeline),
         allowed: None,
+        apps: None,
         at_once: Arc::new(Semaphore::new(1)),
         life: Life::begin(&runs.ledger, runs.pool, None, CancellationToken::new()),
         log: Arc::new(CallLog::new(false)),
@@ -279,8 +280,8 @@ async fn every_call_is_in_the_log() {
                 {"callId": "2", "toolName": "users:fail", "input": {}, "status": "error", "error": failed},
             ],
             "unanswered": [
-                {"callId": "0", "toolName": "users:slow", "input": {}, "started": true},
-                {"callId": "3", "toolName": "users:get", "input": {"late": true}, "started": false},
+                {"callId": "0", "toolName": "users:slow", "input": {}, "started": true, "awaited": false},
+                {"callId": "3", "toolName": "users:get", "input": {"late": true}, "started": false, "awaited": false},
             ],
         })
     );
