@@ -377,6 +377,10 @@ impl Run {
 
     fn done(&mut self, result: Result<String, Box<Failure>>) -> Progress {
         let (logs, stats) = (self.take_logs(), self.stats());
+        // What is in a result that is there was not waited for.
+        if result.is_ok() {
+            self.stage = Stage::Done;
+        }
         let awaited: Vec<bool> = self.open_calls().into_iter().map(|call| call.awaited).collect();
         let unanswered = self.vm.host.calls.take_unanswered(MOST_UNANSWERED).into_iter().zip(awaited);
         let unanswered = unanswered.map(|((id, call, started), awaited)| Unanswered {

@@ -9,6 +9,7 @@ mod code_execution;
 mod hostile;
 mod kit;
 mod others;
+mod pool;
 mod protocol;
 mod runs;
 mod statuses;
