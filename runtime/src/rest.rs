@@ -21,6 +21,7 @@ impl Vm {
         self.frames = Vec::new();
         self.jobs = VecDeque::new();
         self.scratch = Vec::new();
+        self.records = None;
         self.matcher = Default::default();
         let meter = &mut self.heap.meter;
         let steps = meter.steps();

@@ -165,7 +165,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.parse_json(text)?;
+        let context = self.given_data(text)?;
         let mut work = vec![context];
         while let Some(value) = work.pop() {
             match value.kind() {
@@ -177,6 +177,15 @@ impl Vm {
         }
         self.host.context = Some(context);
         Ok(context)
+    }
+
+    /// The value of JSON text that the host gives.
+    fn given_data(&mut self, text: String) -> Result {
+        let before = self.heap.meter.bytes;
+        let value = self.parse_json(text)?;
+        let meter = &mut self.heap.meter;
+        meter.give(meter.bytes.saturating_sub(before));
+        Ok(value)
     }
 
     /// A tool of an app as a function: `users.list`.
