@@ -26,8 +26,19 @@ pub struct Open {
     pub input: Box<str>,
     /// What the answer settles.
     pub promise: Value,
-    /// Whether a failure is a value and not an exception.
-    pub wrapped: bool,
+    /// What the answer comes to.
+    pub style: Style,
+}
+
+/// What the answer to a tool call is for the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The result; a failure is an exception.
+    Throws,
+    /// `{success: true, data}` or `{success: false, error}`
+    Success,
+    /// `{ok: true, result}` or `{ok: false, error}`
+    Ok,
 }
 
 impl Open {
@@ -91,6 +102,13 @@ impl Calls {
             self.answered = 0;
         }
         Some(call)
+    }
+
+    /// Calls without an answer with what the answer settles, in their order; also those that the host was
+    /// not told of.
+    pub fn open(&self) -> Vec<(CallId, Value)> {
+        let open = |(number, call): &(u32, Option<Open>)| Some((CallId(*number), call.as_ref()?.promise));
+        self.open.iter().filter_map(open).collect()
     }
 
     /// Append the values that are needed.
