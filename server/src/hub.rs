@@ -4,6 +4,7 @@
 use crate::catalogue::{Catalogue, ToolFilter};
 use crate::config::Config;
 use crate::error::Error;
+use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::Pipeline;
 use crate::runs::{ExecuteRequest, Runs, Watcher};
@@ -22,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Hub {
     config: Config,
     catalogue: Arc<Catalogue>,
+    search: Engine,
     pipeline: Arc<Pipeline>,
     runs: Runs,
     started: Instant,
@@ -32,8 +34,9 @@ impl Hub {
     /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work.
+    /// An upstream that can never work, a model that cannot be used.
     pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         for (app, upstream) in &config.upstreams {
@@ -43,7 +46,7 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
+        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -64,6 +67,12 @@ impl Hub {
     #[must_use]
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
+    }
+
+    /// What finds tools.
+    #[must_use]
+    pub fn search(&self) -> &Engine {
+        &self.search
     }
 
     /// The chain of every tool call.
