@@ -70,6 +70,7 @@ impl Run {
             matcher: crate::regexp::Matcher::default(),
             regexps: crate::builtins::regexp::Cache::default(),
             scratch: Vec::new(),
+            records: None,
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {
@@ -98,12 +99,13 @@ impl Run {
     /// Go on until nothing can go on without an event, or the slice is used up.
     ///
     /// Events are settled in their order, and everything that follows from one is done before the
-    /// next; [`Event::Cancel`] alone ends the run at once. After [`Progress::Done`] nothing is left to be done, and the run answers
-    /// [`Progress::Calls`] without calls.
+    /// next; [`Event::Cancel`] alone ends the run at once. After [`Progress::Done`] nothing is left to
+    /// be done, and the run answers [`Progress::Calls`] without calls.
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         let mut cancelled = false;
         self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
         self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
+        self.vm.heap.meter.given = 0;
         let progress = if cancelled { self.cancel() } else { self.advance() };
         let host = &mut self.vm.host;
         host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
