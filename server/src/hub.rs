@@ -5,12 +5,12 @@ use crate::catalogue::{Catalogue, ToolFilter};
 use crate::config::Config;
 use crate::error::Error;
 use crate::meta::{self, Answer, Request};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::runs::{ExecuteRequest, Runs, Watcher};
-use crate::upstream::{Upstream, connect};
+use crate::upstream::{ToolError, Upstream, connect};
 use agentscript::Outcome;
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -32,16 +32,29 @@ impl Hub {
     /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work.
+    /// An upstream that can never work, an audit file that cannot be written.
     pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        Self::start_with(config, more, Vec::new())
+    }
+
+    /// The same, with `hooks` around every tool call.
+    ///
+    /// # Errors
+    /// An upstream that can never work, an audit file that cannot be written.
+    pub fn start_with(
+        config: Config,
+        more: Vec<Arc<dyn Upstream>>,
+        hooks: Vec<Arc<dyn Hook>>,
+    ) -> Result<Arc<Self>, Error> {
+        config.secrets.guard_logs();
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         for (app, upstream) in &config.upstreams {
             upstreams.push((connect(app, upstream)?, upstream.tools.clone()));
         }
-        let catalogue = Arc::new(Catalogue::new(upstreams, config.include_tools.clone()));
+        let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
-        let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
+        let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
         Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
     }
@@ -89,11 +102,49 @@ impl Hub {
         if !self.has(tool.id()) {
             return None;
         }
-        let left = PATIENCE.saturating_sub(self.started.elapsed());
-        if !left.is_zero() && cancel.run_until_cancelled(self.ready(left)).await.is_none() {
+        if cancel.run_until_cancelled(self.begun()).await.is_none() {
             return Some(Answer::cancelled());
         }
-        Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
+        let mut answer = match self.pipeline.count_meta(tool.id()) {
+            Ok(()) => tool.answer(Request { hub: self, arguments, watcher, cancel }).await,
+            Err(error) => Answer::refused(error.message),
+        };
+        self.pipeline.secrets().value(&mut answer.value);
+        Some(answer)
+    }
+
+    /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result
+    /// is a whole one of MCP.
+    pub async fn direct(
+        &self,
+        name: &str,
+        input: Map<String, Value>,
+        watcher: Watcher,
+        cancel: CancellationToken,
+    ) -> Option<Result<Value, ToolError>> {
+        if cancel.run_until_cancelled(self.begun()).await.is_none() {
+            return Some(Err(ToolError::new("EXECUTION_ABORTED", "The request was cancelled")));
+        }
+        // Whether it is there is asked again by the pipeline; here it decides who answers.
+        self.catalogue.snapshot().listed().lookup(name)?;
+        let call = ToolCall {
+            tool: name.to_owned(),
+            input,
+            caller: Caller::Direct,
+            allowed: None,
+            timeout: Duration::from_millis(self.config.policy.limits.tool_timeout_ms),
+            watcher,
+            cancel,
+        };
+        Some(self.pipeline.call_whole(call).await)
+    }
+
+    /// Wait for upstreams that are still starting, soon after the start of the process.
+    pub async fn begun(&self) {
+        let left = PATIENCE.saturating_sub(self.started.elapsed());
+        if !left.is_zero() {
+            self.ready(left).await;
+        }
     }
 
     /// Whether the configuration has a meta-tool at all.

@@ -74,22 +74,28 @@ impl Answer {
         Self::refused("The request was cancelled".into())
     }
 
-    /// A request that does not fit.
-    fn refused(text: String) -> Self {
+    /// A request that does not fit, or that comes too often: what to do about it.
+    #[must_use]
+    pub fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }
     }
 }
 
 impl Names {
-    /// The listed name of a meta-tool.
+    /// What stands between the app and the tool.
     #[must_use]
-    pub fn spell(self, id: &str) -> String {
-        let separator = match self {
+    pub fn separator(self) -> char {
+        match self {
             Self::Colon => ':',
             Self::Dot => '.',
             Self::Underscore => '_',
-        };
-        format!("codecall{separator}{id}")
+        }
+    }
+
+    /// The listed name of a meta-tool.
+    #[must_use]
+    pub fn spell(self, id: &str) -> String {
+        format!("codecall{}{id}", self.separator())
     }
 }
 

@@ -8,7 +8,7 @@ use super::stdio::Child;
 use super::*;
 use crate::config::Lifecycle;
 use rmcp::RoleClient;
-use rmcp::model::{CallToolRequestParams, SubscriptionFilter};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, SubscriptionFilter};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
 use rmcp::transport::IntoTransport;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -71,6 +71,33 @@ impl McpServer {
     }
 }
 
+impl McpServer {
+    /// Call a tool, when the server has been reached.
+    async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+        let mut link = self.shared.link.subscribe();
+        let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
+        let peer = match link {
+            Ok(Link::Up(peer)) => peer,
+            Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
+            Ok(Link::Starting) | Err(_) => {
+                return Err(ToolError::new(
+                    "TOOL_EXECUTION_ERROR",
+                    format!("The MCP server '{}' is not there", self.shared.app),
+                ));
+            }
+        };
+        let name = call.tool.name.clone();
+        let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
+        // Dropping this future tells the server that nobody waits any more.
+        peer.call_tool_once(params).await.map_err(|error| {
+            if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+                self.shared.lost.notify_waiters();
+            }
+            mcp::broken(&self.shared.app, &name, error)
+        })
+    }
+}
+
 impl Drop for McpServer {
     fn drop(&mut self) {
         self.shared.closing.cancel();
@@ -92,30 +119,15 @@ impl Upstream for McpServer {
 
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(async move {
-            let mut link = self.shared.link.subscribe();
-            let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
-            let peer = match link {
-                Ok(Link::Up(peer)) => peer,
-                Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
-                Ok(Link::Starting) | Err(_) => {
-                    return Err(ToolError::new(
-                        "TOOL_EXECUTION_ERROR",
-                        format!("The MCP server '{}' is not there", self.shared.app),
-                    ));
-                }
-            };
             let name = call.tool.name.clone();
-            let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-            // Dropping this future tells the server that nobody waits any more.
-            match peer.call_tool_once(params).await {
-                Ok(response) => mcp::result(&name, response),
-                Err(error) => {
-                    if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
-                        self.shared.lost.notify_waiters();
-                    }
-                    Err(mcp::broken(&self.shared.app, &name, error))
-                }
-            }
+            mcp::result(&name, self.ask(call).await?)
+        })
+    }
+
+    fn call_whole(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let name = call.tool.name.clone();
+            mcp::whole(&name, self.ask(call).await?)
         })
     }
 
