@@ -25,8 +25,19 @@ pub struct Open {
     pub input: Box<str>,
     /// What the answer settles.
     pub promise: Value,
-    /// Whether a failure is a value and not an exception.
-    pub wrapped: bool,
+    /// What the answer comes to.
+    pub style: Style,
+}
+
+/// What the answer to a tool call is for the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The result; a failure is an exception.
+    Throws,
+    /// `{success: true, data}` or `{success: false, error}`
+    Success,
+    /// `{ok: true, result}` or `{ok: false, error}`
+    Ok,
 }
 
 impl Open {

@@ -14,7 +14,7 @@ use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::node::{Body, Call, Callee, Flow, Node, Op, OpKind, Slots, Turned};
 use crate::outcome::Failure;
-use crate::promise::Reaction;
+use crate::promise::{Reaction, State};
 use crate::stack::{Stack, Window};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -27,6 +27,8 @@ pub enum Exit {
     Idle,
     /// The slice is over; the frames go on later.
     Paused,
+    /// They go on when a promise is settled: [`Vm::blocked`].
+    Blocked,
     /// The run has ended at a limit, a refusal or by the host.
     Stopped(Box<Failure>),
     /// A nested call has ended.
@@ -293,6 +295,15 @@ impl Vm {
                 self.mark(*pc, *slot);
                 return Ok(self.suspended(context, derived));
             }
+            OpKind::Wait(value, dst) => {
+                let value = value.eval(self, fp)?;
+                if !self.wait(value, fp, *dst).map_err(|thrown| thrown.at(self, at))? {
+                    // The operation is charged again when it goes on.
+                    self.heap.meter.fuel += 1;
+                    self.mark(*pc - 1, *dst);
+                    return Ok(Done::Exit(Exit::Blocked));
+                }
+            }
             OpKind::Return(value) => {
                 let value = value.eval(self, fp)?;
                 return Ok(self.returned(context, value));
@@ -304,6 +315,31 @@ impl Vm {
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),
         }
         Ok(Done::Op)
+    }
+
+    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    #[inline(never)]
+    fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
+        self.blocked = None;
+        if !value.is(Kind::Promise) {
+            fp[dst.0 as usize].set(value);
+            return Ok(true);
+        }
+        let promise = &self.heap.promises[value.index()];
+        match (promise.state, promise.value) {
+            (State::Fulfilled, value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(true)
+            }
+            (State::Rejected, reason) => Err(Thrown::value(reason)),
+            (State::Pending, _) if self.nesting > 0 => {
+                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
+            }
+            (State::Pending, _) => {
+                self.blocked = Some(value);
+                Ok(false)
+            }
+        }
     }
 
     fn turned(&mut self, context: &Context<'_>, turned: Turned, pc: &mut usize) -> Done {

@@ -5,7 +5,7 @@ use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
-use crate::host::{CallId, Event, Inputs, Message, Progress};
+use crate::host::{Event, Inputs, Message, Progress};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
@@ -60,6 +60,7 @@ impl Run {
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
             main: None,
+            blocked: None,
             kept_bytes: 0,
             grant: GRANT,
             stress: false,
@@ -176,6 +177,12 @@ impl Run {
             }
         }
         loop {
+            if self.vm.is_blocked() {
+                // Nothing else goes on: no microtask, no other function.
+                let Some(event) = self.events.pop_front() else { break };
+                self.take(event)?;
+                continue;
+            }
             if std::mem::take(&mut self.paused) {
                 let exit = self.vm.execute_paused();
                 if self.halted(exit)? {
@@ -193,14 +200,8 @@ impl Run {
             if let Some(done) = self.finish()? {
                 return Ok(Some(done));
             }
-            match self.events.pop_front() {
-                Some(Event::Settled { id, result }) => self.settle(id, result)?,
-                Some(Event::Cancel) => {
-                    let message = "The run was cancelled";
-                    return Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)));
-                }
-                None => break,
-            }
+            let Some(event) = self.events.pop_front() else { break };
+            self.take(event)?;
         }
         if self.vm.host.calls.is_empty() {
             return Err(Box::new(self.deadlock()));
@@ -216,12 +217,23 @@ impl Run {
                 self.paused = true;
                 Ok(true)
             }
+            Exit::Blocked => {
+                self.paused = true;
+                Ok(std::mem::take(&mut self.vm.host.slice_over))
+            }
             Exit::Stopped(failure) => Err(failure),
         }
     }
 
-    fn settle(&mut self, id: CallId, result: Result<String, crate::ToolError>) -> Result<(), Box<Failure>> {
-        self.vm.settle_call(id, result).map_err(failure_of)
+    /// An event has come.
+    fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
+        match event {
+            Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
+            Event::Cancel => {
+                let message = "The run was cancelled";
+                Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)))
+            }
+        }
     }
 
     /// New calls, as many as may be under way.

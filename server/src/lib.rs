@@ -14,6 +14,7 @@ pub mod meta;
 pub mod pipeline;
 pub mod redact;
 pub mod runs;
+pub mod sample;
 pub mod upstream;
 
 pub use config::Config;

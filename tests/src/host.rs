@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress, Run,
-    ToolError, Tools,
+    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress,
+    Run, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -157,6 +157,9 @@ pub fn policy(case: &Case) -> Policy {
 }
 
 /// Run a case; `prepare` may change the run before it begins.
+///
+/// # Panics
+/// If the case names what does not exist.
 #[must_use]
 pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     let policy = policy(case);
@@ -165,6 +168,11 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
         "typescript" => Language::TypeScript,
         _ => Language::JavaScript,
     });
+    options.dialect = match case.dialect.as_deref() {
+        None => Dialect::Async,
+        Some("sync") => Dialect::Sync,
+        Some(other) => panic!("{}: there is no dialect '{other}'", case.name),
+    };
     let script = match agentscript::compile(&case.script, &options) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
