@@ -5,6 +5,7 @@
 
 mod input;
 mod list;
+mod offers;
 mod watch;
 
 use crate::error::Error;
@@ -106,6 +107,15 @@ impl Front {
         }
     }
 
+    /// Whether resources and prompts are there, when the upstreams have been reached.
+    async fn exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if !offers::are_exposed(&self.hub) {
+            return Err(ErrorData::method_not_found::<M>());
+        }
+        self.hub.begun().await;
+        Ok(())
+    }
+
     fn result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
         let result = match (value, self.hub.config().structured) {
             (Value::String(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
@@ -153,8 +163,12 @@ async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        if offers::are_exposed(&self.hub) {
+            capabilities.resources = Some(ResourcesCapability::default());
+            capabilities.prompts = Some(PromptsCapability::default());
+        }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -252,13 +266,23 @@ impl ServerHandler for Front {
         }
     }
 
-    // Not declared, so not there: the defaults would answer with empty lists.
+    // Where they are not declared, they are not there: the defaults would answer with empty lists.
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        self.exposed::<ListPromptsRequestMethod>().await?;
+        Ok(ListPromptsResult::with_all_items(offers::prompts(&self.hub).await))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.exposed::<GetPromptRequestMethod>().await?;
+        offers::prompt(&self.hub, request).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -266,7 +290,8 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        self.exposed::<ListResourcesRequestMethod>().await?;
+        Ok(ListResourcesResult::with_all_items(offers::resources(&self.hub).await))
     }
 
     async fn list_resource_templates(
@@ -274,7 +299,17 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        self.exposed::<ListResourceTemplatesRequestMethod>().await?;
+        Ok(ListResourceTemplatesResult::with_all_items(offers::templates(&self.hub).await))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.exposed::<ReadResourceRequestMethod>().await?;
+        offers::read(&self.hub, &request.uri).await.map(Into::into)
     }
 
     async fn complete(

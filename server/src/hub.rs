@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
-use crate::runs::{ExecuteRequest, Runs, Watcher};
+use crate::runs::{ExecuteRequest, Happening, Runs, Watcher};
 use crate::upstream::{ToolError, Upstream, connect};
 use agentscript::Outcome;
 use futures_util::future::join_all;
@@ -87,7 +87,19 @@ impl Hub {
 
     /// Run a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
-        self.runs.execute(request, watcher, cancel).await
+        self.runs.execute(request, self.discreet(watcher), cancel).await
+    }
+
+    /// Who watches a run, without secrets in what its script says. What is told of tool calls is clean.
+    fn discreet(&self, watcher: Watcher) -> Watcher {
+        let watcher = watcher?;
+        let secrets = Arc::clone(&self.config.secrets);
+        Some(Arc::new(move |mut happening| {
+            if let Happening::Message(message) = &mut happening {
+                secrets.message(message);
+            }
+            watcher(happening);
+        }))
     }
 
     /// Call a meta-tool by any of its spellings; absent: there is none of that name.

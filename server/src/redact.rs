@@ -6,6 +6,7 @@
 //! results are cleaned before a script sees them.
 
 use crate::upstream::{ToolDefinition, ToolError};
+use agentscript::Message;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -120,14 +121,31 @@ impl Redactor {
     pub fn error(&self, error: &mut ToolError) {
         self.clean(&mut error.code);
         self.clean(&mut error.message);
-        if let Some(details) = &mut error.details {
-            match serde_json::from_str(details) {
-                Ok(mut value) => {
-                    self.value(&mut value);
-                    *details = value.to_string();
-                }
-                Err(_) => self.clean(details),
+        error.details.iter_mut().for_each(|details| self.json(details));
+    }
+
+    /// What a script says to the client, without secrets.
+    pub fn message(&self, message: &mut Message) {
+        match message {
+            Message::Log { message, metadata, .. } => {
+                self.clean(message);
+                metadata.iter_mut().for_each(|metadata| self.json(metadata));
             }
+            Message::Notify { event, payload } => {
+                self.clean(event);
+                self.json(payload);
+            }
+        }
+    }
+
+    /// JSON text without secrets.
+    fn json(&self, text: &mut String) {
+        match serde_json::from_str(text) {
+            Ok(mut value) => {
+                self.value(&mut value);
+                *text = value.to_string();
+            }
+            Err(_) => self.clean(text),
         }
     }
 

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod fixture;
 pub mod http;
 pub mod mcp;
+mod offers;
 pub mod session;
 pub mod stdio;
 
@@ -14,6 +15,7 @@ use crate::config::{UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 pub use agentscript::ToolError;
 pub use futures_util::future::BoxFuture;
+pub use offers::Offers;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +44,11 @@ pub trait Upstream: Send + Sync {
 
     /// Counts up whenever [`Upstream::tools`] gives something new; absent: it never changes.
     fn changed(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Its resources and prompts; absent: it has none.
+    fn offers(&self) -> Option<&dyn Offers> {
         None
     }
 

@@ -168,7 +168,7 @@ impl PiiKind {
         static PHONE: LazyLock<Option<Look>> = LazyLock::new(|| {
             let international = r"\+\d(?:[ .()/-]{0,3}\d){6,14}\b|\b00[1-9](?:[ ./-]?\d){7,13}\b";
             let american = r"\(\d{3}\) ?\d{3}[ .-]?\d{4}\b|\b(?:1[ .-])?\d{3}(?:\.\d{3}\.|-\d{3}-| \d{3} )\d{4}\b";
-            let national = r"\b0[1-9]\d{0,3}[ /-]\d{2,8}(?:[ -]\d{2,8}){0,3}\b";
+            let national = r"\b0[1-9]\d{1,3}[ /-]\d{4,8}(?:[ -]\d{2,8}){0,2}\b|\b0[1-9]\d{1,3} \d{3} \d{4}\b|\b0[1-9](?:[ .]\d\d){4}\b";
             Look::new(&format!("{international}|{american}|{national}"), "[phone]", phone)
         });
         match self {
@@ -302,6 +302,7 @@ mod tests {
             ("call (555) 123-4567 or 555-123-4567", "call [phone] or [phone]"),
             ("0049 30 901820", "[phone]"),
             ("030 12345678, 0171/1234567", "[phone], [phone]"),
+            ("020 7946 0958 or 01 23 45 67 89", "[phone] or [phone]"),
             ("+14155552671", "[phone]"),
         ] {
             assert_eq!(masked(text), expected, "{text}");

@@ -7,10 +7,10 @@ use super::mcp::{self, Client};
 use super::stdio::Child;
 use super::*;
 use crate::config::Lifecycle;
-use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, SubscriptionFilter};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
 use rmcp::transport::IntoTransport;
+use rmcp::{ErrorData, RoleClient};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
@@ -72,20 +72,30 @@ impl McpServer {
 }
 
 impl McpServer {
-    /// Call a tool, when the server has been reached.
-    async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+    /// The app's id.
+    pub(super) fn app_id(&self) -> &str {
+        &self.shared.app
+    }
+
+    /// The other side, when it has been reached.
+    ///
+    /// # Errors
+    /// It does not work, and why.
+    pub(super) async fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
         let mut link = self.shared.link.subscribe();
         let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
-        let peer = match link {
-            Ok(Link::Up(peer)) => peer,
-            Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
+        match link {
+            Ok(Link::Up(peer)) => Ok(peer),
+            Ok(Link::Down(reason)) => Err(ErrorData::internal_error(reason, None)),
             Ok(Link::Starting) | Err(_) => {
-                return Err(ToolError::new(
-                    "TOOL_EXECUTION_ERROR",
-                    format!("The MCP server '{}' is not there", self.shared.app),
-                ));
+                Err(ErrorData::internal_error(format!("The MCP server '{}' is not there", self.shared.app), None))
             }
-        };
+        }
+    }
+
+    /// Call a tool, when the server has been reached.
+    async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+        let peer = self.peer().await.map_err(|error| ToolError::new("TOOL_EXECUTION_ERROR", error.message))?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
         // Dropping this future tells the server that nobody waits any more.
@@ -129,6 +139,10 @@ impl Upstream for McpServer {
             let name = call.tool.name.clone();
             mcp::whole(&name, self.ask(call).await?)
         })
+    }
+
+    fn offers(&self) -> Option<&dyn Offers> {
+        Some(self)
     }
 
     fn changed(&self) -> Option<watch::Receiver<u64>> {
