@@ -92,6 +92,14 @@ impl Calls {
         self.open.remove(&id.0)
     }
 
+    /// Calls without an answer with what the answer settles, in their order; also those that the host was
+    /// not told of.
+    pub fn open(&self) -> Vec<(CallId, Value)> {
+        let mut open: Vec<_> = self.open.iter().map(|(&number, call)| (CallId(number), call.promise)).collect();
+        open.sort_unstable_by_key(|&(id, _)| id);
+        open
+    }
+
     /// Append the values that are needed.
     pub fn trace(&self, roots: &mut Vec<Value>) {
         roots.extend(self.open.values().flat_map(|call| [call.tool, call.promise]));

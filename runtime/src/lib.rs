@@ -62,6 +62,7 @@ mod rest;
 mod run;
 mod script;
 mod stack;
+pub mod stateless;
 mod suggest;
 mod support;
 mod symbol;

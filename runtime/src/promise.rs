@@ -56,6 +56,11 @@ impl Reactions {
         }
     }
 
+    /// Whether nothing waits.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
     /// All of them.
     pub fn as_slice(&self) -> &[Reaction] {
         match self {

@@ -5,7 +5,7 @@ use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
-use crate::host::{Event, Inputs, Message, Progress};
+use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
@@ -27,6 +27,8 @@ pub struct Run {
     /// Events that were not settled yet when the slice was over.
     events: VecDeque<Event>,
     stage: Stage,
+    /// Whether it ended because nothing could wake it.
+    deadlocked: bool,
 }
 
 /// How far a run is.
@@ -90,7 +92,7 @@ impl Run {
             script,
             scripts: Vec::new(),
         };
-        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New }
+        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
     }
 
     /// Go on until nothing can go on without an event, or the slice is used up.
@@ -133,6 +135,21 @@ impl Run {
     #[must_use]
     pub fn time_left(&self) -> Duration {
         self.deadline().saturating_sub(self.vm.host.inputs.clock.monotonic())
+    }
+
+    /// The tool calls without an answer, in their order; also those that the host was not told of.
+    #[must_use]
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        // Promises in a result are waited for without a reaction to them.
+        let in_result = matches!(self.stage, Stage::Result);
+        let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
+        let open = self.vm.host.calls.open().into_iter();
+        open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
+    }
+
+    /// Whether it ended because it waited for what nothing could settle.
+    pub(crate) fn is_deadlocked(&self) -> bool {
+        self.deadlocked
     }
 
     /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
@@ -320,6 +337,7 @@ impl Run {
 
     /// Nothing can wake the script any more.
     fn deadlock(&mut self) -> Failure {
+        self.deadlocked = true;
         let vm = &self.vm;
         let waits = vm.main_wait();
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));

@@ -209,7 +209,7 @@ impl ServerHandler for Front {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let Some(own) = meta::named(name) else { return list::tool(&self.hub, name) };
-        let listed = self.hub.config().tools.names.spell(own.id());
+        let listed = self.hub.config().tools.names.spell(own);
         self.tools.iter().find(|tool| tool.name == listed).cloned()
     }
 

@@ -55,6 +55,9 @@ pub struct ToolCall {
     pub caller: Caller,
     /// The only tools the caller may call; absent: all.
     pub allowed: Option<Arc<[String]>>,
+    /// The only apps whose tools the caller may call; absent: all. A call of another one ends the run,
+    /// whether there is such a tool or not.
+    pub apps: Option<Arc<[String]>>,
     /// How long it may take.
     pub timeout: Duration,
     /// Who is told that it begins and how it ends.
@@ -232,19 +235,28 @@ impl Pipeline {
     }
 
     fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
-        let name = &call.tool;
+        let name = call.tool.as_str();
         if is_reserved(name) {
             let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
             return Err(ToolError { fatal: true, ..ToolError::new("SELF_REFERENCE_BLOCKED", message) });
         }
-        let found = match call.caller {
+        let entry = match call.caller {
             Caller::Direct => snapshot.listed().lookup(name),
             Caller::Script | Caller::Invoke => snapshot.lookup(name),
         };
-        if let Some(entry) = found {
+        let app = match entry {
+            Some(entry) => entry.definition.app.as_str(),
+            None => name.split([':', '.']).next().unwrap_or_default(),
+        };
+        if let Some(apps) = &call.apps
+            && !apps.iter().any(|allowed| allowed == app)
+        {
+            let message = format!("Server '{app}' is not in the list of allowed servers");
+            return Err(ToolError { fatal: true, ..ToolError::new("SERVER_NOT_ALLOWED", message) });
+        }
+        if let Some(entry) = entry {
             return Ok(entry);
         }
-        let app = name.split([':', '.']).next().unwrap_or_default();
         if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
             return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' is not known: {trouble}")));
         }
@@ -340,8 +352,17 @@ mod tests {
         let allowed = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
         let timeout = Duration::from_millis(20);
         let cancel = CancellationToken::new();
-        let caller = Caller::Script;
-        pipeline().call(ToolCall { tool: tool.into(), input, caller, allowed, timeout, watcher: None, cancel }).await
+        let call = ToolCall {
+            tool: tool.into(),
+            input,
+            caller: Caller::Script,
+            allowed,
+            apps: None,
+            timeout,
+            watcher: None,
+            cancel,
+        };
+        pipeline().call(call).await
     }
 
     async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {

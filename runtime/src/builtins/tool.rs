@@ -221,8 +221,19 @@ impl Vm {
     /// Call a tool that is a value: `users.list(input, options)`.
     pub(crate) fn call_tool_value(&mut self, tool: Value, arguments: &[Value]) -> Result {
         let name = Value::handle(Kind::String, tool.payload());
-        let call = self.start_call(name, arg(arguments, 0), arg(arguments, 1));
+        let input = self.named_input(name, arg(arguments, 0));
+        let call = self.start_call(name, input, arg(arguments, 1));
         self.as_rejection(call)
+    }
+
+    /// A plain value in place of an input, under the name that the tool has for it.
+    fn named_input(&mut self, tool: Value, input: Value) -> Value {
+        if input.is_undefined() || input.is(Kind::Object) {
+            return input;
+        }
+        let Some(name) = self.host.inputs.tools.positional(&self.heap.text(tool)) else { return input };
+        let name = self.intern_text(&name);
+        self.object_of(&[(name, input)])
     }
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {

@@ -295,6 +295,10 @@ impl Node for Global {
         if dialect.has_apps() && vm.host.inputs.tools.is_app(&name) {
             return Ok(Value::handle(Kind::App, self.name.0));
         }
+        if let Some(tool) = vm.host.inputs.tools.function(&name) {
+            let tool = vm.string(&tool);
+            return Ok(Value::handle(Kind::Tool, tool.payload()));
+        }
         if self.typeof_only { Ok(Value::UNDEFINED) } else { Err(undefined_name(vm, &name, self.at)) }
     }
 }

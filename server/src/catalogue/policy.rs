@@ -156,7 +156,7 @@ impl ToolPolicy {
             // Two tools may be the same to one separator: `a_b` of `c` and `b_c` of `a`.
             names.push(format!("{}__{}", tool.app, tool.name));
         }
-        names.retain(|name| !is_reserved(name));
+        names.retain(|name| !is_reserved(name) && crate::meta::named(name).is_none());
         names
     }
 }

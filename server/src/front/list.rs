@@ -16,7 +16,7 @@ const CURSOR: &str = "after ";
 
 /// The meta-tools, in their order.
 pub fn meta_tools(hub: &Hub) -> Arc<[Tool]> {
-    meta::ALL.into_iter().filter(|tool| hub.has(tool.id())).map(|tool| meta_row(hub, tool)).collect()
+    meta::ALL.into_iter().filter(|tool| tool.is_enabled(hub.config())).map(|tool| meta_row(hub, tool)).collect()
 }
 
 /// A page of the list.
@@ -54,7 +54,7 @@ pub fn tool(hub: &Hub, name: &str) -> Option<Tool> {
 
 /// A meta-tool as clients list it.
 fn meta_row(hub: &Hub, tool: &dyn MetaTool) -> Tool {
-    let name = hub.config().tools.names.spell(tool.id());
+    let name = hub.config().tools.names.spell(tool);
     let mut row = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
     row.title = Some(tool.title().to_owned());
     row.annotations = serde_json::from_value(tool.annotations()).ok();

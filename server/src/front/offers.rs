@@ -4,13 +4,12 @@
 
 use crate::catalogue::Expose;
 use crate::hub::Hub;
-use crate::upstream::{Offers, Upstream};
+use crate::upstream::Offers;
 use futures_util::future::{BoxFuture, join_all};
 use rmcp::ErrorData;
 use rmcp::model::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 use std::collections::HashMap;
 
 /// Whether they are passed through at all.

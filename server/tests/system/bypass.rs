@@ -81,12 +81,10 @@ impl World {
     /// How a script ends: `ok`, or its status and code.
     async fn run(&self, script: &str, allowed: Option<&[&str]>) -> String {
         let request = ExecuteRequest {
-            script: script.into(),
-            language: None,
             context: Some(r#"{"name": "shop:hidden", "own": "codecall:execute"}"#.into()),
             allowed_tools: allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
-            policy: Policy::default(),
             seed: Some(1),
+            ..ExecuteRequest::new(script, Policy::default())
         };
         let outcome = self.hub.execute(request, None, CancellationToken::new()).await;
         match &outcome.result {

@@ -6,6 +6,7 @@
 mod bypass;
 mod chain;
 mod cli;
+mod code_execution;
 #[cfg(unix)]
 mod hostile;
 mod kit;

@@ -77,7 +77,7 @@ impl Vm {
         }
     }
 
-    fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
+    pub(super) fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
         let object = self.heap.new_object();
         for &(name, value) in entries {
             self.heap.set_own(object, name, value);
