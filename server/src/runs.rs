@@ -85,12 +85,9 @@ impl Finished {
     /// call of a tool (the first ones, where there are many) and those that were left without an answer.
     #[must_use]
     pub fn meta(&self) -> Value {
-        let mask = |call: &agentscript::Unanswered| match json(&call.input) {
-            Ok(Value::Object(input)) => self.pipeline.masked(&call.tool, &input),
-            Ok(_) | Err(_) => Value::Null,
-        };
+        let shown = |input: &str| self.pipeline.shown(&Arc::new(json(input).unwrap_or_default()));
         let stats = json(&self.outcome.stats.to_json()).unwrap_or_default();
-        object!({"codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &mask)})
+        object!({"codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
     }
 }
 
@@ -101,21 +98,21 @@ pub enum Happening {
     Message(Message),
     /// A tool call begins.
     CallStarted {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input, masked.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
     },
     /// A tool call has ended.
     CallEnded {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input, masked.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
         /// How long it took.
         duration: Duration,
         /// How it failed.

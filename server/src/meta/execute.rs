@@ -149,10 +149,13 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
 /// Keep a result that is too long; gives its handle and the first piece of it. A text is kept as such,
 /// anything else as JSON.
 fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
-    let text = match runs::json(&json) {
-        Ok(Value::String(text)) => text,
-        Ok(_) | Err(_) => json,
+    let mut text = match runs::json(&json) {
+        Ok(Value::String(text)) => Value::String(text),
+        Ok(_) | Err(_) => Value::String(json),
     };
+    // Cleaned as a whole: of a secret on the edge of a piece, both halves would pass.
+    hub.pipeline().secrets().value(&mut text);
+    let Value::String(text) = text else { return Err(()) };
     let handle = hub.results().keep(text).ok_or(())?;
     let piece = hub.results().read(&handle, 0, most).map_err(drop)?;
     Ok((handle, piece))
@@ -161,7 +164,7 @@ fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
 /// A piece as a client sees it: where something follows, it says so itself.
 fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
-    let tool = hub.config().names.spell(&Execute);
+    let tool = hub.config().tools.names.spell(&Execute);
     let more = json!({"handle": handle, "offset": next});
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"

@@ -1,10 +1,10 @@
 //! The tool calls of one run: made one by one, each noted in a log that the client gets.
 
 use super::life::Life;
-use super::{Happening, json, rehearsal};
+use super::{Happening, Watcher, json, rehearsal};
 use crate::index::cut;
-use crate::pipeline::{Pipeline, ToolCall};
-use agentscript::{Call, CallId, Outcome, ToolError, Unanswered};
+use crate::pipeline::{Caller, Pipeline, ToolCall};
+use agentscript::{Call, CallId, Outcome, ToolError};
 use serde_json::{Value, json as object};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,30 +56,32 @@ impl Calls {
                 return Err(aborted(&tool));
             }
         };
-        let masked = self.pipeline.masked(&tool, &input);
-        let told: Option<Arc<str>> = self.life.watcher.as_ref().map(|_| masked.to_string().into());
-        self.tell(&told, |input| Happening::CallStarted { tool: tool.clone(), call: id.0, input });
-        let began = Instant::now();
-        self.log.begin(id, &tool, masked, began);
-        let made = ToolCall {
-            tool: tool.clone(),
+        let call = ToolCall {
+            tool,
             input,
+            caller: Caller::Script,
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
             timeout: Duration::from_millis(timeout_ms),
+            watcher: self.noted(id),
             cancel: self.life.cancel.clone(),
         };
-        let result = if self.dry { self.rehearse(id, &made) } else { self.reach(made).await };
-        let duration = began.elapsed();
-        self.log.end(id, duration, result.as_ref().err());
-        self.tell(&told, |input| Happening::CallEnded {
-            tool: tool.clone(),
-            call: id.0,
-            input,
-            duration,
-            error: result.as_ref().err().cloned(),
-        });
-        result
+        if self.dry { self.rehearse(id, &call) } else { self.reach(call).await }
+    }
+
+    /// Who watches a call: the log of the run, and whoever watches the run.
+    fn noted(&self, id: CallId) -> Watcher {
+        let (log, watcher) = (Arc::clone(&self.log), self.life.watcher.clone());
+        Some(Arc::new(move |happening| {
+            match &happening {
+                Happening::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
+                Happening::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
+                Happening::Message(_) => {}
+            }
+            if let Some(watcher) = &watcher {
+                watcher(happening);
+            }
+        }))
     }
 
     async fn reach(&self, call: ToolCall) -> Result<String, ToolError> {
@@ -104,16 +106,13 @@ impl Calls {
     }
 
     fn rehearse(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
-        let entry = self.pipeline.admit(call)?;
-        let (result, known) = rehearsal::result(&entry);
+        let shown = self.pipeline.shown(&Arc::new(Value::Object(call.input.clone())));
+        self.log.begin(id, u64::from(id.0), &call.tool, &shown);
+        let entry = self.pipeline.admit(call);
+        self.log.end(id, Duration::ZERO, entry.as_ref().err());
+        let (result, known) = rehearsal::result(&*entry?);
         self.log.is_example(id, known);
         Ok(result.to_string())
-    }
-
-    fn tell(&self, input: &Option<Arc<str>>, happening: impl FnOnce(Arc<str>) -> Happening) {
-        if let (Some(watcher), Some(input)) = (&self.life.watcher, input) {
-            watcher(happening(Arc::clone(input)));
-        }
     }
 }
 
@@ -138,6 +137,8 @@ struct Rows {
 /// One call.
 #[derive(Clone, Debug)]
 struct Record {
+    /// Its number in the process, as notifications tell it.
+    number: u64,
     tool: String,
     input: Value,
     began: Instant,
@@ -156,12 +157,13 @@ impl CallLog {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, id: CallId, tool: &str, input: Value, began: Instant) {
+    fn begin(&self, id: CallId, number: u64, tool: &str, input: &Value) {
         let mut rows = self.rows();
         rows.made += 1;
         if rows.calls.len() < self.most {
+            let (tool, input) = (tool.to_owned(), shortened(input));
             let record =
-                Record { tool: tool.into(), input: shortened(input), began, duration: None, error: None, known: false };
+                Record { number, tool, input, began: Instant::now(), duration: None, error: None, known: false };
             rows.calls.insert(id, record);
         }
     }
@@ -184,17 +186,20 @@ impl CallLog {
         self.rows().made
     }
 
-    /// The log as clients see it. `unanswered` are the calls that the run has left behind.
-    pub fn to_json(&self, outcome: &Outcome, mask: &dyn Fn(&Unanswered) -> Value) -> Value {
+    /// The log as clients see it, with the calls that the run has left behind. `shown` masks an input.
+    pub fn to_json(&self, outcome: &Outcome, shown: &dyn Fn(&str) -> Arc<Value>) -> Value {
         let rows = self.rows();
-        let calls: Vec<Value> = rows.calls.iter().map(|(id, record)| record.to_json(*id)).collect();
+        let calls: Vec<Value> = rows.calls.values().map(Record::to_json).collect();
         let unanswered: Vec<Value> = outcome
             .unanswered
             .iter()
             .map(|call| {
-                let (id, input) = (call.id.0.to_string(), shortened(mask(call)));
-                let (started, awaited) = (call.started, call.awaited);
-                object!({"callId": id, "toolName": call.tool, "input": input, "started": started, "awaited": awaited})
+                let (input, started, awaited) = (shortened(&shown(&call.input)), call.started, call.awaited);
+                let mut row = object!({"toolName": call.tool, "input": input, "started": started, "awaited": awaited});
+                if let Some(record) = rows.calls.get(&call.id) {
+                    row["callId"] = record.number.to_string().into();
+                }
+                row
             })
             .collect();
         let mut log = object!({ "calls": calls });
@@ -217,21 +222,22 @@ impl CallLog {
 }
 
 impl Record {
-    fn to_json(&self, id: CallId) -> Value {
+    fn to_json(&self) -> Value {
         let status = match (self.duration, &self.error) {
             (None, _) => "cancelled",
+            (Some(_), Some(error)) if error.code == "EXECUTION_ABORTED" => "cancelled",
             (Some(_), None) => "ok",
             (Some(_), Some(_)) => "error",
         };
         let duration = self.duration.unwrap_or_else(|| self.began.elapsed());
         let mut call = object!({
-            "callId": id.0.to_string(),
+            "callId": self.number.to_string(),
             "toolName": self.tool,
             "input": self.input,
             "status": status,
             "durationMs": (duration.as_secs_f64() * 1e6).round() / 1e3,
         });
-        if let Some(error) = &self.error {
+        if let Some(error) = self.error.as_ref().filter(|_| status == "error") {
             call["error"] = told(error);
         }
         call
@@ -261,7 +267,7 @@ fn told(error: &ToolError) -> Value {
 }
 
 /// An input for the log: its text, cut, where it is long.
-fn shortened(input: Value) -> Value {
+fn shortened(input: &Value) -> Value {
     let text = input.to_string();
-    if text.len() <= LONGEST_INPUT { input } else { format!("{}…", cut(&text, LONGEST_INPUT)).into() }
+    if text.len() <= LONGEST_INPUT { input.clone() } else { format!("{}…", cut(&text, LONGEST_INPUT)).into() }
 }

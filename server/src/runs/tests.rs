@@ -275,13 +275,13 @@ async fn every_call_is_in_the_log() {
         log(&finished),
         data!({
             "calls": [
-                {"callId": "0", "toolName": "users:slow", "input": {}, "status": "cancelled"},
-                {"callId": "1", "toolName": "users:get", "input": {"id": 1}, "status": "ok"},
-                {"callId": "2", "toolName": "users:fail", "input": {}, "status": "error", "error": failed},
+                {"callId": "1", "toolName": "users:slow", "input": {}, "status": "cancelled"},
+                {"callId": "2", "toolName": "users:get", "input": {"id": 1}, "status": "ok"},
+                {"callId": "3", "toolName": "users:fail", "input": {}, "status": "error", "error": failed},
             ],
             "unanswered": [
-                {"callId": "0", "toolName": "users:slow", "input": {}, "started": true, "awaited": false},
-                {"callId": "3", "toolName": "users:get", "input": {"late": true}, "started": false, "awaited": false},
+                {"callId": "1", "toolName": "users:slow", "input": {}, "started": true, "awaited": false},
+                {"toolName": "users:get", "input": {"late": true}, "started": false, "awaited": false},
             ],
         })
     );
