@@ -163,7 +163,7 @@ fn documented(section: &str) -> Vec<String> {
 /// Who adds a key adds a row to the page, and the other way round.
 #[test]
 fn every_key_is_on_its_page() {
-    let sections: [(&str, &dyn Fn(&str) -> String); 13] = [
+    let sections: [(&str, &dyn Fn(&str) -> String); 14] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
@@ -171,6 +171,7 @@ fn every_key_is_on_its_page() {
         ("vm", &|inner| format!(r#"{{"vm": {{{inner}}}}}"#)),
         ("directCalls", &|inner| format!(r#"{{"directCalls": {{{inner}}}}}"#)),
         ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
+        ("resultStore", &|inner| format!(r#"{{"resultStore": {{{inner}}}}}"#)),
         ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
         ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
         ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),
