@@ -37,10 +37,12 @@ pub enum Exit {
 enum Done {
     /// The next one follows.
     Op,
-    /// A frame was pushed, or the present one was left: what is executed is another frame.
+    /// The frame returns.
+    Return(Value),
+    /// A frame was pushed.
     Frame,
-    /// Nothing goes on.
-    Exit(Exit),
+    /// The frame waits for a promise.
+    Wait(Value),
     /// The operation has to be entered again later.
     Pause,
 }
@@ -56,8 +58,27 @@ pub fn function_of<'a>(script: &'a Code, prelude: &'a Code, code: FunctionRef) -
     &functions[code.index()]
 }
 
-/// The topmost frame goes on, or why it does not.
-type Onward = std::result::Result<(), Exit>;
+/// The frame that is executed, with what is looked up once for all its operations.
+#[derive(Clone, Copy)]
+struct Active<'s> {
+    function: &'s Function,
+    /// Its slots, and all behind them.
+    fp: &'s Slots,
+    window: Window,
+    /// The next operation.
+    pc: usize,
+}
+
+impl Active<'_> {
+    /// Where the slots of a frame begin that it calls.
+    #[inline(always)]
+    fn next(&self) -> Window {
+        self.window.after(self.function.slots)
+    }
+}
+
+/// The topmost frame, which goes on, or why it does not.
+type Onward<'s> = std::result::Result<Active<'s>, Exit>;
 
 /// What stays the same while frames are executed.
 struct Context<'s> {
@@ -73,6 +94,7 @@ impl<'s> Context<'s> {
     fn function(&self, code: FunctionRef) -> &'s Function {
         function_of(self.script, self.prelude, code)
     }
+
 }
 
 impl Vm {
@@ -109,7 +131,7 @@ impl Vm {
         self.with_stack(|vm, context| {
             vm.place(context, frame, Window::FIRST);
             match vm.unwind(context, Thrown::value(reason)) {
-                Ok(()) => vm.run_frames(context),
+                Ok(_) => vm.run_frames(context),
                 Err(exit) => exit,
             }
         })
@@ -157,78 +179,135 @@ impl Vm {
     }
 
     fn run_frames(&mut self, context: &Context<'_>) -> Exit {
-        'frames: loop {
-            let Some(frame) = self.frames.last() else { return Exit::Idle };
-            let (code, window, mut pc) = (frame.code, frame.slots, frame.pc as usize);
-            self.current = code;
-            let function = context.function(code);
-            let ops = &*function.ops;
-            let fp = context.stack.slots(window);
-            let window = window.after(function.slots);
-            loop {
-                // Between two operations all values are in slots: only here may the run pause or
-                // anything be freed.
-                let done = 'done: {
-                    match self.pause_due() {
-                        Ok(false) => {}
-                        Ok(true) => break 'done Ok(Done::Pause),
-                        Err(thrown) => break 'done Err(thrown),
-                    }
-                    let Some(op) = ops.get(pc) else {
-                        break 'done Ok(self.returned(context, Value::UNDEFINED));
-                    };
+        let mut onward = self.topmost(context);
+        loop {
+            let mut active = match onward {
+                Ok(active) => active,
+                Err(exit) => return exit,
+            };
+            onward = match self.run_active(context, &mut active) {
+                Ok(exit) => return exit,
+                Err(thrown) => {
+                    self.mark(active.pc, Slot(0));
+                    self.unwind(context, thrown)
+                }
+            };
+        }
+    }
+
+    /// The frame that goes on.
+    #[inline(always)]
+    fn topmost<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
+        let Some(frame) = self.frames.last() else { return Err(Exit::Idle) };
+        self.current = frame.code;
+        Ok(Active {
+            function: context.function(frame.code),
+            fp: context.stack.slots(frame.slots),
+            window: frame.slots,
+            pc: frame.pc as usize,
+        })
+    }
+
+    /// Execute operations until something is thrown or nothing goes on. What most scripts do most of the
+    /// time stands here, the other operations in [`Vm::operation`].
+    #[inline(always)]
+    fn run_active<'s>(&mut self, context: &Context<'s>, active: &mut Active<'s>) -> Result<Exit> {
+        loop {
+            // Between two operations all values are in slots: only here may the run pause or
+            // anything be freed.
+            if self.pause_due()? {
+                if self.halt(context, active.pc)? {
+                    return Ok(Exit::Paused);
+                }
+                continue;
+            }
+            let Active { function, fp, .. } = *active;
+            let done = match function.ops.get(active.pc) {
+                None => Done::Return(Value::UNDEFINED),
+                Some(op) => {
                     self.heap.meter.fuel -= 1;
-                    pc += 1;
-                    self.operation(context, op, &mut pc, fp, window)
-                };
-                let thrown = match done {
-                    Ok(Done::Op) => continue,
-                    Ok(Done::Frame) => continue 'frames,
-                    Ok(Done::Exit(exit)) => return exit,
-                    Ok(Done::Pause) => {
-                        self.mark(pc, Slot(0));
-                        match self.pause(context.stack) {
-                            Ok(true) => return Exit::Paused,
-                            Ok(false) => continue,
-                            Err(thrown) => thrown,
+                    active.pc += 1;
+                    match &op.kind {
+                        OpKind::Run(statement) => match statement.exec(self, fp) {
+                            Flow::Normal | Flow::Break(_) | Flow::Continue => continue,
+                            Flow::Return(value) => Done::Return(value),
+                            Flow::Throw(thrown) => return Err(thrown),
+                        },
+                        OpKind::Eval(value) => {
+                            value.eval(self, fp)?;
+                            continue;
+                        }
+                        OpKind::Set(slot, value) => {
+                            let value = value.eval(self, fp)?;
+                            fp[slot.0 as usize].set(value);
+                            continue;
+                        }
+                        OpKind::Jump(target) => {
+                            active.pc = *target as usize;
+                            continue;
+                        }
+                        OpKind::JumpUnless(test, target) => {
+                            if !test.test(self, fp)? {
+                                active.pc = *target as usize;
+                            }
+                            continue;
+                        }
+                        OpKind::Turn => {
+                            self.iteration()?;
+                            continue;
+                        }
+                        OpKind::Call(call, dst) => {
+                            self.mark(active.pc, *dst);
+                            match self.call_operation(context, active, call, op.at)? {
+                                Some(value) => fp[dst.0 as usize].set(value),
+                                None => {}
+                            }
+                            continue;
+                        }
+                        OpKind::Return(value) => Done::Return(value.eval(self, fp)?),
+                        _ => {
+                            let mut pc = active.pc;
+                            let done = self.operation(context, op, &mut pc, fp, active.next());
+                            active.pc = pc;
+                            done?
                         }
                     }
-                    Err(thrown) => thrown,
-                };
-                self.mark(pc, Slot(0));
-                match self.unwind(context, thrown) {
-                    Ok(()) => continue 'frames,
-                    Err(exit) => return exit,
                 }
+            };
+            let onward = match done {
+                Done::Op => continue,
+                Done::Return(value) => self.leave(context, value),
+                Done::Frame => self.topmost(context),
+                Done::Wait(promise) => self.suspend(context, promise),
+                Done::Pause => {
+                    if self.halt(context, active.pc)? {
+                        return Ok(Exit::Paused);
+                    }
+                    continue;
+                }
+            };
+            match onward {
+                Ok(onward) => *active = onward,
+                Err(exit) => return Ok(exit),
             }
         }
     }
 
-    /// One operation; `pc` is the one behind it, `next` where the slots of a frame that it calls begin.
-    #[inline(always)]
+    /// Collect garbage where that is due; whether the run has to pause.
+    #[cold]
+    fn halt(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
+        self.mark(pc, Slot(0));
+        self.pause(context.stack)
+    }
+
+    /// One operation that is not among the most frequent; `pc` is the one behind it, `next` where the slots
+    /// of a frame that it calls begin.
+    #[inline(never)]
     fn operation(&mut self, context: &Context<'_>, op: &Op, pc: &mut usize, fp: &Slots, next: Window) -> Result<Done> {
         let at = op.at;
         match &op.kind {
-            OpKind::Run(statement) => match statement.exec(self, fp) {
-                Flow::Normal | Flow::Break(_) | Flow::Continue => {}
-                Flow::Return(value) => return Ok(self.returned(context, value)),
-                Flow::Throw(thrown) => return Err(thrown),
-            },
-            OpKind::Eval(value) => {
-                value.eval(self, fp)?;
-            }
-            OpKind::Set(slot, value) => {
-                let value = value.eval(self, fp)?;
-                fp[slot.0 as usize].set(value);
-            }
-            OpKind::Jump(target) => *pc = *target as usize,
             OpKind::JumpIf(test, target) => {
                 if test.test(self, fp)? {
-                    *pc = *target as usize;
-                }
-            }
-            OpKind::JumpUnless(test, target) => {
-                if !test.test(self, fp)? {
                     *pc = *target as usize;
                 }
             }
@@ -243,14 +322,13 @@ impl Vm {
                     *pc = target as usize;
                 }
             }
-            OpKind::Turn => self.iteration()?,
             OpKind::Loop(each) => {
                 let turned = each.run(self, fp)?;
-                return Ok(self.turned(context, turned, pc));
+                return Ok(self.turned(turned, pc));
             }
             OpKind::Each(each) => {
                 let turned = each.run(self, fp)?;
-                return Ok(self.turned(context, turned, pc));
+                return Ok(self.turned(turned, pc));
             }
             OpKind::Iterate(kind, value, slot, span) => {
                 let value = value.eval(self, fp)?;
@@ -264,10 +342,6 @@ impl Vm {
                     None => *pc = *end as usize,
                 }
             }
-            OpKind::Call(call, dst) => {
-                self.mark(*pc, *dst);
-                return self.call_operation(context, call, fp, *dst, next, at);
-            }
             OpKind::Construct(native, arguments, dst) => {
                 self.mark(*pc, *dst);
                 let mut values = Vec::with_capacity(arguments.len());
@@ -276,13 +350,16 @@ impl Vm {
                 }
                 let called = self.call_prelude(*native, true, Value::UNDEFINED, &values, After::Call);
                 let called = called.map_err(|thrown| thrown.at(self, at))?;
-                return self.called(context, called, fp, *dst, next, at);
+                match self.called(context, called, next, at)? {
+                    Some(value) => fp[dst.0 as usize].set(value),
+                    None => return Ok(Done::Frame),
+                }
             }
             OpKind::Await(value, dst) => {
                 let value = value.eval(self, fp)?;
                 let promise = self.promise_of(value);
                 self.mark(*pc, *dst);
-                return Ok(self.suspended(context, promise));
+                return Ok(Done::Wait(promise));
             }
             OpKind::AwaitItem(slot) => {
                 let value = fp[slot.0 as usize].get();
@@ -291,22 +368,27 @@ impl Vm {
                 let (fulfilled, rejected) = (Value::UNDEFINED, Value::UNDEFINED);
                 self.react(promise, Reaction::Then { fulfilled, rejected, derived });
                 self.mark(*pc, *slot);
-                return Ok(self.suspended(context, derived));
-            }
-            OpKind::Return(value) => {
-                let value = value.eval(self, fp)?;
-                return Ok(self.returned(context, value));
+                return Ok(Done::Wait(derived));
             }
             OpKind::Throw(value) => {
                 let value = value.eval(self, fp)?;
                 return Err(Thrown::value(value).at(self, at));
             }
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),
+            // They are where they are executed most.
+            OpKind::Run(_)
+            | OpKind::Eval(_)
+            | OpKind::Set(..)
+            | OpKind::Jump(_)
+            | OpKind::JumpUnless(..)
+            | OpKind::Turn
+            | OpKind::Call(..)
+            | OpKind::Return(_) => {}
         }
         Ok(Done::Op)
     }
 
-    fn turned(&mut self, context: &Context<'_>, turned: Turned, pc: &mut usize) -> Done {
+    fn turned(&mut self, turned: Turned, pc: &mut usize) -> Done {
         match turned {
             Turned::Done => Done::Op,
             Turned::Pause => {
@@ -315,54 +397,86 @@ impl Vm {
                 *pc -= 1;
                 Done::Pause
             }
-            Turned::Return(value) => self.returned(context, value),
+            Turned::Return(value) => Done::Return(value),
         }
     }
 
-    #[inline]
-    fn returned(&mut self, context: &Context<'_>, value: Value) -> Done {
-        match self.leave(context, value) {
-            Ok(()) => Done::Frame,
-            Err(exit) => Done::Exit(exit),
+    /// A call: its value where it can be had at once, else another frame is active.
+    #[inline(always)]
+    fn call_operation<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &Call,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let callee = match &call.callee {
+            Callee::Value(function) => function.eval(self, active.fp).map(|function| (function, Value::UNDEFINED)),
+            callee => callee.eval(self, active.fp),
+        };
+        let (function, this) = callee.map_err(|thrown| thrown.at(self, at))?;
+        if function.is(Kind::Function) && !call.spread {
+            return self.call_function(context, active, call, function, at);
         }
+        let value = self.call_other(context, call, (function, this), active.fp, active.next(), at)?;
+        if value.is_none()
+            && let Ok(callee) = self.topmost(context)
+        {
+            *active = callee;
+        }
+        Ok(value)
     }
 
-    fn suspended(&mut self, context: &Context<'_>, promise: Value) -> Done {
-        match self.suspend(context, promise) {
-            Ok(()) => Done::Frame,
-            Err(exit) => Done::Exit(exit),
+    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
+    /// a leaf; otherwise the frame was pushed and is active.
+    #[inline(always)]
+    fn call_function<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &Call,
+        closure: Value,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let code = self.heap.closures[closure.index()].code;
+        let function = context.function(code);
+        let mut window = active.next();
+        let mut slots = active.fp.get(active.function.slots as usize..).unwrap_or_default();
+        if slots.len() < function.slots as usize {
+            window = self.window(context, window, function.slots);
+            slots = context.stack.slots(window);
         }
+        let rest = self.pass(function, None, call, active.fp, slots)?;
+        self.enter(function, closure, slots, rest);
+        let Body::Ops = function.body else {
+            self.tick()?;
+            return self.leaf(code, &function.body, slots).map(Some);
+        };
+        self.check_depth(at)?;
+        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        self.current = code;
+        *active = Active { function, fp: slots, window, pc: 0 };
+        Ok(None)
     }
 
-    #[inline]
-    fn call_operation(
+    /// A call of what is no function of the script, or with arguments that are spread: its value, unless
+    /// a frame was pushed.
+    #[inline(never)]
+    fn call_other(
         &mut self,
         context: &Context<'_>,
         call: &Call,
+        (function, this): (Value, Value),
         fp: &Slots,
-        dst: Slot,
         next: Window,
         at: u32,
-    ) -> Result<Done> {
-        let (function, this) = call.callee.eval(self, fp).map_err(|thrown| thrown.at(self, at))?;
-        if !call.spread {
-            let called = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
-                Some(self.call_function(context, call, function, fp, next, at)?)
-            } else if function.is(Kind::Native)
-                && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
-            {
-                Some(self.call_builtin(context, call, (function, this), fp, next, at)?)
-            } else {
-                None
-            };
-            match called {
-                Some(Some(value)) => {
-                    fp[dst.0 as usize].set(value);
-                    return Ok(Done::Op);
-                }
-                Some(None) => return Ok(Done::Frame),
-                None => {}
-            }
+    ) -> Result<Option<Value>> {
+        if !call.spread
+            && function.is(Kind::Native)
+            && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
+        {
+            return self.call_builtin(context, call, (function, this), fp, next, at);
         }
         let mut values = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
@@ -373,35 +487,7 @@ impl Vm {
         }
         let called = self.call(function, this, &values, After::Call);
         let called = called.map_err(|thrown| thrown.at(self, at))?;
-        self.called(context, called, fp, dst, next, at)
-    }
-
-    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
-    /// a leaf; otherwise the frame was pushed.
-    #[inline]
-    fn call_function(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        closure: Value,
-        fp: &Slots,
-        next: Window,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let code = self.heap.closures[closure.index()].code;
-        let function = context.function(code);
-        let window = self.window(context, next, function.slots);
-        let slots = context.stack.slots(window);
-        let rest = self.pass(function, None, call, fp, slots)?;
-        self.enter(function, closure, slots, rest);
-        let Body::Ops = function.body else {
-            self.tick()?;
-            return self.leaf(code, &function.body, slots).map(Some);
-        };
-        self.check_depth(at)?;
-        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
-        Ok(None)
+        self.called(context, called, next, at)
     }
 
     /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
@@ -475,25 +561,14 @@ impl Vm {
         Ok(rest)
     }
 
-    /// What follows from what a call has come to.
-    fn called(
-        &mut self,
-        context: &Context<'_>,
-        called: Called,
-        fp: &Slots,
-        dst: Slot,
-        next: Window,
-        at: u32,
-    ) -> Result<Done> {
+    /// What follows from what a call has come to: its value, unless a frame was pushed.
+    fn called(&mut self, context: &Context<'_>, called: Called, next: Window, at: u32) -> Result<Option<Value>> {
         match called {
-            Called::Value(value) => {
-                fp[dst.0 as usize].set(value);
-                Ok(Done::Op)
-            }
+            Called::Value(value) => Ok(Some(value)),
             Called::Frame(callee) => {
                 self.check_depth(at)?;
                 self.place(context, callee, next);
-                Ok(Done::Frame)
+                Ok(None)
             }
         }
     }

@@ -9,8 +9,8 @@ use crate::vm::Vm;
 
 impl Vm {
     /// The frame that is executed returns. An error: nothing goes on.
-    #[inline]
-    pub(super) fn leave(&mut self, context: &Context<'_>, value: Value) -> Onward {
+    #[inline(always)]
+    pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if let Some(Frame { after: After::Call, .. }) = self.frames.last() {
             self.frames.pop();
             return self.resume_caller(context, value);
@@ -18,7 +18,8 @@ impl Vm {
         self.leave_last(context, value)
     }
 
-    fn leave_last(&mut self, context: &Context<'_>, value: Value) -> Onward {
+    #[inline(never)]
+    fn leave_last<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
         match frame.after {
             After::Call => self.resume_caller(context, value),
@@ -35,18 +36,19 @@ impl Vm {
     }
 
     /// Go on with the caller of a frame that was popped; it gets a value.
-    #[inline]
-    fn resume_caller(&mut self, context: &Context<'_>, value: Value) -> Onward {
+    #[inline(always)]
+    fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if self.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
         }
-        let Some(caller) = self.frames.last() else { return Err(Exit::Idle) };
-        context.stack.slots(caller.slots)[caller.dst.0 as usize].set(value);
-        Ok(())
+        let Some(&Frame { dst, .. }) = self.frames.last() else { return Err(Exit::Idle) };
+        let caller = self.topmost(context)?;
+        caller.fp[dst.0 as usize].set(value);
+        Ok(caller)
     }
 
     /// An async function waits or has ended: who wants its promise gets it.
-    fn hand_over(&mut self, context: &Context<'_>, promise: Value, waiter: Waiter) -> Onward {
+    fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
         match waiter {
             Waiter::Caller => return self.resume_caller(context, promise),
             Waiter::Job(derived) => self.end_job(derived, Ok(promise)),
@@ -56,7 +58,7 @@ impl Vm {
     }
 
     /// The frame that is executed waits for a promise.
-    pub(super) fn suspend(&mut self, context: &Context<'_>, promise: Value) -> Onward {
+    pub(super) fn suspend<'s>(&mut self, context: &Context<'s>, promise: Value) -> Onward<'s> {
         let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
         let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
         let length = context.function(frame.code).slots;
@@ -76,7 +78,7 @@ impl Vm {
 
     /// Something was thrown in the frame that is executed: find the frame that handles it.
     #[cold]
-    pub(super) fn unwind(&mut self, context: &Context<'_>, thrown: Thrown) -> Onward {
+    pub(super) fn unwind<'s>(&mut self, context: &Context<'s>, thrown: Thrown) -> Onward<'s> {
         let value = match *thrown.0 {
             Cause::Value(value) => value,
             Cause::Stop(failure) => {
@@ -96,7 +98,7 @@ impl Vm {
             if let Some(handler) = handlers.iter().find(|handler| (handler.from..handler.to).contains(&pc)) {
                 context.stack.slots(frame.slots)[handler.slot.0 as usize].set(value);
                 frame.pc = handler.target;
-                return Ok(());
+                return self.topmost(context);
             }
             let after = frame.after;
             self.frames.pop();
