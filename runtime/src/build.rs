@@ -168,16 +168,18 @@ impl Builder<'_> {
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,
-            simple: function.captures.is_empty()
-                && function.boxed.is_empty()
-                && function.itself.is_none()
-                && function.rest.is_none(),
+            simple: is_simple(function),
             body,
             ops: lowering.ops.into(),
             span: function.span,
             handlers: lowering.handlers.into(),
         }
     }
+}
+
+/// Whether entering it needs nothing but the arguments.
+fn is_simple(function: &program::Function) -> bool {
+    function.captures.is_empty() && function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 
 impl Lowering<'_, '_> {
@@ -251,6 +253,7 @@ impl Lowering<'_, '_> {
                 | OpKind::Each(_)
                 | OpKind::Iterate(..)
                 | OpKind::Call(..)
+                | OpKind::CallFixed(..)
                 | OpKind::Construct(..)
                 | OpKind::Await(..)
                 | OpKind::AwaitItem(_)

@@ -9,10 +9,10 @@ mod leave;
 use crate::activation::Called;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Native, registry};
-use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
+use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
-use crate::node::{Body, Call, Callee, Flow, Node, Op, OpKind, Slots, Turned};
+use crate::node::{Body, Call, Callee, FixedCall, Flow, Node, Op, OpKind, Slots, Turned};
 use crate::outcome::Failure;
 use crate::promise::Reaction;
 use crate::stack::{Stack, Window};
@@ -95,6 +95,15 @@ impl<'s> Context<'s> {
         function_of(self.script, self.prelude, code)
     }
 
+    #[inline(always)]
+    fn active(&self, frame: &Running) -> Active<'s> {
+        Active {
+            function: self.function(frame.code),
+            fp: self.stack.slots(frame.slots),
+            window: frame.slots,
+            pc: frame.pc as usize,
+        }
+    }
 }
 
 impl Vm {
@@ -200,12 +209,7 @@ impl Vm {
     fn topmost<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
         let Some(frame) = self.frames.last() else { return Err(Exit::Idle) };
         self.current = frame.code;
-        Ok(Active {
-            function: context.function(frame.code),
-            fp: context.stack.slots(frame.slots),
-            window: frame.slots,
-            pc: frame.pc as usize,
-        })
+        Ok(context.active(frame))
     }
 
     /// Execute operations until something is thrown or nothing goes on. What most scripts do most of the
@@ -215,11 +219,8 @@ impl Vm {
         loop {
             // Between two operations all values are in slots: only here may the run pause or
             // anything be freed.
-            if self.pause_due()? {
-                if self.halt(context, active.pc)? {
-                    return Ok(Exit::Paused);
-                }
-                continue;
+            if self.heap.meter.fuel <= 0 && self.halts(context, active.pc)? {
+                return Ok(Exit::Paused);
             }
             let Active { function, fp, .. } = *active;
             let done = match function.ops.get(active.pc) {
@@ -258,9 +259,15 @@ impl Vm {
                         }
                         OpKind::Call(call, dst) => {
                             self.mark(active.pc, *dst);
-                            match self.call_operation(context, active, call, op.at)? {
-                                Some(value) => fp[dst.0 as usize].set(value),
-                                None => {}
+                            if let Some(value) = self.call_operation(context, active, call, op.at)? {
+                                fp[dst.0 as usize].set(value);
+                            }
+                            continue;
+                        }
+                        OpKind::CallFixed(call, dst) => {
+                            self.mark(active.pc, *dst);
+                            if let Some(value) = self.call_fixed(context, active, call, op.at)? {
+                                fp[dst.0 as usize].set(value);
                             }
                             continue;
                         }
@@ -276,7 +283,10 @@ impl Vm {
             };
             let onward = match done {
                 Done::Op => continue,
-                Done::Return(value) => self.leave(context, value),
+                Done::Return(value) => match self.return_to_caller(context, value) {
+                    Some(caller) => Ok(caller),
+                    None => self.leave(context, value),
+                },
                 Done::Frame => self.topmost(context),
                 Done::Wait(promise) => self.suspend(context, promise),
                 Done::Pause => {
@@ -291,6 +301,18 @@ impl Vm {
                 Err(exit) => return Ok(exit),
             }
         }
+    }
+
+    /// The fuel is used up: whether the run has to pause.
+    #[cold]
+    #[inline(never)]
+    fn halts(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
+        while self.pause_due()? {
+            if self.halt(context, pc)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Collect garbage where that is due; whether the run has to pause.
@@ -383,6 +405,7 @@ impl Vm {
             | OpKind::JumpUnless(..)
             | OpKind::Turn
             | OpKind::Call(..)
+            | OpKind::CallFixed(..)
             | OpKind::Return(_) => {}
         }
         Ok(Done::Op)
@@ -440,23 +463,74 @@ impl Vm {
     ) -> Result<Option<Value>> {
         let code = self.heap.closures[closure.index()].code;
         let function = context.function(code);
-        let mut window = active.next();
-        let mut slots = active.fp.get(active.function.slots as usize..).unwrap_or_default();
-        if slots.len() < function.slots as usize {
-            window = self.window(context, window, function.slots);
-            slots = context.stack.slots(window);
-        }
+        let (window, slots) = self.behind(context, active, function.slots);
         let rest = self.pass(function, None, call, active.fp, slots)?;
         self.enter(function, closure, slots, rest);
-        let Body::Ops = function.body else {
+        let callee = Active { function, fp: slots, window, pc: 0 };
+        if !function.is_async {
+            return self.begin_call(active, callee, code, After::Call, at);
+        }
+        let after = self.after(function, After::Call);
+        self.begin_call(active, callee, code, after, at)
+    }
+
+    /// Call a function that is known since the script was compiled, and that needs nothing but its arguments.
+    #[inline(always)]
+    fn call_fixed<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &FixedCall,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let function = context.function(call.function);
+        let (window, slots) = self.behind(context, active, function.slots);
+        let mut free = slots[..function.slots as usize].iter();
+        for argument in &call.arguments {
+            let value = argument.eval(self, active.fp)?;
+            if let Some(slot) = free.next() {
+                slot.set(value);
+            }
+        }
+        free.for_each(|slot| slot.set(Value::UNDEFINED));
+        let callee = Active { function, fp: slots, window, pc: 0 };
+        self.begin_call(active, callee, call.function, After::Call, at)
+    }
+
+    /// So many slots behind those of the frame that is executed.
+    #[inline(always)]
+    fn behind<'s>(&mut self, context: &Context<'s>, active: &Active<'s>, slots: u32) -> (Window, &'s Slots) {
+        match active.fp.get(active.function.slots as usize..) {
+            Some(free) if free.len() >= slots as usize => (active.next(), free),
+            _ => self.elsewhere(context, active.next(), slots),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn elsewhere<'s>(&mut self, context: &Context<'s>, window: Window, slots: u32) -> (Window, &'s Slots) {
+        let window = self.window(context, window, slots);
+        (window, context.stack.slots(window))
+    }
+
+    /// A function whose slots are filled begins: the value of a leaf, or it is what is active.
+    #[inline(always)]
+    fn begin_call<'s>(
+        &mut self,
+        active: &mut Active<'s>,
+        callee: Active<'s>,
+        code: FunctionRef,
+        after: After,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let Body::Ops = callee.function.body else {
             self.tick()?;
-            return self.leaf(code, &function.body, slots).map(Some);
+            return self.leaf(code, &callee.function.body, callee.fp).map(Some);
         };
         self.check_depth(at)?;
-        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: callee.window });
         self.current = code;
-        *active = Active { function, fp: slots, window, pc: 0 };
+        *active = callee;
         Ok(None)
     }
 

@@ -145,6 +145,8 @@ pub enum OpKind {
     },
     /// A call.
     Call(Box<Call>, Slot),
+    /// A call of a function that is known.
+    CallFixed(FixedCall, Slot),
     /// `new` of a built-in that calls functions of the script.
     Construct(u32, Box<[Argument]>, Slot),
     /// `await`

@@ -1,6 +1,6 @@
 //! The end of frames: returns, exceptions, and what waits.
 
-use super::{Context, Exit, Onward};
+use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
 use crate::error::{Cause, Thrown};
 use crate::promise::Reaction;
@@ -8,18 +8,23 @@ use crate::value::Value;
 use crate::vm::Vm;
 
 impl Vm {
-    /// The frame that is executed returns. An error: nothing goes on.
+    /// The frame that is executed returns to a caller that waits for nothing but its value.
     #[inline(always)]
-    pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
-        if let Some(Frame { after: After::Call, .. }) = self.frames.last() {
-            self.frames.pop();
-            return self.resume_caller(context, value);
+    pub(super) fn return_to_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Option<Active<'s>> {
+        let [below @ .., caller, Frame { after: After::Call, .. }] = &*self.frames else { return None };
+        if below.len() < context.base {
+            return None;
         }
-        self.leave_last(context, value)
+        let active = context.active(caller);
+        active.fp[caller.dst.0 as usize].set(value);
+        self.current = caller.code;
+        self.frames.pop();
+        Some(active)
     }
 
+    /// The frame that is executed returns. An error: nothing goes on.
     #[inline(never)]
-    fn leave_last<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
+    pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
         match frame.after {
             After::Call => self.resume_caller(context, value),
@@ -36,7 +41,6 @@ impl Vm {
     }
 
     /// Go on with the caller of a frame that was popped; it gets a value.
-    #[inline(always)]
     fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if self.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
