@@ -300,7 +300,7 @@ impl Vm {
         match exit {
             Exit::Nested(result) => result,
             Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),
-            Exit::Idle | Exit::Paused => Ok(promise.unwrap_or(Value::UNDEFINED)),
+            Exit::Idle | Exit::Paused | Exit::Blocked => Ok(promise.unwrap_or(Value::UNDEFINED)),
         }
     }
 }

@@ -10,7 +10,9 @@ mod expression;
 mod lower;
 mod statement;
 
+use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler};
+use crate::dialect::Dialect;
 use crate::node::{Body, Expression, Op, OpKind};
 use crate::symbol::{ProgramTexts, Sym};
 use crate::value::Value;
@@ -24,7 +26,7 @@ const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
 pub fn build(program: &Program, origin: Origin) -> Code {
-    let is_prelude = origin != Origin::Script;
+    let is_prelude = !matches!(origin, Origin::Script(_));
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
@@ -55,7 +57,7 @@ pub fn build(program: &Program, origin: Origin) -> Code {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// It is a script.
-    Script,
+    Script(Dialect),
     /// It is the prelude.
     Prelude,
     /// It is the prelude, for callbacks that are leaves: to call them is no operation but a node.
@@ -134,13 +136,22 @@ impl Builder<'_> {
         std::str::from_utf8(self.program.text(text)).unwrap_or_default()
     }
 
+    /// The built-in global of a name.
+    fn global_of(&self, name: TextId) -> Option<u32> {
+        let number = registry().global_of(self.symbol(name))?;
+        match self.origin {
+            Origin::Script(dialect) => registry().is_known_in(dialect, number).then_some(number),
+            Origin::Prelude | Origin::Leaves => Some(number),
+        }
+    }
+
     fn note(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes);
     }
 
     fn function_ref(&self, index: u32) -> FunctionRef {
         match self.origin {
-            Origin::Script => FunctionRef::script(index),
+            Origin::Script(_) => FunctionRef::script(index),
             Origin::Prelude => FunctionRef::prelude(index),
             Origin::Leaves => FunctionRef::prelude(index).for_leaves(),
         }
@@ -257,6 +268,7 @@ impl Lowering<'_, '_> {
                 | OpKind::Construct(..)
                 | OpKind::Await(..)
                 | OpKind::AwaitItem(_)
+                | OpKind::Wait(..)
                 | OpKind::Return(_)
                 | OpKind::Throw(_)
                 | OpKind::Rethrow(_) => {}

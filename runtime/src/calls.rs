@@ -25,8 +25,19 @@ pub struct Open {
     pub input: Box<str>,
     /// What the answer settles.
     pub promise: Value,
-    /// Whether a failure is a value and not an exception.
-    pub wrapped: bool,
+    /// What the answer comes to.
+    pub style: Style,
+}
+
+/// What the answer to a tool call is for the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// The result; a failure is an exception.
+    Throws,
+    /// `{success: true, data}` or `{success: false, error}`
+    Success,
+    /// `{ok: true, result}` or `{ok: false, error}`
+    Ok,
 }
 
 impl Open {
@@ -79,6 +90,14 @@ impl Calls {
             return None;
         }
         self.open.remove(&id.0)
+    }
+
+    /// Calls without an answer with what the answer settles, in their order; also those that the host was
+    /// not told of.
+    pub fn open(&self) -> Vec<(CallId, Value)> {
+        let mut open: Vec<_> = self.open.iter().map(|(&number, call)| (CallId(number), call.promise)).collect();
+        open.sort_unstable_by_key(|&(id, _)| id);
+        open
     }
 
     /// Append the values that are needed.

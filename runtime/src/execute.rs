@@ -14,7 +14,7 @@ use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::node::{Body, Call, Callee, FixedCall, Flow, Node, Op, OpKind, Slots, Turned};
 use crate::outcome::Failure;
-use crate::promise::Reaction;
+use crate::promise::{Reaction, State};
 use crate::stack::{Stack, Window};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -27,6 +27,8 @@ pub enum Exit {
     Idle,
     /// The slice is over; the frames go on later.
     Paused,
+    /// They go on when a promise is settled: [`Vm::blocked`].
+    Blocked,
     /// The run has ended at a limit, a refusal or by the host.
     Stopped(Box<Failure>),
     /// A nested call has ended.
@@ -42,7 +44,9 @@ enum Done {
     /// A frame was pushed.
     Frame,
     /// The frame waits for a promise.
-    Wait(Value),
+    Await(Value),
+    /// All frames wait for one: [`Vm::blocked`].
+    Blocked,
     /// The operation has to be entered again later.
     Pause,
 }
@@ -288,7 +292,8 @@ impl Vm {
                     None => self.leave(context, value),
                 },
                 Done::Frame => self.topmost(context),
-                Done::Wait(promise) => self.suspend(context, promise),
+                Done::Await(promise) => self.suspend(context, promise),
+                Done::Blocked => return Ok(Exit::Blocked),
                 Done::Pause => {
                     if self.halt(context, active.pc)? {
                         return Ok(Exit::Paused);
@@ -381,7 +386,7 @@ impl Vm {
                 let value = value.eval(self, fp)?;
                 let promise = self.promise_of(value);
                 self.mark(*pc, *dst);
-                return Ok(Done::Wait(promise));
+                return Ok(Done::Await(promise));
             }
             OpKind::AwaitItem(slot) => {
                 let value = fp[slot.0 as usize].get();
@@ -390,7 +395,16 @@ impl Vm {
                 let (fulfilled, rejected) = (Value::UNDEFINED, Value::UNDEFINED);
                 self.react(promise, Reaction::Then { fulfilled, rejected, derived });
                 self.mark(*pc, *slot);
-                return Ok(Done::Wait(derived));
+                return Ok(Done::Await(derived));
+            }
+            OpKind::Wait(value, dst) => {
+                let value = value.eval(self, fp)?;
+                if !self.wait(value, fp, *dst).map_err(|thrown| thrown.at(self, at))? {
+                    // The operation is charged again when it goes on.
+                    self.heap.meter.fuel += 1;
+                    self.mark(*pc - 1, *dst);
+                    return Ok(Done::Blocked);
+                }
             }
             OpKind::Throw(value) => {
                 let value = value.eval(self, fp)?;
@@ -409,6 +423,31 @@ impl Vm {
             | OpKind::Return(_) => {}
         }
         Ok(Done::Op)
+    }
+
+    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    #[inline(never)]
+    fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
+        self.blocked = None;
+        if !value.is(Kind::Promise) {
+            fp[dst.0 as usize].set(value);
+            return Ok(true);
+        }
+        let promise = &self.heap.promises[value.index()];
+        match (promise.state, promise.value) {
+            (State::Fulfilled, value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(true)
+            }
+            (State::Rejected, reason) => Err(Thrown::value(reason)),
+            (State::Pending, _) if self.nesting > 0 => {
+                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
+            }
+            (State::Pending, _) => {
+                self.blocked = Some(value);
+                Ok(false)
+            }
+        }
     }
 
     fn turned(&mut self, turned: Turned, pc: &mut usize) -> Done {

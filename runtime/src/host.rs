@@ -41,6 +41,18 @@ pub trait Tools: Send + Sync {
     fn is_app(&self, app: &str) -> bool;
     /// The full name of a tool by its app and its own name: `users.list` is `users:list`.
     fn member(&self, app: &str, tool: &str) -> Option<String>;
+    /// The full name of a tool that is a function by itself: `webSearch` may be `web_search`. A free name
+    /// of the script is looked up here when it is no app. None of the tools are, unless told otherwise.
+    fn function(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+    /// The property that a plain value means when a tool is called as a function with it in place of an
+    /// input: `webSearch('news')` for `webSearch({query: 'news'})`. Absent, the default: it is an error.
+    fn positional(&self, tool: &str) -> Option<String> {
+        let _ = tool;
+        None
+    }
     /// Names of tools near to `name`, for error messages; the nearest first, at most three.
     fn similar(&self, name: &str) -> Vec<String>;
     /// Whether `name` is one of the host's own tools, which a script must not call.
@@ -130,6 +142,15 @@ pub struct Call {
     pub input: String,
     /// How long the host may take: the policy's limit or the smaller one of the call's options.
     pub timeout_ms: u64,
+}
+
+/// A tool call without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    /// Its number.
+    pub id: CallId,
+    /// Whether anything in the script waits for the answer.
+    pub awaited: bool,
 }
 
 /// What a host tells a run.

@@ -153,6 +153,9 @@ pub enum OpKind {
     Await(Expression, Slot),
     /// `await` of an item of `for await`, as its iterator wraps it.
     AwaitItem(Slot),
+    /// `$wait` of a promise, with all frames on the stack: the whole run waits. Entered again when there is
+    /// news, so it only looks at the promise.
+    Wait(Expression, Slot),
     /// `return`
     Return(Expression),
     /// `throw`

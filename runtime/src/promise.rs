@@ -56,6 +56,11 @@ impl Reactions {
         }
     }
 
+    /// Whether nothing waits.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
     /// All of them.
     pub fn as_slice(&self) -> &[Reaction] {
         match self {
@@ -107,6 +112,11 @@ pub enum Job {
 }
 
 impl Vm {
+    /// Whether the frames on the stack wait for a promise that is still pending.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
+    }
+
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
     pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
         let data = &mut self.heap.promises[promise.index()];

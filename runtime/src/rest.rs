@@ -14,20 +14,25 @@ const BYTES_A_STEP: u64 = 64;
 impl Vm {
     /// Nothing is executed until the host has news. Costs little where little was done since the last time.
     pub(crate) fn rest(&mut self) {
-        let stack = self.stack.take().map_or(0, |stack| stack.bytes());
-        let meter = &mut self.heap.meter;
-        meter.bytes = meter.bytes.saturating_sub(stack);
+        // Frames that are blocked keep what they stand on.
+        let mut stack = self.stack.take();
+        if self.frames.is_empty() {
+            let bytes = stack.take().map_or(0, |stack| stack.bytes());
+            let meter = &mut self.heap.meter;
+            meter.bytes = meter.bytes.saturating_sub(bytes);
+            self.frames = Vec::new();
+            self.jobs = VecDeque::new();
+        }
         self.spare = None;
-        self.frames = Vec::new();
-        self.jobs = VecDeque::new();
         self.scratch = Vec::new();
         self.matcher = Default::default();
         let meter = &mut self.heap.meter;
         let steps = meter.steps();
         if meter.bytes > REST_FIRST && meter.bytes as u64 / BYTES_A_STEP <= steps.saturating_sub(meter.rested) {
             meter.rested = steps;
-            self.collect(&Stack::default());
+            self.collect(stack.as_deref().unwrap_or(&Stack::default()));
             self.heap.shrink();
         }
+        self.stack = stack;
     }
 }

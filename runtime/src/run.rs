@@ -5,7 +5,7 @@ use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
-use crate::host::{CallId, Event, Inputs, Message, Progress};
+use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Outcome, Stats, Status};
 use crate::promise::State;
@@ -27,6 +27,8 @@ pub struct Run {
     /// Events that were not settled yet when the slice was over.
     events: VecDeque<Event>,
     stage: Stage,
+    /// Whether it ended because nothing could wake it.
+    deadlocked: bool,
 }
 
 /// How far a run is.
@@ -60,6 +62,7 @@ impl Run {
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
             main: None,
+            blocked: None,
             kept_bytes: 0,
             grant: GRANT,
             stress: false,
@@ -89,7 +92,7 @@ impl Run {
             script,
             scripts: Vec::new(),
         };
-        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New }
+        Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
     }
 
     /// Go on until nothing can go on without an event, or the slice is used up.
@@ -134,6 +137,21 @@ impl Run {
         self.deadline().saturating_sub(self.vm.host.inputs.clock.monotonic())
     }
 
+    /// The tool calls without an answer, in their order; also those that the host was not told of.
+    #[must_use]
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        // Promises in a result are waited for without a reaction to them.
+        let in_result = matches!(self.stage, Stage::Result);
+        let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
+        let open = self.vm.host.calls.open().into_iter();
+        open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
+    }
+
+    /// Whether it ended because it waited for what nothing could settle.
+    pub(crate) fn is_deadlocked(&self) -> bool {
+        self.deadlocked
+    }
+
     /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
     #[doc(hidden)]
     pub fn stress(&mut self, steps: u32, collect: bool) {
@@ -176,6 +194,12 @@ impl Run {
             }
         }
         loop {
+            if self.vm.is_blocked() {
+                // Nothing else goes on: no microtask, no other function.
+                let Some(event) = self.events.pop_front() else { break };
+                self.take(event)?;
+                continue;
+            }
             if std::mem::take(&mut self.paused) {
                 let exit = self.vm.execute_paused();
                 if self.halted(exit)? {
@@ -193,14 +217,8 @@ impl Run {
             if let Some(done) = self.finish()? {
                 return Ok(Some(done));
             }
-            match self.events.pop_front() {
-                Some(Event::Settled { id, result }) => self.settle(id, result)?,
-                Some(Event::Cancel) => {
-                    let message = "The run was cancelled";
-                    return Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)));
-                }
-                None => break,
-            }
+            let Some(event) = self.events.pop_front() else { break };
+            self.take(event)?;
         }
         if self.vm.host.calls.is_empty() {
             return Err(Box::new(self.deadlock()));
@@ -216,12 +234,23 @@ impl Run {
                 self.paused = true;
                 Ok(true)
             }
+            Exit::Blocked => {
+                self.paused = true;
+                Ok(std::mem::take(&mut self.vm.host.slice_over))
+            }
             Exit::Stopped(failure) => Err(failure),
         }
     }
 
-    fn settle(&mut self, id: CallId, result: Result<String, crate::ToolError>) -> Result<(), Box<Failure>> {
-        self.vm.settle_call(id, result).map_err(failure_of)
+    /// An event has come.
+    fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
+        match event {
+            Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
+            Event::Cancel => {
+                let message = "The run was cancelled";
+                Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)))
+            }
+        }
     }
 
     /// New calls, as many as may be under way.
@@ -308,6 +337,7 @@ impl Run {
 
     /// Nothing can wake the script any more.
     fn deadlock(&mut self) -> Failure {
+        self.deadlocked = true;
         let vm = &self.vm;
         let waits = vm.main_wait();
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));

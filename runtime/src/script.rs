@@ -3,12 +3,13 @@
 use crate::build::{Origin, build};
 use crate::builtins::registry::registry;
 use crate::code::Code;
+use crate::dialect::Dialect;
 use crate::host::Inputs;
 use crate::limits::Policy;
 use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
-use agentscript_lang::{Diagnostic, Language, Loops, Options, Refusal};
+use agentscript_lang::{Diagnostic, Language, Loops, Options, PlainCall, Refusal};
 use std::sync::Arc;
 
 /// How a script is compiled.
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub struct CompileOptions {
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
     pub language: Option<Language>,
+    /// What the script sees of the host.
+    pub dialect: Dialect,
     /// Which loops are allowed.
     pub loops: Loops,
     /// Whether `console` is allowed.
@@ -32,6 +35,7 @@ impl CompileOptions {
     pub fn of(policy: &Policy) -> Self {
         Self {
             language: None,
+            dialect: Dialect::default(),
             loops: policy.loops,
             allow_console: policy.allow_console,
             max_bytes: policy.limits.max_script_bytes,
@@ -49,6 +53,7 @@ impl Default for CompileOptions {
 /// A compiled script: immutable, shared between threads and runs.
 pub struct Script {
     source: Arc<str>,
+    pub(crate) dialect: Dialect,
     pub(crate) code: Code,
 }
 
@@ -79,12 +84,20 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
         globals: &|name| {
-            registry.global(name).is_some() || matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext")
+            registry.global_in(options.dialect, name).is_some()
+                || matches!(name, "undefined" | "NaN" | "Infinity")
+                || name == options.dialect.input_name()
         },
-        plain_call: &|call| plain_call(registry, call),
+        plain_call: &|call| match call {
+            PlainCall::Global(name) if registry.global_in(options.dialect, name).is_none() => false,
+            call => plain_call(registry, call),
+        },
     };
     match agentscript_lang::compile(source, &lang) {
-        Ok(program) => Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script) })),
+        Ok(program) => {
+            let (source, dialect) = (source.into(), options.dialect);
+            Ok(Arc::new(Script { source, dialect, code: build(&program, Origin::Script(dialect)) }))
+        }
         Err(failure) => Err(CompileError {
             failure: Box::new(Failure::of_diagnostics(source, failure.diagnostics.clone())),
             diagnostics: failure.diagnostics,

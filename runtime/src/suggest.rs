@@ -75,7 +75,9 @@ impl Vm {
     /// What to write instead, if that is known.
     pub(crate) fn hint(&self, missing: &Missing) -> Option<String> {
         match missing {
-            Missing::Name(name) => table::global(name).map(Into::into).or_else(|| self.similar_name(name)),
+            Missing::Name(name) => table::host(self.script.dialect, name)
+                .or_else(|| table::global(name).map(Into::into))
+                .or_else(|| self.similar_name(name)),
             Missing::Property(name) => {
                 Some(format!("`{name}` is no function here; read it without parentheses: `.{name}`"))
             }
@@ -89,8 +91,10 @@ impl Vm {
     fn similar_name(&self, name: &str) -> Option<String> {
         let mut names = agentscript_lang::names(self.script.source());
         names.retain(|own| *own != name);
-        registry().globals().for_each(|(global, _)| names.push(global));
-        names.push("codecallContext");
+        let dialect = self.script.dialect;
+        let known = registry().globals().filter(|&(_, number)| registry().is_known_in(dialect, number));
+        names.extend(known.map(|(global, _)| global));
+        names.push(dialect.input_name());
         nearest(name, names.into_iter()).map(did_you_mean)
     }
 }

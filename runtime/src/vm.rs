@@ -1,6 +1,6 @@
 //! The state of a run: what every operation and built-in function works on.
 
-use crate::calls::{Calls, Open};
+use crate::calls::{Calls, Open, Style};
 use crate::code::{Code, FunctionRef, Running, Waiting};
 use crate::error::{Result, Thrown};
 use crate::heap::{Heap, Slab};
@@ -51,6 +51,8 @@ pub struct Vm {
     pub(crate) prelude_closures: HashMap<FunctionRef, Value>,
     /// The promise of the main function.
     pub(crate) main: Option<Value>,
+    /// The promise that the frames on the stack wait for; a slot of theirs holds it.
+    pub(crate) blocked: Option<Value>,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub(crate) kept_bytes: usize,
     /// Steps between two looks at the clock.
@@ -289,7 +291,7 @@ impl Vm {
     }
 
     /// Note a tool call for the host; gives the promise of its result.
-    pub(crate) fn add_call(&mut self, tool: Value, input: String, timeout_ms: u64, wrapped: bool) -> Result {
+    pub(crate) fn add_call(&mut self, tool: Value, input: String, timeout_ms: u64, style: Style) -> Result {
         let limit = self.heap.meter.limits.max_tool_calls;
         if limit > 0 && self.host.calls.made() >= limit {
             return Err(Thrown::limit(
@@ -298,7 +300,7 @@ impl Vm {
             ));
         }
         let promise = self.heap.new_promise();
-        let open = Open { tool, input: input.as_str().into(), promise, wrapped };
+        let open = Open { tool, input: input.as_str().into(), promise, style };
         self.keep_bytes(open.cost());
         let tool = self.heap.text(tool).into_owned();
         self.host.calls.add(tool, input, timeout_ms, open);

@@ -33,6 +33,8 @@ pub struct Config {
     pub structured: bool,
     /// How many runs there may be.
     pub pool: Pool,
+    /// The meta-tool `code_execution`.
+    pub code_execution: CodeExecution,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
 }
@@ -184,6 +186,25 @@ impl Default for Pool {
     }
 }
 
+/// The meta-tool `code_execution`: whether it is there, and what requests get that do not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeExecution {
+    /// Whether it is there.
+    pub enabled: bool,
+    /// How long a run may take, waits for tools included, in milliseconds: 1 to 600,000.
+    pub timeout_ms: u64,
+    /// How many tools a run may call; 0: no limit.
+    pub max_tool_calls: u64,
+    /// How many of its runs there may be at the same time: 1 to 100.
+    pub pool_size: usize,
+}
+
+impl Default for CodeExecution {
+    fn default() -> Self {
+        Self { enabled: false, timeout_ms: 120_000, max_tool_calls: 0, pool_size: 10 }
+    }
+}
+
 /// What is taken out of error messages before a client sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sanitization {
@@ -205,6 +226,7 @@ impl Default for Config {
             names: Names::default(),
             structured: true,
             pool: Pool::default(),
+            code_execution: CodeExecution::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
         }
     }

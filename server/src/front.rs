@@ -69,7 +69,8 @@ impl Front {
     /// A handler in front of `hub`. Needs a tokio runtime.
     #[must_use]
     pub fn new(hub: Arc<Hub>) -> Self {
-        let tools = meta::ALL.into_iter().filter(|tool| hub.has(tool.id())).map(|tool| listed(&hub, tool)).collect();
+        let tools =
+            meta::ALL.into_iter().filter(|tool| tool.is_enabled(hub.config())).map(|tool| listed(&hub, tool)).collect();
         let front = Self { tools, peers: Arc::default(), level: Arc::default(), ended: CancellationToken::new(), hub };
         tokio::spawn(tell_changes(front.hub.catalogue().changed(), Arc::downgrade(&front.peers)));
         front
@@ -96,7 +97,7 @@ fn listed(hub: &Hub, tool: &dyn MetaTool) -> Tool {
         Value::Object(members) => members,
         _ => Map::new(),
     };
-    let name = hub.config().names.spell(tool.id());
+    let name = hub.config().names.spell(tool);
     let mut row = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
     row.title = Some(tool.title().to_owned());
     row.annotations = serde_json::from_value(tool.annotations()).ok();
@@ -168,8 +169,7 @@ impl ServerHandler for Front {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let id = meta::named(name)?.id();
-        let listed = self.hub.config().names.spell(id);
+        let listed = self.hub.config().names.spell(meta::named(name)?);
         self.tools.iter().find(|tool| tool.name == listed).cloned()
     }
 

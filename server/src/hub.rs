@@ -2,13 +2,13 @@
 //! two users of it.
 
 use crate::catalogue::{Catalogue, ToolFilter};
-use crate::config::Config;
+use crate::config::{Config, Pool};
 use crate::error::Error;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::Pipeline;
 use crate::runs::{ExecuteRequest, Runs, Watcher};
 use crate::upstream::{Upstream, connect};
-use agentscript::Outcome;
+use agentscript::{Dialect, Outcome};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct Hub {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
     runs: Runs,
+    /// Runs of `code_execution`, which have places of their own.
+    code_runs: Option<Runs>,
     started: Instant,
 }
 
@@ -43,7 +45,11 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
+        let code_runs = config.code_execution.enabled.then(|| {
+            let pool = Pool { max_runs: config.code_execution.pool_size, ..config.pool };
+            Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), pool)
+        });
+        Ok(Arc::new(Self { config, catalogue, pipeline, runs, code_runs, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -74,7 +80,11 @@ impl Hub {
 
     /// Run a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
-        self.runs.execute(request, watcher, cancel).await
+        let runs = match (request.dialect, &self.code_runs) {
+            (Dialect::Sync, Some(runs)) => runs,
+            (Dialect::Sync | Dialect::Async, _) => &self.runs,
+        };
+        runs.execute(request, watcher, cancel).await
     }
 
     /// Call a meta-tool by any of its spellings; absent: there is none of that name.
@@ -86,7 +96,7 @@ impl Hub {
         cancel: CancellationToken,
     ) -> Option<Answer> {
         let tool = meta::named(name)?;
-        if !self.has(tool.id()) {
+        if !tool.is_enabled(&self.config) {
             return None;
         }
         let left = PATIENCE.saturating_sub(self.started.elapsed());
@@ -96,15 +106,10 @@ impl Hub {
         Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
     }
 
-    /// Whether the configuration has a meta-tool at all.
-    #[must_use]
-    pub fn has(&self, id: &str) -> bool {
-        id != "invoke" || self.config.direct_calls.enabled
-    }
-
     /// End all runs and let go of all upstreams; child processes are gone when it returns.
     pub async fn close(&self) {
         self.runs.close();
+        self.code_runs.iter().for_each(Runs::close);
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
 }

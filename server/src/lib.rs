@@ -13,6 +13,7 @@ pub mod index;
 pub mod meta;
 pub mod pipeline;
 pub mod runs;
+pub mod sample;
 pub mod upstream;
 
 pub use config::Config;

@@ -31,6 +31,9 @@ pub struct ToolCall {
     pub input: Map<String, Value>,
     /// The only tools the caller may call; absent: all.
     pub allowed: Option<Arc<[String]>>,
+    /// The only apps whose tools the caller may call; absent: all. A call of another one ends the run,
+    /// whether there is such a tool or not.
+    pub apps: Option<Arc<[String]>>,
     /// How long it may take.
     pub timeout: Duration,
     /// Fires when nobody wants the result any more.
@@ -56,7 +59,7 @@ impl Pipeline {
     /// The chain itself.
     async fn pass(&self, call: ToolCall) -> Result<Value, ToolError> {
         let snapshot = self.catalogue.snapshot();
-        let entry = self.find(&snapshot, &call.tool)?;
+        let entry = self.find(&snapshot, &call)?;
         allow(&snapshot, entry, call.allowed.as_deref())?;
         check(entry, &call.input)?;
         reach(entry, call).await
@@ -69,15 +72,26 @@ impl Pipeline {
         self.catalogue.upstreams().filter_map(|upstream| upstream.trouble()).map(told).collect()
     }
 
-    fn find<'a>(&self, snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, ToolError> {
+    fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
+        let name = call.tool.as_str();
         if is_reserved(name) {
             let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
             return Err(ToolError { fatal: true, ..ToolError::new("SELF_REFERENCE_BLOCKED", message) });
         }
-        if let Some(entry) = snapshot.lookup(name) {
+        let entry = snapshot.lookup(name);
+        let app = match entry {
+            Some(entry) => entry.definition.app.as_str(),
+            None => name.split([':', '.']).next().unwrap_or_default(),
+        };
+        if let Some(apps) = &call.apps
+            && !apps.iter().any(|allowed| allowed == app)
+        {
+            let message = format!("Server '{app}' is not in the list of allowed servers");
+            return Err(ToolError { fatal: true, ..ToolError::new("SERVER_NOT_ALLOWED", message) });
+        }
+        if let Some(entry) = entry {
             return Ok(entry);
         }
-        let app = name.split([':', '.']).next().unwrap_or_default();
         if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
             return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' is not known: {trouble}")));
         }
@@ -180,7 +194,9 @@ mod tests {
         let Value::Object(input) = input else { panic!("an object") };
         let allowed = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
         let timeout = Duration::from_millis(20);
-        pipeline().call(ToolCall { tool: tool.into(), input, allowed, timeout, cancel: CancellationToken::new() }).await
+        pipeline()
+            .call(ToolCall { tool: tool.into(), input, allowed, apps: None, timeout, cancel: CancellationToken::new() })
+            .await
     }
 
     async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {

@@ -9,8 +9,8 @@ use crate::catalogue::Catalogue;
 use crate::config::Pool;
 use crate::pipeline::{Pipeline, ToolCall};
 use agentscript::{
-    Call, CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
-    ToolError,
+    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status,
+    SystemClock, ToolError,
 };
 use queue::{Begin, Queue, Step, Task};
 use serde_json::Value;
@@ -36,12 +36,33 @@ pub struct ExecuteRequest {
     pub language: Option<Language>,
     /// JSON text of an object: `codecallContext`.
     pub context: Option<String>,
+    /// What it sees of the host.
+    pub dialect: Dialect,
     /// The only tools it may call, by any spelling or as patterns; absent: all.
     pub allowed_tools: Option<Vec<String>>,
+    /// The only apps whose tools it may call; absent: all. A call of another one ends the run.
+    pub allowed_apps: Option<Vec<String>>,
     /// Limits and permissions.
     pub policy: Policy,
     /// Seed of random numbers; absent: a fresh one.
     pub seed: Option<u64>,
+}
+
+impl ExecuteRequest {
+    /// A script under a policy, and nothing else.
+    #[must_use]
+    pub fn new(script: impl Into<String>, policy: Policy) -> Self {
+        Self {
+            script: script.into(),
+            language: None,
+            context: None,
+            dialect: Dialect::default(),
+            allowed_tools: None,
+            allowed_apps: None,
+            policy,
+            seed: None,
+        }
+    }
 }
 
 /// Something that happens in a run.
@@ -160,6 +181,7 @@ impl Runs {
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
+            apps: request.allowed_apps.map(Into::into),
             at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
             watcher: watcher.clone(),
             cancel: cancel.clone(),
@@ -167,6 +189,7 @@ impl Runs {
         let begin = Begin {
             script: request.script,
             language: request.language,
+            dialect: request.dialect,
             policy: request.policy,
             inputs: Inputs {
                 context: request.context,
@@ -304,6 +327,7 @@ impl Drop for Waiting<'_> {
 struct Calls {
     pipeline: Arc<Pipeline>,
     allowed: Option<Arc<[String]>>,
+    apps: Option<Arc<[String]>>,
     at_once: Arc<Semaphore>,
     watcher: Watcher,
     cancel: CancellationToken,
@@ -344,6 +368,7 @@ impl Calls {
             tool: call.tool.clone(),
             input,
             allowed: self.allowed.clone(),
+            apps: self.apps.clone(),
             timeout: Duration::from_millis(call.timeout_ms),
             cancel: self.cancel.clone(),
         };

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CASE = /^=== (.+)$/;
-const HEADER = /^@(tools|context|preset|limits|allowed|language|differs|no-node)(?: (.*))?$/;
+const HEADER = /^@(tools|context|preset|limits|allowed|language|dialect|differs|no-node)(?: (.*))?$/;
 const SECTION = /^--- (logs|result|error|status)$/;
 
 /** All corpus files at or below the given paths, in a fixed order. */

@@ -58,6 +58,7 @@ function inputs({ headers }, folder) {
     tools: headers.tools ? JSON.parse(readFileSync(join(folder, headers.tools), 'utf8')).tools : [],
     context: headers.context ? JSON.parse(headers.context) : {},
     language: headers.language,
+    dialect: headers.dialect,
   };
 }
 

@@ -8,7 +8,7 @@ const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
 /** `{logs, outcome: {kind, text}}` of a script. `returns`: it is known to end with `return`, so it need not be parsed here. */
-export async function runScript(text, { tools = [], context = {}, language, returns = false } = {}) {
+export async function runScript(text, { tools = [], context = {}, language, dialect, returns = false } = {}) {
   const logs = [];
   const time = virtualTime();
   const host = toolHost(tools, time);
@@ -16,7 +16,10 @@ export async function runScript(text, { tools = [], context = {}, language, retu
   const tree = returns || script === undefined ? null : parseScript(script);
   if (!tree && !returns) return { logs, outcome: { kind: 'status', text: 'syntax_error SYNTAX_ERROR' } };
 
-  const names = { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
+  const sync = dialect === 'sync';
+  const names = sync
+    ? { console: consoleOf(logs), call_tool: host.callNow, call_tools: host.callAllNow, input: structuredClone(context) }
+    : { ...globals(host, logs), codecallContext: deepFreeze(structuredClone(context)), ...namespaces(host) };
   const body = `"use strict"; return (async function () {\n${returns ? script : withImpliedReturn(script, tree, entry)}\n})();`;
   let run;
   try {
@@ -31,7 +34,7 @@ export async function runScript(text, { tools = [], context = {}, language, retu
       const value = await run(...Object.values(names));
       // The result is looked at when the script has done all that it can do without waiting.
       await new Promise((done) => process.nextTick(done));
-      return resultOf(value);
+      return resultOf(value, sync);
     }, time);
   } catch (error) {
     outcome = failureOf(error, host);
@@ -41,11 +44,15 @@ export async function runScript(text, { tools = [], context = {}, language, retu
   return { logs, outcome };
 }
 
-function globals(host, logs) {
+function consoleOf(logs) {
   const logger = (prefix) => (...args) => { logs.push((prefix + format(...args)).toWellFormed()); } // as it is written to a stream;
   const plain = logger('');
+  return { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') };
+}
+
+function globals(host, logs) {
   return {
-    console: { log: plain, info: plain, debug: plain, warn: logger('[warn] '), error: logger('[error] ') },
+    console: consoleOf(logs),
     callTool: host.call,
     getTool: host.describe,
     mcpLog: () => {},
@@ -60,8 +67,12 @@ function toolHost(tools, time) {
   const failures = new WeakMap();
 
   async function answer(name, input) {
+    await time.wait(tools.find((one) => one.name === name)?.delayMs ?? 0);
+    return respond(name, input);
+  }
+
+  function respond(name, input) {
     const tool = tools.find((one) => one.name === name);
-    await time.wait(tool?.delayMs ?? 0);
     if (!tool) throw { message: `Tool '${name}' is not known`, code: 'TOOL_NOT_FOUND' };
     const response = tool.responses.find((one) => (one.input == null || isDeepStrictEqual(one.input, input)) && (used.get(one) ?? 0) < (one.times ?? Infinity));
     if (!response) throw { message: `No response of '${name}' for this input`, code: 'NO_MOCK_RESPONSE' };
@@ -85,6 +96,19 @@ function toolHost(tools, time) {
     }
   }
 
+  /** The synchronous dialect: nothing else goes on, so a delay makes no difference. */
+  function callNow(server, tool, args = {}) {
+    if (typeof server !== 'string' || typeof tool !== 'string') throw new TypeError('Names of servers and tools are strings');
+    if (args === null || typeof args !== 'object' || Array.isArray(args)) throw new TypeError('Tool input must be an object');
+    try {
+      return { ok: true, result: respond(`${server}:${tool}`, JSON.parse(JSON.stringify(args))) };
+    } catch ({ message, code }) {
+      return { ok: false, error: { message, code } };
+    }
+  }
+
+  const callAllNow = (calls) => calls.map(({ server, tool, args }) => callNow(server, tool, args));
+
   function describe(name) {
     const tool = tools.find((one) => one.name === name);
     if (!tool) throw new Error(`Tool '${name}' is not known`);
@@ -92,7 +116,7 @@ function toolHost(tools, time) {
     return structuredClone({ name, appId: name.split(':')[0], description, inputSchema, outputSchema, annotations });
   }
 
-  return { call, describe, failures, names: tools.map((tool) => tool.name) };
+  return { call, callNow, callAllNow, describe, failures, names: tools.map((tool) => tool.name) };
 }
 
 function namespaces(host) {
@@ -172,15 +196,27 @@ function turn() {
   return new Promise((done) => setImmediate(done));
 }
 
-async function resultOf(value) {
+async function resultOf(value, strict) {
   const settled = await settle(value, new Map());
   const unserializable = { kind: 'status', text: 'runtime_error SERIALIZATION_ERROR' };
   if (typeof settled === 'function') return unserializable;
+  if (strict && !isPlainData(settled, new Set())) return unserializable;
   try {
     return { kind: 'result', text: JSON.stringify(settled) ?? 'null' };
   } catch {
     return unserializable;
   }
+}
+
+/** Whether JSON has a word for everything in it; properties that are undefined are left out. */
+function isPlainData(value, above) {
+  if (value === undefined || typeof value === 'function' || typeof value === 'bigint') return false;
+  if (value === null || typeof value !== 'object') return true;
+  if (above.has(value) || !(Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]')) return false;
+  above.add(value);
+  const plain = Object.values(value).every((part) => part === undefined || isPlainData(part, above));
+  above.delete(value);
+  return plain;
 }
 
 /** A copy of plain data in which every promise is replaced by what it resolves to. */

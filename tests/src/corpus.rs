@@ -22,6 +22,8 @@ pub struct Case {
     pub allowed: Option<Vec<String>>,
     /// `javascript` or `typescript`.
     pub language: Option<String>,
+    /// `sync`, or absent for the usual one.
+    pub dialect: Option<String>,
     /// Why it is not what Node gives, where it is not.
     pub differs: Option<String>,
     /// Whether Node runs it too.
@@ -132,6 +134,7 @@ fn header(case: &mut Case, line: &str) {
         "limits" => case.limits = Some(serde_json::from_str(value).expect("limits are JSON")),
         "allowed" => case.allowed = Some(serde_json::from_str(value).expect("allowed is a list")),
         "language" => case.language = Some(value.into()),
+        "dialect" => case.dialect = Some(value.into()),
         "no-node" => case.on_node = false,
         "differs" => (case.on_node, case.differs) = (false, Some(value.into())),
         _ => panic!("{}: {}: unknown header {line}", case.file.display(), case.name),

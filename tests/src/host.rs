@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress, Run,
-    ToolError, Tools,
+    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress,
+    Run, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -141,6 +141,10 @@ impl Clock for TestClock {
 pub fn policy(case: &Case) -> Policy {
     let preset = case.preset.as_deref().map_or(Preset::Experimental, |name| Preset::named(name).expect("a preset"));
     let mut policy = Policy::preset(preset);
+    // A busy machine is no finding: only cases about time have little of it.
+    if case.preset.is_none() {
+        policy.limits.timeout_ms = 300_000;
+    }
     for (name, value) in case.limits.iter().filter_map(Value::as_object).flatten() {
         match (name.as_str(), value) {
             ("allowConsole", Value::Bool(allow)) => policy.allow_console = *allow,
@@ -157,6 +161,9 @@ pub fn policy(case: &Case) -> Policy {
 }
 
 /// Run a case; `prepare` may change the run before it begins.
+///
+/// # Panics
+/// If the case names what does not exist.
 #[must_use]
 pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     let policy = policy(case);
@@ -165,6 +172,11 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
         "typescript" => Language::TypeScript,
         _ => Language::JavaScript,
     });
+    options.dialect = match case.dialect.as_deref() {
+        None => Dialect::Async,
+        Some("sync") => Dialect::Sync,
+        Some(other) => panic!("{}: there is no dialect '{other}'", case.name),
+    };
     let script = match agentscript::compile(&case.script, &options) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),

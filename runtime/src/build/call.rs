@@ -21,7 +21,7 @@ impl Lowering<'_, '_> {
         {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
-        constant_global(text)
+        constant_global(text, self.builder.global_of(name))
             .unwrap_or_else(|| Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only }))
     }
 
@@ -32,10 +32,10 @@ impl Lowering<'_, '_> {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) => {
                 let intrinsic =
                     if self.builder.is_prelude { registry.intrinsic(self.builder.text(*name)) } else { None };
-                Some((intrinsic.or_else(|| registry.global_of(self.builder.symbol(*name)))?, Value::UNDEFINED))
+                Some((intrinsic.or_else(|| self.builder.global_of(*name))?, Value::UNDEFINED))
             }
             program::Callee::Member(Expr { kind: ExprKind::Global(owner), .. }, name) => {
-                let owner = registry.global_of(self.builder.symbol(*owner))?;
+                let owner = self.builder.global_of(*owner)?;
                 match registry.property(owner, self.builder.symbol(*name))? {
                     Static::Native(native) => Some((native, Value::handle(Kind::Native, owner))),
                     Static::Number(_) => None,
@@ -141,13 +141,19 @@ impl Lowering<'_, '_> {
 
     /// Emit a call whose value goes into a slot.
     pub(super) fn call_into(&mut self, call: &program::Call, slot: Slot, span: agentscript_lang::Span) {
+        if self.is_prelude_call(call, "$wait") {
+            let promise = self.plain_arguments(&call.arguments).into_iter().next();
+            self.at = span.start;
+            self.emit(OpKind::Wait(promise.unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED))), slot));
+            return;
+        }
         if let Some(function) = self.fixed(call) {
             let arguments = self.plain_arguments(&call.arguments);
             self.at = span.start;
             return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
         }
         let mut exprs: Vec<&Expr> = Vec::with_capacity(call.arguments.len() + 2);
-        let apply = self.is_apply(call);
+        let apply = self.is_prelude_call(call, "$call");
         match &call.callee {
             program::Callee::Value(_) if apply => {}
             program::Callee::Value(function) => exprs.push(function),
@@ -240,11 +246,12 @@ impl Lowering<'_, '_> {
         Callee::With(local(function), local(this))
     }
 
-    /// Whether it is `$call(function, receiver, arguments)` of the prelude.
-    fn is_apply(&self, call: &program::Call) -> bool {
+    /// Whether it is a call that only the prelude can write: `$call(function, receiver, arguments)`, or
+    /// `$wait(promise)` of a promise that a variable holds.
+    fn is_prelude_call(&self, call: &program::Call, wanted: &str) -> bool {
         self.builder.is_prelude
             && matches!(&call.callee, program::Callee::Value(Expr { kind: ExprKind::Global(name), .. })
-                if self.builder.text(*name) == "$call")
+                if self.builder.text(*name) == wanted)
     }
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {

@@ -1,6 +1,7 @@
 //! What there is, for documentation: made from the tables that the interpreter itself uses.
 
 use super::registry::registry;
+use crate::dialect::Dialect;
 use crate::symbol::Sym;
 
 /// A global name of the language: a constructor, a function, or a namespace.
@@ -18,12 +19,13 @@ pub struct BuiltIn {
     pub methods: Vec<&'static str>,
 }
 
-/// All global names, in alphabetical order.
+/// All global names of the default dialect, in alphabetical order.
 #[must_use]
 pub fn builtins() -> Vec<BuiltIn> {
     let registry = registry();
     let mut all: Vec<BuiltIn> = registry
         .globals()
+        .filter(|&(_, number)| registry.is_known_in(Dialect::default(), number))
         .map(|(name, number)| {
             let native = &registry.natives[number as usize];
             let shown = |symbol: Sym| registry.names[symbol.0 as usize];

@@ -1,6 +1,7 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
 
 use super::{Body, DirectFn, Global, NativeFn, Row};
+use crate::dialect::Dialect;
 use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -71,6 +72,8 @@ pub struct Native {
     pub construct: Option<Body>,
     /// What is tried before a function of the prelude is called.
     pub direct: Option<DirectFn>,
+    /// The only dialect that knows it; absent: all do.
+    pub only: Option<Dialect>,
 }
 
 impl Native {
@@ -145,7 +148,7 @@ impl Registry {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 22] = [
+        let globals: [&[Global]; 21] = [
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -167,11 +170,17 @@ impl Registry {
             uri::GLOBALS,
             console::GLOBALS,
             global::GLOBALS,
-            tool::GLOBALS,
         ];
         for global in globals.into_iter().flatten() {
             let number = this.constructor(global);
             this.globals.insert(global.name, number);
+        }
+        for (dialect, globals) in tool::GLOBALS {
+            for global in *globals {
+                let number = this.constructor(global);
+                this.natives[number as usize].only = Some(*dialect);
+                this.globals.insert(global.name, number);
+            }
         }
         let namespace = this.globals["Intl"];
         for constructor in intl::CONSTRUCTORS {
@@ -280,7 +289,7 @@ impl Registry {
             }
         }
         self.name(name);
-        self.natives.push(Native { name, length, call, construct, direct: None });
+        self.natives.push(Native { name, length, call, construct, direct: None, only: None });
         (self.natives.len() - 1) as u32
     }
 
@@ -397,7 +406,18 @@ impl Registry {
         self.globals.get(name).copied()
     }
 
-    /// The same by the symbol of the name.
+    /// The same for a script of a dialect.
+    pub fn global_in(&self, dialect: Dialect, name: &str) -> Option<u32> {
+        self.global(name).filter(|&number| self.is_known_in(dialect, number))
+    }
+
+    /// Whether scripts of a dialect know a built-in.
+    #[inline]
+    pub fn is_known_in(&self, dialect: Dialect, number: u32) -> bool {
+        self.natives[number as usize].only.is_none_or(|only| only == dialect)
+    }
+
+    /// The number of a global by the symbol of its name.
     #[inline]
     pub fn global_of(&self, name: Sym) -> Option<u32> {
         self.global_numbers.get(name.0 as usize)?.checked_sub(1)

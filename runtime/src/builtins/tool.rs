@@ -4,9 +4,12 @@
 //! [`Vm::settle_call`] settles when the host has an answer.
 
 mod settle;
+mod waiting;
 
 use super::registry::{Family, registry};
 use super::{Global, Row, arg, native, prelude};
+use crate::calls::Style;
+use crate::dialect::Dialect;
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
@@ -17,18 +20,32 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
-/// The functions of the host. `codecallContext` is no function: see [`Vm::context_value`].
-pub const GLOBALS: &[Global] = &[
-    Global::function(native("callTool", 2, call_tool)),
-    Global::function(native("getTool", 1, get_tool)),
-    Global::function(native("mcpLog", 2, mcp_log)),
-    Global::function(native("mcpNotify", 2, mcp_notify)),
-    Global::function(prelude("parallel", 2, "tool_parallel")),
-    Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
+/// The functions of the host, by dialect. The input of the run is no function: see [`Vm::context_value`].
+pub const GLOBALS: &[(Dialect, &[Global])] = &[
+    (
+        Dialect::Async,
+        &[
+            Global::function(native("callTool", 2, call_tool)),
+            Global::function(native("getTool", 1, get_tool)),
+            Global::function(native("mcpLog", 2, mcp_log)),
+            Global::function(native("mcpNotify", 2, mcp_notify)),
+            Global::function(prelude("parallel", 2, "tool_parallel")),
+            Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
+        ],
+    ),
+    (
+        Dialect::Sync,
+        &[
+            Global::function(prelude("call_tool", 3, "tool_call_tool")),
+            Global::function(prelude("call_tools", 1, "tool_call_tools")),
+        ],
+    ),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
+    native("$call_tool", 3, waiting::call_tool),
+    native("$call_tools", 1, waiting::call_tools),
     native("$parallel_jobs", 2, parallel_jobs),
     native("$parallel_width", 2, parallel_width),
     native("$parallel_failed", 2, parallel_failed),
@@ -159,13 +176,17 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 impl Vm {
-    /// The value of `codecallContext`.
+    /// The value of `codecallContext`, or of `input`.
     pub fn context_value(&mut self) -> Result {
         if let Some(context) = self.host.context {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
         let context = self.parse_json(text)?;
+        self.host.context = Some(context);
+        if !self.script.dialect.input_is_frozen() {
+            return Ok(context);
+        }
         let mut work = vec![context];
         while let Some(value) = work.pop() {
             match value.kind() {
@@ -175,7 +196,6 @@ impl Vm {
             }
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
         }
-        self.host.context = Some(context);
         Ok(context)
     }
 
@@ -201,8 +221,19 @@ impl Vm {
     /// Call a tool that is a value: `users.list(input, options)`.
     pub(crate) fn call_tool_value(&mut self, tool: Value, arguments: &[Value]) -> Result {
         let name = Value::handle(Kind::String, tool.payload());
-        let call = self.start_call(name, arg(arguments, 0), arg(arguments, 1));
+        let input = self.named_input(name, arg(arguments, 0));
+        let call = self.start_call(name, input, arg(arguments, 1));
         self.as_rejection(call)
+    }
+
+    /// A plain value in place of an input, under the name that the tool has for it.
+    fn named_input(&mut self, tool: Value, input: Value) -> Value {
+        if input.is_undefined() || input.is(Kind::Object) {
+            return input;
+        }
+        let Some(name) = self.host.inputs.tools.positional(&self.heap.text(tool)) else { return input };
+        let name = self.intern_text(&name);
+        self.object_of(&[(name, input)])
     }
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
@@ -215,9 +246,9 @@ impl Vm {
             ));
         }
         let input = self.tool_input(name, input)?;
-        let (wrapped, timeout_ms) = self.call_options(options)?;
+        let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
-        self.add_call(name, input, timeout_ms, wrapped)
+        self.add_call(name, input, timeout_ms, style)
     }
 
     fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {
@@ -239,25 +270,29 @@ impl Vm {
         Err(self.wrong_input(name, input))
     }
 
-    /// Whether a failure is a value, and the timeout.
-    fn call_options(&mut self, options: Value) -> Result<(bool, u64)> {
+    /// What the answer comes to, and the timeout.
+    fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
+        if self.script.dialect == Dialect::Sync {
+            return Ok((Style::Ok, limit));
+        }
         if options.is_nullish() {
-            return Ok((false, limit));
+            return Ok((Style::Throws, limit));
         }
         if !options.is(Kind::Object) {
             let what = self.what(options);
             return Err(self.type_error(&format!("The options of a tool call must be an object, not {what}")));
         }
-        let wrapped = self.heap.own(options, known::THROW_ON_ERROR) == Some(Value::FALSE);
+        let throws = self.heap.own(options, known::THROW_ON_ERROR) != Some(Value::FALSE);
+        let style = if throws { Style::Throws } else { Style::Success };
         let timeout = self.heap.own(options, known::TIMEOUT_MS).unwrap_or(Value::UNDEFINED);
         if timeout.is_undefined() {
-            return Ok((wrapped, limit));
+            return Ok((style, limit));
         }
         if !timeout.is_number() || timeout.as_number().is_nan() || timeout.as_number() <= 0.0 {
             return Err(self.type_error("The option timeoutMs of a tool call must be a positive number"));
         }
-        Ok((wrapped, (timeout.as_number().ceil() as u64).min(limit)))
+        Ok((style, (timeout.as_number().ceil() as u64).min(limit)))
     }
 
     /// What a function that gives a promise gives: what it throws is a rejection.

@@ -33,6 +33,8 @@ enum Problem {
     BigInt,
     /// It holds itself; V8's words for how.
     Cycle(String),
+    /// It holds what JSON has no word for, where that matters.
+    Foreign(&'static str),
     /// Its text would be longer than it may.
     TooLong(usize),
     /// A `toJSON` threw, or the run has to end.
@@ -52,6 +54,7 @@ impl Vm {
         writer.write(value).map_err(|problem| match problem {
             Problem::BigInt => self.type_error("Do not know how to serialize a BigInt"),
             Problem::Cycle(words) => self.type_error(&words),
+            Problem::Foreign(what) => self.type_error(what),
             Problem::TooLong(_) => self.memory_limit(),
             Problem::Thrown(thrown) => thrown,
         })
@@ -68,18 +71,23 @@ impl Vm {
     /// what has no text ends the run.
     pub fn result_text(&mut self, value: Value) -> Result<String> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
-        if self.settled(value).is_undefined() {
-            return Ok("null".into());
-        }
-        let mut writer = Writer::new(self, Layout::default());
-        (writer.promises, writer.limit) = (true, limit);
         let refused =
             |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"));
+        let strict = self.script.dialect.is_strict();
+        if self.settled(value).is_undefined() {
+            return match strict {
+                false => Ok("null".into()),
+                true => Err(refused("it is undefined; end the script with an expression or a return")),
+            };
+        }
+        let mut writer = Writer::new(self, Layout::default());
+        (writer.promises, writer.strict, writer.limit) = (true, strict, limit);
         match writer.write(value) {
             Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
             Ok(None) => Err(refused("it is a function; return plain data")),
             Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
             Err(Problem::Cycle(words)) => Err(refused(&words)),
+            Err(Problem::Foreign(what)) => Err(refused(what)),
             Err(Problem::TooLong(limit)) => Err(Thrown::limit(
                 "RESULT_TOO_LARGE",
                 format!("The result is longer than its limit of {limit} bytes; return only what is needed"),
@@ -143,6 +151,8 @@ struct Writer<'a> {
     layout: Layout<'a>,
     /// Whether a fulfilled promise stands for its value.
     promises: bool,
+    /// Whether nothing may be left out but `undefined`, and nothing be written as something else.
+    strict: bool,
     limit: usize,
     open: Vec<Open>,
     /// The containers that are open beyond the first [`SHALLOW`].
@@ -182,6 +192,7 @@ impl<'a> Writer<'a> {
             out: Vec::new(),
             layout,
             promises: false,
+            strict: false,
             limit: usize::MAX,
             open: Vec::new(),
             deep: HashSet::new(),
@@ -217,6 +228,9 @@ impl<'a> Writer<'a> {
 
     fn prepared_object(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
         let value = if self.promises { self.vm.settled(value) } else { value };
+        if self.strict {
+            return self.plain(value);
+        }
         if value.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(value)
             && !self.names.of(self.vm, shape, self.layout.colon()).to_json
@@ -226,6 +240,24 @@ impl<'a> Writer<'a> {
         let (value, called) = self.vm.apply_to_json(value, key)?;
         self.called |= called;
         Ok(if self.promises { self.vm.settled(value) } else { value })
+    }
+
+    /// A value that is what JSON makes of it.
+    fn plain(&self, value: Value) -> Written<Value> {
+        let what = match value.kind() {
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::App => {
+                "it holds a function; return plain data"
+            }
+            Kind::Map => "it holds a Map; write Object.fromEntries(map) or [...map]",
+            Kind::Set => "it holds a Set; write [...set]",
+            Kind::Iterator => "it holds an iterator; write [...iterator]",
+            Kind::Exotic => {
+                "it holds a Date, a RegExp or another special object; convert it with toISOString() or String()"
+            }
+            Kind::Object if self.vm.heap.class(value).is_error() => "it holds an Error; return its message",
+            _ => return Ok(value),
+        };
+        Err(Problem::Foreign(what))
     }
 
     /// Write the items of the innermost container up to the next one that is a container itself.

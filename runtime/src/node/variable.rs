@@ -1,7 +1,6 @@
 //! Variables: in slots, in cells, in global slots.
 
 use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
-use crate::builtins::registry::registry;
 use crate::error::{Result, Thrown};
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
@@ -275,13 +274,13 @@ pub struct Global {
     pub typeof_only: bool,
 }
 
-/// The value of a global that is the same in every run.
-pub fn constant_global(name: &str) -> Option<Built> {
+/// The value of a global that is the same in every run; `native` is the built-in of that name.
+pub fn constant_global(name: &str, native: Option<u32>) -> Option<Built> {
     let value = match name {
         "undefined" => Value::UNDEFINED,
         "NaN" => Value::NAN,
         "Infinity" => Value::number(f64::INFINITY),
-        _ => Value::handle(Kind::Native, registry().global(name)?),
+        _ => Value::handle(Kind::Native, native?),
     };
     Some(Built::Constant(Constant(value)))
 }
@@ -289,11 +288,16 @@ pub fn constant_global(name: &str) -> Option<Built> {
 impl Node for Global {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         let name = vm.symbol_text(self.name);
-        if name == "codecallContext" {
+        let dialect = vm.script.dialect;
+        if name == dialect.input_name() {
             return vm.context_value().map_err(|thrown| thrown.at(vm, self.at));
         }
-        if vm.host.inputs.tools.is_app(&name) {
+        if dialect.has_apps() && vm.host.inputs.tools.is_app(&name) {
             return Ok(Value::handle(Kind::App, self.name.0));
+        }
+        if let Some(tool) = vm.host.inputs.tools.function(&name) {
+            let tool = vm.string(&tool);
+            return Ok(Value::handle(Kind::Tool, tool.payload()));
         }
         if self.typeof_only { Ok(Value::UNDEFINED) } else { Err(undefined_name(vm, &name, self.at)) }
     }

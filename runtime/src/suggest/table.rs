@@ -1,6 +1,24 @@
 //! Names of other languages and libraries, with what to write instead.
 
 use crate::builtins::registry::Family;
+use crate::dialect::Dialect;
+
+/// What to write instead of what a host may be thought to give.
+pub(super) fn host(dialect: Dialect, name: &str) -> Option<String> {
+    let call = dialect.tool_call();
+    Some(match name {
+        "tools" | "mcp" | "codecall" | "client" | "api" | "callMcpTool" | "call_tool" | "callTool" | "invokeTool"
+        | "runTool" | "useTool" | "executeTool" | "tool" => format!("tools are called with `{call}`"),
+        "context" | "ctx" | "input" | "inputs" | "params" | "args" | "argv" | "payload" | "codecallContext" => {
+            format!("the input of the script is in `{}`", dialect.input_name())
+        }
+        "axios" | "request" | "requests" | "http" | "https" | "got" | "$" => {
+            format!("scripts have no network; call a tool: `{call}`")
+        }
+        "fs" | "path" | "os" | "sys" => format!("scripts see nothing of the host; call a tool: `{call}`"),
+        _ => return None,
+    })
+}
 
 /// What to write instead of a global that does not exist.
 pub(super) fn global(name: &str) -> Option<&'static str> {
@@ -45,19 +63,10 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
         "entries" | "items" => "write `Object.entries(object)`",
         "assert" => "write `if (!condition) throw new Error(message)`",
         "sleep" | "delay" | "wait" | "asyncio" => "there are no timers; `await` what you wait for",
-        "tools" | "mcp" | "codecall" | "client" | "api" | "callMcpTool" | "call_tool" | "invokeTool" | "runTool"
-        | "useTool" | "executeTool" | "tool" => "tools are called with `await callTool(name, input)`",
-        "context" | "ctx" | "input" | "inputs" | "params" | "args" | "argv" | "payload" => {
-            "the input of the script is in `codecallContext`"
-        }
         "_" | "lodash" => "there are no libraries; use the methods of arrays and objects",
         "moment" | "dayjs" | "luxon" | "DateTime" | "datetime" | "date" => {
             "write `new Date(text)` and its UTC methods; there are no libraries"
         }
-        "axios" | "request" | "requests" | "http" | "https" | "got" | "$" => {
-            "scripts have no network; call a tool: `await callTool(name, input)`"
-        }
-        "fs" | "path" | "os" | "sys" => "scripts see nothing of the host; call a tool: `await callTool(name, input)`",
         "uuid" | "uuidv4" | "uuid4" | "nanoid" => "write `crypto.randomUUID()`",
         "alert" | "prompt" | "confirm" => "nobody is asked; return a value, or log it with `console.log(…)`",
         "performance" => "write `Date.now()`",

@@ -2,6 +2,7 @@
 
 use super::expand::expand;
 use super::*;
+use crate::meta::TIMEOUTS;
 use agentscript::{LIMITS, Limit, Loops};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +24,15 @@ struct Root {
     names: Names,
     structured: Option<bool>,
     pool: PoolKeys,
+    // Written as in the configurations that this tool comes from.
+    #[serde(rename = "enable_code_execution")]
+    enable_code_execution: bool,
+    #[serde(rename = "code_execution_timeout_ms")]
+    code_execution_timeout_ms: Option<u64>,
+    #[serde(rename = "code_execution_max_tool_calls")]
+    code_execution_max_tool_calls: Option<u64>,
+    #[serde(rename = "code_execution_pool_size")]
+    code_execution_pool_size: Option<usize>,
     sanitization: SanitizationKeys,
 }
 
@@ -114,6 +124,22 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             max_runs: within("pool.maxRuns", root.pool.max_runs.unwrap_or(defaults.pool.max_runs), 1, 100_000)?,
             max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
             queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
+        },
+        code_execution: CodeExecution {
+            enabled: root.enable_code_execution,
+            timeout_ms: within(
+                "code_execution_timeout_ms",
+                root.code_execution_timeout_ms.unwrap_or(defaults.code_execution.timeout_ms),
+                *TIMEOUTS.start(),
+                *TIMEOUTS.end(),
+            )?,
+            max_tool_calls: root.code_execution_max_tool_calls.unwrap_or(defaults.code_execution.max_tool_calls),
+            pool_size: within(
+                "code_execution_pool_size",
+                root.code_execution_pool_size.unwrap_or(defaults.code_execution.pool_size),
+                1,
+                100,
+            )?,
         },
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),

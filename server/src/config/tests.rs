@@ -78,3 +78,20 @@ fn mistakes_name_the_key_and_never_the_value() {
     }
     assert_eq!(json("{\"a\":").expect_err("cut off"), "not valid JSON at line 1, column 5");
 }
+
+#[test]
+fn code_execution() {
+    let config = toml("").expect("valid").code_execution;
+    assert_eq!(config, CodeExecution { enabled: false, timeout_ms: 120_000, max_tool_calls: 0, pool_size: 10 });
+    let text = r#"{"enable_code_execution": true, "code_execution_timeout_ms": 600000, "code_execution_max_tool_calls": 3, "code_execution_pool_size": 100}"#;
+    let config = json(text).expect("valid").code_execution;
+    assert_eq!(config, CodeExecution { enabled: true, timeout_ms: 600_000, max_tool_calls: 3, pool_size: 100 });
+    for (text, expected) in [
+        ("code_execution_timeout_ms = 0", "code_execution_timeout_ms: must be from 1 to 600000"),
+        ("code_execution_timeout_ms = 600001", "code_execution_timeout_ms: must be from 1 to 600000"),
+        ("code_execution_pool_size = 0", "code_execution_pool_size: must be from 1 to 100"),
+        ("code_execution_pool_size = 101", "code_execution_pool_size: must be from 1 to 100"),
+    ] {
+        assert_eq!(toml(text).expect_err(text), expected);
+    }
+}

@@ -4,11 +4,11 @@
 //! does not is left out.
 
 use crate::catalogue::Entry;
+use crate::sample;
 use serde_json::{Map, Value, json};
 
 const MOST: usize = 5;
 const GENERATED: usize = 2;
-const DEEPEST: usize = 8;
 
 /// The examples of a tool as clients see them.
 pub fn of(entry: &Entry) -> Vec<Value> {
@@ -55,7 +55,7 @@ fn intent(name: &str) -> Intent {
 
 fn generated(entry: &Entry) -> Vec<(String, String)> {
     let schema = &entry.definition.input_schema;
-    let Some(Value::Object(input)) = sample(schema, schema, "", 0) else {
+    let Some(Value::Object(input)) = sample::input(schema) else {
         return Vec::new();
     };
     let subject = subject(entry);
@@ -158,182 +158,8 @@ fn limited(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Val
 fn with_an_option(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
     let (key, property) = schema.get("properties")?.as_object()?.iter().find(|(key, _)| !input.contains_key(*key))?;
     let mut input = input.clone();
-    input.insert(key.clone(), sample(property, schema, key, 1)?);
+    input.insert(key.clone(), sample::property(property, schema, key)?);
     Some(input)
-}
-
-/// A value that fits a schema, as small as possible. `name` is the property's name.
-fn sample(schema: &Value, root: &Value, name: &str, depth: usize) -> Option<Value> {
-    if depth > DEEPEST {
-        return None;
-    }
-    let Some(members) = schema.as_object() else {
-        return (schema != &Value::Bool(false)).then(|| json!({}));
-    };
-    if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-        let target = root.pointer(reference.strip_prefix('#')?)?;
-        return sample(target, root, name, depth + 1);
-    }
-    if let Some(value) = members.get("const").or_else(|| members.get("default").filter(|value| !value.is_null())) {
-        return Some(value.clone());
-    }
-    let first = |key: &str| members.get(key).and_then(Value::as_array).and_then(|values| values.first()).cloned();
-    if let Some(value) = first("examples").or_else(|| first("enum")) {
-        return Some(value);
-    }
-    if let Some(parts) = members.get("allOf").and_then(Value::as_array) {
-        return merged(members, parts, root, name, depth);
-    }
-    if !members.contains_key("properties")
-        && let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|key| members.get(*key)?.as_array())
-    {
-        let plain = |choice: &&Value| choice["type"] != "null";
-        return choices
-            .iter()
-            .filter(plain)
-            .find_map(|choice| sample(choice, root, name, depth + 1))
-            .or(Some(Value::Null));
-    }
-    let kind = match members.get("type") {
-        Some(Value::String(kind)) => kind.as_str(),
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).find(|kind| *kind != "null")?,
-        Some(_) | None if members.contains_key("items") => "array",
-        Some(_) | None if members.contains_key("properties") || depth == 0 => "object",
-        Some(_) | None => "string",
-    };
-    match kind {
-        "object" => object(members, root, depth),
-        "array" => array(members, root, name, depth),
-        "string" => Some(Value::String(text(members, name)?)),
-        "integer" | "number" => number(members, kind == "integer"),
-        "boolean" => Some(json!(true)),
-        _ => Some(Value::Null),
-    }
-}
-
-fn merged(members: &Map<String, Value>, parts: &[Value], root: &Value, name: &str, depth: usize) -> Option<Value> {
-    let mut rest = members.clone();
-    rest.shift_remove("allOf");
-    let mut whole = Map::new();
-    for part in parts.iter().chain(std::iter::once(&Value::Object(rest))) {
-        match sample(part, root, name, depth + 1)? {
-            Value::Object(part) => whole.extend(part),
-            other => return Some(other),
-        }
-    }
-    Some(Value::Object(whole))
-}
-
-fn object(members: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> {
-    let mut value = Map::new();
-    for key in members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-        let property =
-            members.get("properties").and_then(|properties| properties.get(key)).unwrap_or(&Value::Bool(true));
-        value.insert(key.to_owned(), sample(property, root, key, depth + 1)?);
-    }
-    Some(Value::Object(value))
-}
-
-fn array(members: &Map<String, Value>, root: &Value, name: &str, depth: usize) -> Option<Value> {
-    let least = members.get("minItems").and_then(Value::as_u64).unwrap_or(0).min(20);
-    let Some(items) = members.get("items") else {
-        return Some(json!(vec![Value::Null; usize::try_from(least).ok()?]));
-    };
-    let singular = name.strip_suffix('s').unwrap_or(name);
-    let most = members.get("maxItems").and_then(Value::as_u64).unwrap_or(u64::MAX);
-    let item = sample(items, root, singular, depth + 1)?;
-    Some(Value::Array(vec![item; usize::try_from(least.max(1).min(most)).ok()?]))
-}
-
-fn number(members: &Map<String, Value>, integer: bool) -> Option<Value> {
-    let bound = |key: &str| members.get(key).and_then(Value::as_f64);
-    let step = bound("multipleOf").filter(|step| *step > 0.0).unwrap_or(1.0);
-    let mut value = bound("minimum").unwrap_or_else(|| bound("exclusiveMinimum").map_or(1.0, |least| least + step));
-    if let Some(most) = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|most| most - step)) {
-        value = value.min(most);
-    }
-    if integer {
-        value = value.ceil();
-    }
-    value = (value / step).ceil() * step;
-    if value.fract() == 0.0 && value.abs() < 9e15 { Some(json!(value as i64)) } else { Some(json!(value)) }
-}
-
-/// Texts that are tried on a pattern.
-const TRIED: &[&str] = &[
-    "example",
-    "abc",
-    "ABC",
-    "a",
-    "1",
-    "123",
-    "12345",
-    "abc123",
-    "ABC-123",
-    "abc-123",
-    "2026-01-31",
-    "12:30",
-    "#ffcc00",
-    "/path",
-    "https://example.com",
-    "user@example.com",
-    "owner/repo",
-    "1.0.0",
-    "+12025550123",
-    "US",
-    "USD",
-    "en",
-    "en-US",
-    "00000000-0000-4000-8000-000000000000",
-    "0123456789abcdef01234567",
-    "0123456789abcdef0123456789abcdef",
-    "CUST-001",
-];
-
-fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
-    let known = match members.get("format").and_then(Value::as_str) {
-        Some("date-time") => Some("2026-01-31T12:00:00Z"),
-        Some("date") => Some("2026-01-31"),
-        Some("time") => Some("12:00:00Z"),
-        Some("duration") => Some("PT1H"),
-        Some("email" | "idn-email") => Some("user@example.com"),
-        Some("uri" | "url" | "iri" | "uri-reference") => Some("https://example.com"),
-        Some("uuid") => Some("00000000-0000-4000-8000-000000000000"),
-        Some("ipv4") => Some("192.0.2.1"),
-        Some("ipv6") => Some("2001:db8::1"),
-        Some("hostname") => Some("example.com"),
-        Some(_) | None => None,
-    };
-    let by_name = || {
-        let words = crate::index::split(name);
-        let has = |word: &str| words.iter().any(|own| own == word);
-        if has("email") {
-            "user@example.com"
-        } else if has("url") || has("uri") {
-            "https://example.com"
-        } else if has("date") {
-            "2026-01-31"
-        } else if has("id") {
-            "123"
-        } else if has("path") || has("file") {
-            "path/to/file"
-        } else {
-            "example"
-        }
-    };
-    let mut value = known.unwrap_or_else(by_name).to_owned();
-    if members.contains_key("pattern") {
-        let schema = json!({"pattern": members["pattern"]});
-        let fits = |text: &str| jsonschema::is_valid(&schema, &json!(text));
-        value = std::iter::once(value.as_str()).chain(TRIED.iter().copied()).find(|text| fits(text))?.to_owned();
-    }
-    let length = |key: &str| members.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
-    if let Some(most) = length("maxLength") {
-        value = value.chars().take(most).collect();
-    }
-    let missing = length("minLength").unwrap_or(0).min(200).saturating_sub(value.chars().count());
-    value.extend(std::iter::repeat_n('x', missing));
-    Some(value)
 }
 
 /// A value as the language writes it.
@@ -386,32 +212,6 @@ mod tests {
             examples("frobnicate", json!({"type": "object"})),
             ["const result = await callTool(\"users:frobnicate\", {});\nreturn result;"]
         );
-    }
-
-    #[test]
-    fn values_fit_the_schema() {
-        for (schema, expected) in [
-            (json!({"enum": ["b", "a"]}), json!("b")),
-            (json!({"type": "integer", "minimum": 5, "multipleOf": 4}), json!(8)),
-            (json!({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5, "multipleOf": 0.5}), json!(0.5)),
-            (json!({"type": "string", "format": "date-time"}), json!("2026-01-31T12:00:00Z")),
-            (json!({"type": "string", "pattern": "^CUST-\\d+$"}), json!("CUST-001")),
-            (json!({"type": "string", "minLength": 10}), json!("examplexxx")),
-            (json!({"type": ["null", "boolean"]}), json!(true)),
-            (
-                json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "integer"}, "minItems": 2}]}),
-                json!([1, 1]),
-            ),
-            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"const": 3}}}), json!(3)),
-            (
-                json!({"allOf": [{"type": "object", "required": ["a"], "properties": {"a": {"default": 1}}}], "required": ["b"], "type": "object"}),
-                json!({"a": 1, "b": {}}),
-            ),
-        ] {
-            let value = sample(&schema, &schema, "", 1);
-            assert_eq!(value, Some(expected), "{schema}");
-            assert!(jsonschema::is_valid(&schema, &value.unwrap_or_default()), "{schema}");
-        }
     }
 
     #[test]

@@ -21,6 +21,10 @@ impl MetaTool for Invoke {
         "invoke"
     }
 
+    fn is_enabled(&self, config: &Config) -> bool {
+        config.direct_calls.enabled
+    }
+
     fn title(&self) -> &'static str {
         "Call one tool"
     }
@@ -87,6 +91,7 @@ impl MetaTool for Invoke {
                         tool: arguments.tool.clone(),
                         input: input.clone(),
                         allowed: None,
+                        apps: None,
                         timeout: Duration::from_millis(hub.config().policy.limits.tool_timeout_ms),
                         cancel,
                     };

@@ -4,6 +4,7 @@
 //! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
 
 mod cli;
+mod code_execution;
 #[cfg(unix)]
 mod hostile;
 mod kit;

@@ -30,3 +30,18 @@ async function tool_parallel(receiver, items, worker, options) {
   return results;
 }
 
+
+function tool_call_tool(receiver, server, tool, args) {
+  const answer = $call_tool(server, tool, args);
+  return $wait(answer);
+}
+
+function tool_call_tools(receiver, calls) {
+  const answers = $call_tools(calls);
+  const results = [];
+  for (const answer of answers) {
+    const result = $wait(answer);
+    results.push(result);
+  }
+  return results;
+}

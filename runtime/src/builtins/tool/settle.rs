@@ -1,6 +1,6 @@
 //! Answers of the host to tool calls.
 
-use crate::calls::{Failed, Open};
+use crate::calls::{Failed, Open, Style};
 use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
@@ -16,36 +16,39 @@ impl Vm {
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
         self.release_bytes(call.cost());
-        let Open { tool, promise, wrapped, .. } = call;
+        let Open { tool, promise, style, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,
             Err(error) if error.fatal => return Err(fatal(error, self.heap.text(tool).into_owned())),
             Err(error) => Err(error),
         };
-        match result {
-            Ok(data) if wrapped => {
-                let answer = self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]);
-                self.resolve_promise(promise, answer);
-            }
+        let answer = match (result, style) {
             // Data has no methods: a property `then` of it is no function.
-            Ok(data) => self.resolve_promise(promise, data),
-            Err(error) if wrapped => {
-                let object = self.heap.new_object();
+            (Ok(data), Style::Throws) => data,
+            (Ok(data), Style::Success) => self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]),
+            (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),
+            (Err(error), Style::Success) => {
                 let message = self.string(&error.message);
-                self.heap.set_own(object, known::MESSAGE, message);
+                let object = self.object_of(&[(known::MESSAGE, message)]);
                 self.describe_failure(object, &error, tool);
-                let answer = self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)]);
-                self.resolve_promise(promise, answer);
+                self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)])
             }
-            Err(error) => {
+            (Err(error), Style::Ok) => {
+                let (message, code) = (self.string(&error.message), self.string(&error.code));
+                let object = self.object_of(&[(known::MESSAGE, message), (known::CODE, code)]);
+                self.object_of(&[(known::OK, Value::FALSE), (known::ERROR, object)])
+            }
+            (Err(error), Style::Throws) => {
                 let object = self.new_error(Class::Error, &error.message);
                 self.describe_failure(object, &error, tool);
                 let tool = self.heap.text(tool).into_owned();
                 let failed = Box::new(Failed { tool, input: call.input });
                 self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
                 self.reject_promise(promise, object);
+                return Ok(());
             }
-        }
+        };
+        self.resolve_promise(promise, answer);
         Ok(())
     }
 
@@ -74,7 +77,7 @@ impl Vm {
         }
     }
 
-    fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
+    pub(super) fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
         let object = self.heap.new_object();
         for &(name, value) in entries {
             self.heap.set_own(object, name, value);

@@ -1,0 +1,67 @@
+//! `call_tool` and `call_tools` of the synchronous dialect: calls that the whole run waits for. The
+//! waiting itself is an operation of the prelude, so that they can be used wherever frames can.
+
+use crate::builtins::arg;
+use crate::error::Result;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+
+/// `$call_tool(server, tool, args)`: the promise of the answer.
+pub fn call_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    begin(vm, "call_tool", [arg(arguments, 0), arg(arguments, 1), arg(arguments, 2)])
+}
+
+/// `$call_tools([{server, tool, args}])`: the promises of the answers. No call is made where one is wrong.
+pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    let list = arg(arguments, 0);
+    if !list.is(Kind::Array) {
+        return Err(vm.type_error("call_tools expects an array of {server, tool, args}"));
+    }
+    let items = vm.heap.items(list).to_vec();
+    let mut calls = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        if !item.is(Kind::Object) {
+            let what = vm.what(item);
+            let message = format!("call_tools expects {{server, tool, args}}, but item {index} is {what}");
+            return Err(vm.type_error(&message));
+        }
+        let call = ["server", "tool", "args"].map(|name| vm.option(item, name).unwrap_or(Value::UNDEFINED));
+        named(vm, "call_tools", &call)?;
+        calls.push(call);
+    }
+    let mut answers = Vec::with_capacity(calls.len());
+    for call in calls {
+        answers.push(begin(vm, "call_tools", call)?);
+    }
+    Ok(vm.heap.new_array(answers))
+}
+
+/// Make a call: the promise of its answer.
+fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
+    // Nothing could go on with the answer, so the tool is not called either.
+    if vm.nesting > 0 {
+        let message = format!(
+            "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
+        );
+        return Err(vm.type_error(&message));
+    }
+    let name = named(vm, function, &call)?;
+    vm.start_call(name, call[2], Value::UNDEFINED)
+}
+
+/// The full name of the tool of a call.
+fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result {
+    for (value, role) in [(server, "server"), (tool, "tool")] {
+        if !value.is_string() {
+            let what = vm.what(value);
+            let message = format!(
+                "{function} expects the name of a {role} as a string, not {what}; write call_tool(server, tool, args)"
+            );
+            return Err(vm.type_error(&message));
+        }
+    }
+    let (server, tool) = (vm.heap.text(server), vm.heap.text(tool));
+    // A tool that belongs to no app has only its own name.
+    let name = if server.is_empty() { tool.into_owned() } else { format!("{server}:{tool}") };
+    Ok(vm.string(&name))
+}

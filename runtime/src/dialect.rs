@@ -1,0 +1,47 @@
+//! The two ways in which a host can show itself to a script. The language is the same in both; this
+//! is the one place that says what is not.
+
+/// How a script calls tools, what its input is called, and what it may give back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// `await callTool(name, input)` and tools of apps as functions; the input is `codecallContext`, which is
+    /// frozen; a result is what `JSON.stringify` makes of it.
+    #[default]
+    Async,
+    /// `call_tool(app, tool, args)` waits by itself and gives `{ok: true, result}` or
+    /// `{ok: false, error: {message, code}}`; the input is `input`; a result that is not plain data is an error.
+    Sync,
+}
+
+impl Dialect {
+    /// The global that holds the input of the run.
+    pub(crate) fn input_name(self) -> &'static str {
+        match self {
+            Self::Async => "codecallContext",
+            Self::Sync => "input",
+        }
+    }
+
+    /// Whether the script can change its input.
+    pub(crate) fn input_is_frozen(self) -> bool {
+        self == Self::Async
+    }
+
+    /// Whether a free name that is an app stands for its tools.
+    pub(crate) fn has_apps(self) -> bool {
+        self == Self::Async
+    }
+
+    /// Whether a result may hold nothing but what JSON has a word for.
+    pub(crate) fn is_strict(self) -> bool {
+        self == Self::Sync
+    }
+
+    /// How a tool is called, for hints.
+    pub(crate) fn tool_call(self) -> &'static str {
+        match self {
+            Self::Async => "await callTool(name, input)",
+            Self::Sync => "call_tool(server, tool, args)",
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Runs without a server that remembers them: a run is a function of its script and its journal.
+//!
+//! [`step`] plays a script from its beginning against a [`Journal`] of what happened so far and goes on
+//! as far as it can without a new answer. The calls it then waits for come out together; whoever owns
+//! the tools answers them, in any order and not all at once, notes the answers in the journal and steps
+//! again, in the same process or in another. Calls that have no answer yet are pending promises, so
+//! `try`, `finally`, `allSettled`, `any` and `race` mean what they always mean.
+//!
+//! The journal is kept in **rounds**: the calls that came out of a step, and the answers that came in
+//! before the next one, in their order. Playing checks every call of a round against the journal, by its
+//! tool and by its input in canonical form; whatever differs is a [`Divergence`], never a wrong result.
+//! What could differ by itself does not: the clock stands still at the time the journal begins, and
+//! random numbers come from its id.
+//!
+//! ```
+//! use agentscript::stateless::{ClientTools, Journal, Step, StepOptions, step};
+//! use agentscript::NoTools;
+//! use std::sync::Arc;
+//!
+//! let script = "const [a, b] = await Promise.all([callTool('n', { n: 1 }), callTool('n', { n: 2 })]); return a + b";
+//! let (tools, options) = (Arc::new(NoTools), StepOptions::default());
+//! let mut journal = Journal::new("code_1", 1_700_000_000_000, script, &options);
+//! let outcome = loop {
+//!     match step(script, tools.clone(), &journal, &options) {
+//!         Step::Calls(calls) => {
+//!             journal = calls.journal;
+//!             for call in calls.new {
+//!                 journal.answer(call.number, Ok("21".into())).expect("the call waits");
+//!             }
+//!         }
+//!         Step::Done(done) => break done.outcome,
+//!         Step::Diverged(divergence) => panic!("{divergence}"),
+//!         Step::Deadlock(failure) => panic!("{}", failure.message),
+//!     }
+//! };
+//! assert_eq!(outcome.to_json(), r#"{"status":"ok","result":42}"#);
+//! ```
+
+mod canonical;
+mod functions;
+mod journal;
+mod replay;
+mod token;
+
+pub use canonical::canonical;
+pub use functions::{FunctionNames, NameClash, function_name};
+pub use journal::{Answer, AnswerError, Issued, Journal, Round};
+pub use token::TokenError;
+
+use crate::cache::ScriptCache;
+use crate::host::{Clock, Message, NoTools, ToolError, Tools};
+use crate::limits::Policy;
+use crate::outcome::{Failure, Outcome, Status};
+use crate::script::{CompileOptions, compile};
+use agentscript_lang::Language;
+use replay::{Advance, Replay};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most rounds of a run unless told otherwise.
+const MAX_ROUNDS: usize = 1_000;
+/// Longest journal unless told otherwise: the inputs and answers of all calls, in bytes.
+const MAX_JOURNAL_BYTES: usize = 8 << 20;
+
+/// The tools of a client: what a script can find out about them, and which calls never reach it.
+pub trait ClientTools: Tools {
+    /// Check a call before it is given to the client.
+    ///
+    /// # Errors
+    /// The tool does not exist, or the input, JSON text of an object, does not fit its schema. The call
+    /// is then a rejection in the script, at once; it has no place in the journal, as it is the same
+    /// every time.
+    fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
+        let _ = (tool, input);
+        Ok(())
+    }
+}
+
+impl ClientTools for NoTools {}
+
+/// What a step depends on beside the script, the tools and the journal.
+#[derive(Clone)]
+pub struct StepOptions<'a> {
+    /// Limits and permissions. Steps, iterations, tool calls and bytes are counted from the beginning of
+    /// the script in every step; time is the time of one step.
+    pub policy: Policy,
+    /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
+    pub language: Option<Language>,
+    /// JSON text of the object that the script sees as `codecallContext`; absent: `{}`.
+    pub context: Option<String>,
+    /// How many rounds a run may take: 1,000 unless told otherwise.
+    pub max_rounds: usize,
+    /// How long the inputs and answers in a journal may be together, in bytes: 8 MiB unless told
+    /// otherwise.
+    pub max_journal_bytes: usize,
+    /// Where compiled scripts are kept between steps; absent: each step compiles.
+    pub cache: Option<&'a ScriptCache>,
+    /// Measures the limits of time. What the script sees as the time is the journal's.
+    pub clock: Arc<dyn Clock>,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Default for StepOptions<'_> {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            language: None,
+            context: None,
+            max_rounds: MAX_ROUNDS,
+            max_journal_bytes: MAX_JOURNAL_BYTES,
+            cache: None,
+            clock: Arc::new(crate::host::SystemClock),
+        }
+    }
+}
+
+/// How far a script comes with its journal.
+#[derive(Debug)]
+pub enum Step {
+    /// It waits for tools of the client.
+    Calls(Box<Calls>),
+    /// It has ended.
+    Done(Box<Done>),
+    /// The journal is not one of this script: nothing of it can be relied on.
+    Diverged(Divergence),
+    /// It waits, but for nothing that an answer could settle.
+    Deadlock(Box<Failure>),
+}
+
+/// A script that waits for tools of the client.
+#[derive(Debug)]
+pub struct Calls {
+    /// The calls that are new, in the order the script made them. Empty where it waits for earlier ones.
+    pub new: Vec<StepCall>,
+    /// Numbers of all calls without an answer, the new ones too, ascending.
+    pub waiting: Vec<u32>,
+    /// Those among them that nothing in the script waits for. They may be answered, or not at all.
+    pub abandoned: Vec<u32>,
+    /// The journal with this round, ready for its answers.
+    pub journal: Journal,
+    /// What the script has said since the last round.
+    pub messages: Vec<Message>,
+}
+
+/// A tool call for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepCall {
+    /// Its number among the calls of its run that reach the client: 0, 1, 2, … The same in every step.
+    pub number: u32,
+    /// The tool, as the script names it.
+    pub tool: String,
+    /// The input: JSON text of an object.
+    pub input: String,
+    /// How long the client should let it take.
+    pub timeout_ms: u64,
+}
+
+/// A script that has ended.
+#[derive(Debug)]
+pub struct Done {
+    /// How.
+    pub outcome: Outcome,
+    /// Numbers of calls that were given to the client and whose answers did not come, ascending.
+    pub abandoned: Vec<u32>,
+    /// How many calls were made after the last answer that nobody will be asked to answer, as the script
+    /// ended without waiting for them.
+    pub dropped: u32,
+    /// What the script has said since the last round.
+    pub messages: Vec<Message>,
+}
+
+/// Where a journal and its script part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// Number of the round, from 0; absent where the script itself is another one.
+    pub round: Option<usize>,
+    /// Number of the call; absent where it is not about one call.
+    pub call: Option<u32>,
+    /// What differs, for people.
+    pub message: String,
+}
+
+impl Divergence {
+    /// The code that clients see.
+    pub const CODE: &'static str = "REPLAY_MISMATCH";
+
+    /// The same as a failed run.
+    #[must_use]
+    pub fn failure(&self) -> Failure {
+        Failure::new(Status::RuntimeError, Self::CODE, self.to_string())
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "The journal does not belong to this run: {}", self.message)
+    }
+}
+
+/// Play a script against its journal, and on from there as far as it goes without a new answer.
+///
+/// The same arguments give the same step, wherever and how often it is asked for. Where the script does
+/// not compile, is over one of its limits, or takes more rounds or bytes than the options allow, the
+/// step is [`Step::Done`] with a failed outcome (`MAX_ROUNDS_EXCEEDED`, `JOURNAL_TOO_LARGE` for the
+/// latter).
+#[must_use]
+pub fn step(script: &str, tools: Arc<dyn ClientTools>, journal: &Journal, options: &StepOptions<'_>) -> Step {
+    if !journal.is_of(script, options) {
+        let message = "the script, its language or its context is not the one that the journal was begun with".into();
+        return Step::Diverged(Divergence { round: None, call: None, message });
+    }
+    if let Some(over) = over(journal, options) {
+        return over;
+    }
+    let compile_options = CompileOptions { language: options.language, ..CompileOptions::of(&options.policy) };
+    let compiled = match options.cache {
+        Some(cache) => cache.compile(script, &compile_options),
+        None => compile(script, &compile_options),
+    };
+    let script = match compiled {
+        Ok(script) => script,
+        Err(error) => return ended(Outcome::not_compiled(error.failure)),
+    };
+    let mut replay = Replay::begin(&script, tools, journal, options);
+    let mut events = Vec::new();
+    for (number, round) in journal.rounds.iter().enumerate() {
+        let played = match replay.advance(events) {
+            Advance::Waits(calls) => calls,
+            Advance::Ended(_) => return Step::Diverged(replay.ended_early(number)),
+        };
+        events = match replay.enter(number, round, played) {
+            Ok(events) => events,
+            Err(divergence) => return Step::Diverged(divergence),
+        };
+    }
+    replay.forget_messages();
+    match replay.advance(events) {
+        Advance::Waits(calls) => {
+            let calls = replay.issue(calls, journal);
+            over(&calls.journal, options).unwrap_or_else(|| Step::Calls(Box::new(calls)))
+        }
+        Advance::Ended(outcome) => match outcome.result {
+            Err(failure) if replay.is_deadlocked() => Step::Deadlock(failure),
+            Ok(_) | Err(_) => Step::Done(Box::new(replay.finish(*outcome))),
+        },
+    }
+}
+
+/// The step of a journal that is longer than it may be.
+fn over(journal: &Journal, options: &StepOptions<'_>) -> Option<Step> {
+    let (code, message) = if journal.rounds.len() > options.max_rounds {
+        let message =
+            format!("The script waited for tools more than {} times; call more of them together", options.max_rounds);
+        ("MAX_ROUNDS_EXCEEDED", message)
+    } else if journal.bytes() > options.max_journal_bytes {
+        let most = options.max_journal_bytes;
+        ("JOURNAL_TOO_LARGE", format!("The calls and answers of the run are longer than {most} bytes together"))
+    } else {
+        return None;
+    };
+    let mut failure = Failure::new(Status::RuntimeError, code, message);
+    failure.tool_calls = journal.rounds.iter().map(|round| round.calls.len() as u64).sum();
+    Some(ended(Outcome::not_compiled(Box::new(failure))))
+}
+
+fn ended(outcome: Outcome) -> Step {
+    Step::Done(Box::new(Done { outcome, abandoned: Vec::new(), dropped: 0, messages: Vec::new() }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! What happened in a run so far, as its client keeps it.
+
+use super::canonical::canonical;
+use super::{Divergence, StepOptions};
+use crate::host::ToolError;
+use agentscript_lang::Language;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// Longest input that a message quotes.
+const QUOTED: usize = 200;
+
+/// What happened in a run so far. Plain data: it can be written as JSON, sent as a token
+/// ([`Journal::token`]) or be made from a history of messages ([`Journal::new`] and [`Journal::rounds`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Journal {
+    /// Names the run. Random numbers of the script follow from it.
+    pub id: String,
+    /// The time that the script sees, in milliseconds since 1970-01-01 UTC.
+    pub unix_ms: i64,
+    /// Digest of the script, its language and its context.
+    pub script: String,
+    /// The rounds, in their order.
+    #[serde(default)]
+    pub rounds: Vec<Round>,
+}
+
+/// Calls that came out of a step, and answers that came in before the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// The calls, in the order the script made them. They are numbered through all rounds.
+    pub calls: Vec<Issued>,
+    /// The answers, in the order they came; also to calls of earlier rounds.
+    #[serde(default)]
+    pub answers: Vec<Answer>,
+}
+
+/// A call that was given to the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Issued {
+    /// The tool, as the script names it.
+    pub tool: String,
+    /// The input in canonical form, or its digest, which begins with `#`.
+    pub input: String,
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "AnswerText", into = "AnswerText")]
+pub struct Answer {
+    /// Number of the call.
+    pub call: u32,
+    /// JSON text, or why there is none.
+    pub result: Result<String, ToolError>,
+}
+
+/// An answer as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerText {
+    call: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorText>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ErrorText {
+    message: String,
+    code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
+}
+
+impl TryFrom<AnswerText> for Answer {
+    type Error = &'static str;
+
+    fn try_from(text: AnswerText) -> Result<Self, Self::Error> {
+        let result = match (text.result, text.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(ErrorText { message, code, details })) => {
+                Err(ToolError { message, code, details, fatal: false })
+            }
+            (Some(_), Some(_)) | (None, None) => return Err("an answer has either a result or an error"),
+        };
+        Ok(Self { call: text.call, result })
+    }
+}
+
+impl From<Answer> for AnswerText {
+    fn from(Answer { call, result }: Answer) -> Self {
+        match result {
+            Ok(result) => Self { call, result: Some(result), error: None },
+            Err(ToolError { message, code, details, .. }) => {
+                Self { call, result: None, error: Some(ErrorText { message, code, details }) }
+            }
+        }
+    }
+}
+
+/// Why an answer cannot be noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerError {
+    /// There is no call of that number.
+    Unknown(u32),
+    /// It has an answer already.
+    Answered(u32),
+}
+
+impl fmt::Display for AnswerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(call) => write!(f, "there is no call {call}"),
+            Self::Answered(call) => write!(f, "call {call} has an answer already"),
+        }
+    }
+}
+
+impl std::error::Error for AnswerError {}
+
+impl Journal {
+    /// The journal of a run that has not begun. `unix_ms` is the time that the script will see, in
+    /// milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn new(id: impl Into<String>, unix_ms: i64, script: &str, options: &StepOptions<'_>) -> Self {
+        Self { id: id.into(), unix_ms, script: digest_of(script, options), rounds: Vec::new() }
+    }
+
+    /// Note the answer to a call: JSON text, or why there is none.
+    ///
+    /// # Errors
+    /// There is no such call, or it has an answer.
+    pub fn answer(&mut self, call: u32, result: Result<String, ToolError>) -> Result<(), AnswerError> {
+        if call as usize >= self.rounds.iter().map(|round| round.calls.len()).sum() {
+            return Err(AnswerError::Unknown(call));
+        }
+        if self.rounds.iter().flat_map(|round| &round.answers).any(|answer| answer.call == call) {
+            return Err(AnswerError::Answered(call));
+        }
+        match self.rounds.last_mut() {
+            Some(round) => round.answers.push(Answer { call, result }),
+            None => return Err(AnswerError::Unknown(call)),
+        }
+        Ok(())
+    }
+
+    /// Whether it was begun with this script.
+    pub(super) fn is_of(&self, script: &str, options: &StepOptions<'_>) -> bool {
+        self.script == digest_of(script, options)
+    }
+
+    /// Seed of the random numbers of the run, as [`Inputs::seed`](crate::Inputs::seed) takes it.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        let digest = Sha256::new().chain_update("seed\0").chain_update(&self.id).finalize();
+        digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    }
+
+    /// Bytes of all inputs and answers together.
+    pub(super) fn bytes(&self) -> usize {
+        let calls = self.rounds.iter().flat_map(|round| &round.calls).map(|call| call.tool.len() + call.input.len());
+        let answers = self.rounds.iter().flat_map(|round| &round.answers).map(|answer| match &answer.result {
+            Ok(text) => text.len(),
+            Err(error) => error.message.len() + error.code.len() + error.details.as_ref().map_or(0, String::len),
+        });
+        calls.sum::<usize>() + answers.sum::<usize>()
+    }
+
+    /// The same with digests in place of inputs: shorter, and of as much use to [`step`](super::step).
+    #[must_use]
+    pub fn compact(mut self) -> Self {
+        for call in self.rounds.iter_mut().flat_map(|round| &mut round.calls) {
+            if let Some(digest) = digest_of_input(&call.input)
+                && digest.len() < call.input.len()
+            {
+                call.input = digest;
+            }
+        }
+        self
+    }
+
+    /// Make the journal of a history: `rounds` hold what the messages tell. What is not JSON is told at
+    /// once, everything else by the next step.
+    ///
+    /// # Errors
+    /// An input is not JSON, or a call is answered that was not made before.
+    pub fn with_rounds(mut self, rounds: Vec<Round>) -> Result<Self, Divergence> {
+        let mut made = 0;
+        for (number, round) in rounds.into_iter().enumerate() {
+            let problem = |call, message| Divergence { round: Some(number), call: Some(call), message };
+            let mut calls = Vec::with_capacity(round.calls.len());
+            for (at, call) in round.calls.into_iter().enumerate() {
+                let input = canonical(&call.input).map_err(|error| {
+                    problem(made + at as u32, format!("the input of '{}' is not JSON: {error}", call.tool))
+                })?;
+                calls.push(Issued { tool: call.tool, input });
+            }
+            made += calls.len() as u32;
+            self.rounds.push(Round { calls, answers: Vec::new() });
+            for answer in round.answers {
+                let call = answer.call;
+                self.answer(call, answer.result).map_err(|error| problem(call, error.to_string()))?;
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl Issued {
+    /// A call with its input, JSON text.
+    #[must_use]
+    pub fn new(tool: &str, input: &str) -> Self {
+        // What a script sends is JSON; nested too deeply to be read, it is compared as it stands.
+        Self { tool: tool.to_owned(), input: canonical(input).unwrap_or_else(|_| input.to_owned()) }
+    }
+
+    /// Whether it is this call.
+    pub(super) fn is_of(&self, tool: &str, input: &str) -> bool {
+        let made = Self::new(tool, input);
+        self.tool == made.tool
+            && (self.input == made.input
+                || self.input.starts_with('#') && digest_of_input(&made.input).as_ref() == Some(&self.input))
+    }
+}
+
+impl fmt::Display for Issued {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = self.input.floor_char_boundary(QUOTED);
+        let more = if cut < self.input.len() { "…" } else { "" };
+        write!(f, "'{}' with {}{more}", self.tool, &self.input[..cut])
+    }
+}
+
+/// The digest of an input that is none already.
+fn digest_of_input(input: &str) -> Option<String> {
+    (!input.starts_with('#')).then(|| format!("#{}", hex(&Sha256::digest(input))))
+}
+
+/// What the meaning of a script depends on, its journal apart.
+fn digest_of(script: &str, options: &StepOptions<'_>) -> String {
+    let language = match options.language {
+        None => "",
+        Some(Language::JavaScript) => "javascript",
+        Some(Language::TypeScript) => "typescript",
+    };
+    let mut digest = Sha256::new();
+    for part in [language, options.context.as_deref().unwrap_or_default(), script] {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    hex(&digest.finalize())
+}
+
+/// The first half of a digest: 128 bits as text.
+fn hex(digest: &[u8]) -> String {
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

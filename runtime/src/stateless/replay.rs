@@ -1,0 +1,173 @@
+//! Playing a run against its journal.
+
+use super::journal::{Issued, Journal, Round};
+use super::{Calls, ClientTools, Divergence, Done, StepCall, StepOptions};
+use crate::host::{Call, CallId, Clock, Event, Inputs, Message, Progress};
+use crate::outcome::Outcome;
+use crate::run::Run;
+use crate::script::Script;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A run that is played again.
+pub struct Replay {
+    run: Run,
+    tools: Arc<dyn ClientTools>,
+    /// The calls that have reached the client, by number.
+    issued: Vec<CallId>,
+    answered: HashSet<u32>,
+    messages: Vec<Message>,
+}
+
+/// How far a run has come.
+pub enum Advance {
+    /// It waits; these calls are new, and right.
+    Waits(Vec<Call>),
+    /// It has ended.
+    Ended(Box<Outcome>),
+}
+
+impl Replay {
+    /// A run at its beginning.
+    pub fn begin(
+        script: &Arc<Script>,
+        tools: Arc<dyn ClientTools>,
+        journal: &Journal,
+        options: &StepOptions<'_>,
+    ) -> Self {
+        let clock = JournalClock { unix_ms: journal.unix_ms as f64, limits: Arc::clone(&options.clock) };
+        let inputs = Inputs {
+            context: options.context.clone(),
+            tools: Arc::clone(&tools) as _,
+            clock: Arc::new(clock),
+            seed: journal.seed(),
+            slice: None,
+        };
+        let run = script.start(inputs, &options.policy);
+        Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new() }
+    }
+
+    /// Go on until only answers of the client help. Calls that are not right are rejected here.
+    pub fn advance(&mut self, mut events: Vec<Event>) -> Advance {
+        let mut new = Vec::new();
+        loop {
+            let progress = self.run.resume(std::mem::take(&mut events));
+            self.messages.append(&mut self.run.take_messages());
+            match progress {
+                Progress::Done(outcome) => return Advance::Ended(outcome),
+                Progress::Yielded => {}
+                Progress::Calls(calls) => {
+                    for call in calls {
+                        match self.tools.check(&call.tool, &call.input) {
+                            Ok(()) => new.push(call),
+                            Err(error) => events.push(Event::Settled { id: call.id, result: Err(error) }),
+                        }
+                    }
+                    if events.is_empty() {
+                        return Advance::Waits(new);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compare the calls of a round with those of the journal; gives the answers that the round has.
+    pub fn enter(&mut self, number: usize, round: &Round, played: Vec<Call>) -> Result<Vec<Event>, Divergence> {
+        let first = self.issued.len() as u32;
+        let differs = |at: usize, message| Divergence { round: Some(number), call: Some(first + at as u32), message };
+        for (at, issued) in round.calls.iter().enumerate() {
+            let Some(call) = played.get(at) else {
+                return Err(differs(at, format!("it has a call of {issued}, which the script does not make")));
+            };
+            if !issued.is_of(&call.tool, &call.input) {
+                let made = Issued::new(&call.tool, &call.input);
+                return Err(differs(at, format!("it has a call of {issued}, but the script calls {made}")));
+            }
+        }
+        if let Some(call) = played.get(round.calls.len()) {
+            let made = Issued::new(&call.tool, &call.input);
+            return Err(differs(round.calls.len(), format!("it lacks the script's call of {made}")));
+        }
+        self.issued.extend(played.iter().map(|call| call.id));
+        let mut events = Vec::with_capacity(round.answers.len());
+        for answer in &round.answers {
+            let problem = |message| Divergence { round: Some(number), call: Some(answer.call), message };
+            let Some(&id) = self.issued.get(answer.call as usize) else {
+                return Err(problem(format!("it answers call {}, which was not made yet", answer.call)));
+            };
+            if !self.answered.insert(answer.call) {
+                return Err(problem(format!("it answers call {} twice", answer.call)));
+            }
+            events.push(Event::Settled { id, result: answer.result.clone() });
+        }
+        Ok(events)
+    }
+
+    /// The journal goes on where the run has ended.
+    pub fn ended_early(&self, number: usize) -> Divergence {
+        Divergence {
+            round: Some(number),
+            call: None,
+            message: format!("it goes on after round {number}, where the script ends"),
+        }
+    }
+
+    /// Only what is said from here on is told.
+    pub fn forget_messages(&mut self) {
+        self.messages.clear();
+    }
+
+    /// Give new calls to the client.
+    pub fn issue(mut self, new: Vec<Call>, journal: &Journal) -> Calls {
+        let first = self.issued.len() as u32;
+        let mut journal = journal.clone();
+        let calls = new.iter().map(|call| Issued::new(&call.tool, &call.input)).collect();
+        journal.rounds.push(Round { calls, answers: Vec::new() });
+        self.issued.extend(new.iter().map(|call| call.id));
+        let new = new
+            .into_iter()
+            .zip(first..)
+            .map(|(Call { tool, input, timeout_ms, .. }, number)| StepCall { number, tool, input, timeout_ms })
+            .collect();
+        let open = self.run.open_calls();
+        let of = |wanted: &dyn Fn(bool) -> bool| {
+            let numbers = (0..).zip(&self.issued);
+            let open = numbers.filter(|(_, id)| open.iter().any(|call| call.id == **id && wanted(call.awaited)));
+            open.map(|(number, _)| number).collect::<Vec<u32>>()
+        };
+        let (waiting, abandoned) = (of(&|_| true), of(&|awaited| !awaited));
+        Calls { new, waiting, abandoned, journal, messages: self.messages }
+    }
+
+    /// Whether the run ended because it waits for what nothing can settle.
+    pub fn is_deadlocked(&self) -> bool {
+        self.run.is_deadlocked()
+    }
+
+    /// A run that has ended.
+    pub fn finish(self, outcome: Outcome) -> Done {
+        let open = self.run.open_calls();
+        let numbers = (0..).zip(&self.issued);
+        let abandoned: Vec<u32> =
+            numbers.filter(|(_, id)| open.iter().any(|call| call.id == **id)).map(|(number, _)| number).collect();
+        let dropped = (open.len() - abandoned.len()) as u32;
+        Done { outcome, abandoned, dropped, messages: self.messages }
+    }
+}
+
+/// The time of a journal for the script, real time for its limits.
+struct JournalClock {
+    unix_ms: f64,
+    limits: Arc<dyn Clock>,
+}
+
+impl Clock for JournalClock {
+    fn monotonic(&self) -> Duration {
+        self.limits.monotonic()
+    }
+
+    fn unix_ms(&self) -> f64 {
+        self.unix_ms
+    }
+}
