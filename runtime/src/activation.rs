@@ -76,24 +76,30 @@ impl Vm {
     }
 
     /// Fill the slots of a frame behind its parameters, which are there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        let mut slots = &fp[function.parameters as usize..function.slots as usize];
+        if function.captures {
+            let captures = &self.heap.closures[closure.index()].captures;
+            for (slot, &capture) in slots.iter().zip(captures) {
+                slot.set(capture);
+            }
+            slots = slots.get(captures.len()..).unwrap_or_default();
+        }
         // The program relies on variables and temporaries that begin as `undefined`.
-        for slot in &fp[function.parameters as usize..function.slots as usize] {
+        for slot in slots {
             slot.set(Value::UNDEFINED);
         }
         if !function.simple {
-            self.fill_slots(function, closure, fp, rest);
+            self.arrange(function, closure, fp, rest);
         }
     }
 
-    fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+    /// What few functions need: an array of arguments, cells of parameters, themselves.
+    #[inline(never)]
+    fn arrange(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         if let Some((slot, items)) = function.rest.zip(rest) {
             fp[slot.0 as usize].set(self.heap.new_array(items));
-        }
-        let captures = &self.heap.closures[closure.index()].captures;
-        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(captures) {
-            slot.set(capture);
         }
         for slot in &function.boxed {
             let slot = &fp[slot.0 as usize];

@@ -179,6 +179,7 @@ impl Builder<'_> {
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,
+            captures: !function.captures.is_empty(),
             simple: is_simple(function),
             body,
             ops: lowering.ops.into(),
@@ -188,9 +189,9 @@ impl Builder<'_> {
     }
 }
 
-/// Whether entering it needs nothing but the arguments.
+/// Whether entering it needs nothing but the arguments and what is captured.
 fn is_simple(function: &program::Function) -> bool {
-    function.captures.is_empty() && function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
+    function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 
 impl Lowering<'_, '_> {
@@ -253,6 +254,7 @@ impl Lowering<'_, '_> {
                 OpKind::Jump(target)
                 | OpKind::JumpIf(_, target)
                 | OpKind::JumpUnless(_, target)
+                | OpKind::While(_, target)
                 | OpKind::JumpUnlessNullish(_, target)
                 | OpKind::Next { end: target, .. } => place(target),
                 OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(place),

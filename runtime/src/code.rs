@@ -90,7 +90,9 @@ pub struct Function {
     pub boxed: Box<[Slot]>,
     /// Size of a frame.
     pub slots: u32,
-    /// Whether entering needs nothing but the arguments.
+    /// Whether it captures anything.
+    pub captures: bool,
+    /// Whether entering needs nothing but the arguments and what is captured.
     pub simple: bool,
     /// What is executed.
     pub body: Body,

@@ -1,25 +1,22 @@
-//! Executing frames: the loop over operations, returns, exceptions, pauses.
+//! Executing frames: the loop over operations.
 //!
 //! The stack of the script is [`Vm::frames`] with their slots on a [`Stack`]; the native stack holds
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
+mod call;
 mod leave;
 
-use crate::activation::Called;
-use crate::builtins::Body as NativeBody;
-use crate::builtins::registry::{Native, registry};
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
-use crate::node::{Body, Call, Callee, FixedCall, Flow, Node, Op, OpKind, Slots, Turned};
+use crate::node::{Flow, Node, Op, OpKind, Slots, Turned};
 use crate::outcome::Failure;
-use crate::promise::{Reaction, State};
+use crate::promise::Reaction;
 use crate::stack::{Stack, Window};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
-use std::cell::Cell;
 
 /// How execution came to a halt.
 pub enum Exit {
@@ -68,17 +65,8 @@ struct Active<'s> {
     function: &'s Function,
     /// Its slots, and all behind them.
     fp: &'s Slots,
-    window: Window,
     /// The next operation.
     pc: usize,
-}
-
-impl Active<'_> {
-    /// Where the slots of a frame begin that it calls.
-    #[inline(always)]
-    fn next(&self) -> Window {
-        self.window.after(self.function.slots)
-    }
 }
 
 /// The topmost frame, which goes on, or why it does not.
@@ -101,12 +89,7 @@ impl<'s> Context<'s> {
 
     #[inline(always)]
     fn active(&self, frame: &Running) -> Active<'s> {
-        Active {
-            function: self.function(frame.code),
-            fp: self.stack.slots(frame.slots),
-            window: frame.slots,
-            pc: frame.pc as usize,
-        }
+        Active { function: self.function(frame.code), fp: self.stack.slots(frame.slots), pc: frame.pc as usize }
     }
 }
 
@@ -183,12 +166,13 @@ impl Vm {
         window
     }
 
-    /// Note where the frame that is executed goes on, and where the value goes that it waits for.
+    /// Note where the frame that is executed goes on, and where the value goes that it waits for. Gives where
+    /// its slots are.
     #[inline(always)]
-    fn mark(&mut self, pc: usize, dst: Slot) {
-        if let Some(frame) = self.frames.last_mut() {
-            (frame.pc, frame.dst) = (pc as u32, dst);
-        }
+    fn mark(&mut self, pc: usize, dst: Slot) -> Window {
+        let Some(frame) = self.frames.last_mut() else { return Window::FIRST };
+        (frame.pc, frame.dst) = (pc as u32, dst);
+        frame.slots
     }
 
     fn run_frames(&mut self, context: &Context<'_>) -> Exit {
@@ -257,20 +241,24 @@ impl Vm {
                             }
                             continue;
                         }
-                        OpKind::Turn => {
-                            self.iteration()?;
+                        OpKind::While(test, end) => {
+                            if test.test(self, fp)? {
+                                self.iteration()?;
+                            } else {
+                                active.pc = *end as usize;
+                            }
                             continue;
                         }
                         OpKind::Call(call, dst) => {
-                            self.mark(active.pc, *dst);
-                            if let Some(value) = self.call_operation(context, active, call, op.at)? {
+                            let next = self.mark(active.pc, *dst).after(function.slots);
+                            if let Some(value) = self.call_operation(context, active, call, next, op.at)? {
                                 fp[dst.0 as usize].set(value);
                             }
                             continue;
                         }
                         OpKind::CallFixed(call, dst) => {
-                            self.mark(active.pc, *dst);
-                            if let Some(value) = self.call_fixed(context, active, call, op.at)? {
+                            let next = self.mark(active.pc, *dst).after(function.slots);
+                            if let Some(value) = self.call_fixed(context, active, call, next, op.at)? {
                                 fp[dst.0 as usize].set(value);
                             }
                             continue;
@@ -278,7 +266,7 @@ impl Vm {
                         OpKind::Return(value) => Done::Return(value.eval(self, fp)?),
                         _ => {
                             let mut pc = active.pc;
-                            let done = self.operation(context, op, &mut pc, fp, active.next());
+                            let done = self.operation(context, op, &mut pc, function, fp);
                             active.pc = pc;
                             done?
                         }
@@ -287,10 +275,13 @@ impl Vm {
             };
             let onward = match done {
                 Done::Op => continue,
-                Done::Return(value) => match self.return_to_caller(context, value) {
-                    Some(caller) => Ok(caller),
-                    None => self.leave(context, value),
-                },
+                Done::Return(value) => {
+                    if let Some(caller) = self.return_to_caller(context, value) {
+                        *active = caller;
+                        continue;
+                    }
+                    self.leave(context, value)
+                }
                 Done::Frame => self.topmost(context),
                 Done::Await(promise) => self.suspend(context, promise),
                 Done::Blocked => return Ok(Exit::Blocked),
@@ -327,10 +318,16 @@ impl Vm {
         self.pause(context.stack)
     }
 
-    /// One operation that is not among the most frequent; `pc` is the one behind it, `next` where the slots
-    /// of a frame that it calls begin.
+    /// One operation of a function that is not among the most frequent; `pc` is the one behind it.
     #[inline(never)]
-    fn operation(&mut self, context: &Context<'_>, op: &Op, pc: &mut usize, fp: &Slots, next: Window) -> Result<Done> {
+    fn operation(
+        &mut self,
+        context: &Context<'_>,
+        op: &Op,
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+    ) -> Result<Done> {
         let at = op.at;
         match &op.kind {
             OpKind::JumpIf(test, target) => {
@@ -349,6 +346,7 @@ impl Vm {
                     *pc = target as usize;
                 }
             }
+            OpKind::Turn => self.iteration()?,
             OpKind::Loop(each) => {
                 let turned = each.run(self, fp)?;
                 return Ok(self.turned(turned, pc));
@@ -370,7 +368,7 @@ impl Vm {
                 }
             }
             OpKind::Construct(native, arguments, dst) => {
-                self.mark(*pc, *dst);
+                let next = self.mark(*pc, *dst).after(function.slots);
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     argument.push(self, fp, &mut values)?;
@@ -417,37 +415,12 @@ impl Vm {
             | OpKind::Set(..)
             | OpKind::Jump(_)
             | OpKind::JumpUnless(..)
-            | OpKind::Turn
+            | OpKind::While(..)
             | OpKind::Call(..)
             | OpKind::CallFixed(..)
             | OpKind::Return(_) => {}
         }
         Ok(Done::Op)
-    }
-
-    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
-    #[inline(never)]
-    fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
-        self.blocked = None;
-        if !value.is(Kind::Promise) {
-            fp[dst.0 as usize].set(value);
-            return Ok(true);
-        }
-        let promise = &self.heap.promises[value.index()];
-        match (promise.state, promise.value) {
-            (State::Fulfilled, value) => {
-                fp[dst.0 as usize].set(value);
-                Ok(true)
-            }
-            (State::Rejected, reason) => Err(Thrown::value(reason)),
-            (State::Pending, _) if self.nesting > 0 => {
-                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
-            }
-            (State::Pending, _) => {
-                self.blocked = Some(value);
-                Ok(false)
-            }
-        }
     }
 
     fn turned(&mut self, turned: Turned, pc: &mut usize) -> Done {
@@ -461,238 +434,6 @@ impl Vm {
             }
             Turned::Return(value) => Done::Return(value),
         }
-    }
-
-    /// A call: its value where it can be had at once, else another frame is active.
-    #[inline(always)]
-    fn call_operation<'s>(
-        &mut self,
-        context: &Context<'s>,
-        active: &mut Active<'s>,
-        call: &Call,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let callee = match &call.callee {
-            Callee::Value(function) => function.eval(self, active.fp).map(|function| (function, Value::UNDEFINED)),
-            callee => callee.eval(self, active.fp),
-        };
-        let (function, this) = callee.map_err(|thrown| thrown.at(self, at))?;
-        if function.is(Kind::Function) && !call.spread {
-            return self.call_function(context, active, call, function, at);
-        }
-        let value = self.call_other(context, call, (function, this), active.fp, active.next(), at)?;
-        if value.is_none()
-            && let Ok(callee) = self.topmost(context)
-        {
-            *active = callee;
-        }
-        Ok(value)
-    }
-
-    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
-    /// a leaf; otherwise the frame was pushed and is active.
-    #[inline(always)]
-    fn call_function<'s>(
-        &mut self,
-        context: &Context<'s>,
-        active: &mut Active<'s>,
-        call: &Call,
-        closure: Value,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let code = self.heap.closures[closure.index()].code;
-        let function = context.function(code);
-        let (window, slots) = self.behind(context, active, function.slots);
-        let rest = self.pass(function, None, call, active.fp, slots)?;
-        self.enter(function, closure, slots, rest);
-        let callee = Active { function, fp: slots, window, pc: 0 };
-        if !function.is_async {
-            return self.begin_call(active, callee, code, After::Call, at);
-        }
-        let after = self.after(function, After::Call);
-        self.begin_call(active, callee, code, after, at)
-    }
-
-    /// Call a function that is known since the script was compiled, and that needs nothing but its arguments.
-    #[inline(always)]
-    fn call_fixed<'s>(
-        &mut self,
-        context: &Context<'s>,
-        active: &mut Active<'s>,
-        call: &FixedCall,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let function = context.function(call.function);
-        let (window, slots) = self.behind(context, active, function.slots);
-        let mut free = slots[..function.slots as usize].iter();
-        for argument in &call.arguments {
-            let value = argument.eval(self, active.fp)?;
-            if let Some(slot) = free.next() {
-                slot.set(value);
-            }
-        }
-        free.for_each(|slot| slot.set(Value::UNDEFINED));
-        let callee = Active { function, fp: slots, window, pc: 0 };
-        self.begin_call(active, callee, call.function, After::Call, at)
-    }
-
-    /// So many slots behind those of the frame that is executed.
-    #[inline(always)]
-    fn behind<'s>(&mut self, context: &Context<'s>, active: &Active<'s>, slots: u32) -> (Window, &'s Slots) {
-        match active.fp.get(active.function.slots as usize..) {
-            Some(free) if free.len() >= slots as usize => (active.next(), free),
-            _ => self.elsewhere(context, active.next(), slots),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn elsewhere<'s>(&mut self, context: &Context<'s>, window: Window, slots: u32) -> (Window, &'s Slots) {
-        let window = self.window(context, window, slots);
-        (window, context.stack.slots(window))
-    }
-
-    /// A function whose slots are filled begins: the value of a leaf, or it is what is active.
-    #[inline(always)]
-    fn begin_call<'s>(
-        &mut self,
-        active: &mut Active<'s>,
-        callee: Active<'s>,
-        code: FunctionRef,
-        after: After,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let Body::Ops = callee.function.body else {
-            self.tick()?;
-            return self.leaf(code, &callee.function.body, callee.fp).map(Some);
-        };
-        self.check_depth(at)?;
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: callee.window });
-        self.current = code;
-        *active = callee;
-        Ok(None)
-    }
-
-    /// A call of what is no function of the script, or with arguments that are spread: its value, unless
-    /// a frame was pushed.
-    #[inline(never)]
-    fn call_other(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        (function, this): (Value, Value),
-        fp: &Slots,
-        next: Window,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        if !call.spread
-            && function.is(Kind::Native)
-            && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
-        {
-            return self.call_builtin(context, call, (function, this), fp, next, at);
-        }
-        let mut values = Vec::with_capacity(call.arguments.len());
-        for argument in &call.arguments {
-            argument.push(self, fp, &mut values).map_err(|thrown| thrown.at(self, at))?;
-        }
-        if !function.is_callable() {
-            return Err(call.not_callable(self, function, this).at(self, at));
-        }
-        let called = self.call(function, this, &values, After::Call);
-        let called = called.map_err(|thrown| thrown.at(self, at))?;
-        self.called(context, called, next, at)
-    }
-
-    /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
-    /// its callbacks are leaves, so may it be.
-    fn call_builtin(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        (native, this): (Value, Value),
-        fp: &Slots,
-        next: Window,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let mut code = self.prelude_code(native.payload(), false)?;
-        let mut function = context.function(code);
-        let mut window = self.window(context, next, function.slots);
-        let mut slots = context.stack.slots(window);
-        let rest = self.pass(function, Some(this), call, fp, slots)?;
-        let parameters = function.parameters as usize;
-        if self.are_leaves(slots[1..parameters.max(1)].iter().map(Cell::get)) {
-            code = code.for_leaves();
-            function = context.function(code);
-            let arguments = &slots[..parameters];
-            window = self.window(context, window, function.slots);
-            slots = context.stack.slots(window);
-            slots.iter().zip(arguments).for_each(|(to, from)| to.set(from.get()));
-        }
-        let closure = self.prelude_function(code);
-        self.enter(function, closure, slots, rest);
-        self.tick()?;
-        let Body::Ops = function.body else {
-            return self.leaf(code, &function.body, slots).map(Some);
-        };
-        self.check_depth(at)?;
-        let after = self.after(function, After::Call);
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
-        Ok(None)
-    }
-
-    /// Evaluate arguments into the slots of a frame. Gives those that belong into an array.
-    #[inline(always)]
-    fn pass(
-        &mut self,
-        function: &Function,
-        this: Option<Value>,
-        call: &Call,
-        fp: &Slots,
-        slots: &Slots,
-    ) -> Result<Option<Vec<Value>>> {
-        let parameters = function.parameters as usize;
-        let mut count = 0;
-        let mut rest = function.rest.map(|_| Vec::new());
-        let mut pass = |value| {
-            if count < parameters {
-                slots[count].set(value);
-            } else if let Some(rest) = &mut rest {
-                rest.push(value);
-            }
-            count += 1;
-        };
-        if let Some(this) = this {
-            pass(this);
-        }
-        for argument in &call.arguments {
-            pass(argument.value.eval(self, fp)?);
-        }
-        while count < parameters {
-            slots[count].set(Value::UNDEFINED);
-            count += 1;
-        }
-        Ok(rest)
-    }
-
-    /// What follows from what a call has come to: its value, unless a frame was pushed.
-    fn called(&mut self, context: &Context<'_>, called: Called, next: Window, at: u32) -> Result<Option<Value>> {
-        match called {
-            Called::Value(value) => Ok(Some(value)),
-            Called::Frame(callee) => {
-                self.check_depth(at)?;
-                self.place(context, callee, next);
-                Ok(None)
-            }
-        }
-    }
-
-    /// Whether one more frame may be pushed.
-    #[inline(always)]
-    fn check_depth(&mut self, at: u32) -> Result<()> {
-        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
-            return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
-        }
-        Ok(())
     }
 }
 

@@ -128,6 +128,8 @@ pub enum OpKind {
     Dispatch(Slot, Box<[u32]>),
     /// A turn of a loop begins.
     Turn,
+    /// A turn of a loop begins if the value counts as true; else go there.
+    While(Expression, u32),
     /// A whole loop whose parts cannot suspend.
     Loop(Box<dyn Looping>),
     /// A whole loop over items whose body cannot suspend; the iterator is in its slot.

@@ -2,10 +2,12 @@
 
 use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
-use crate::error::{Cause, Thrown};
-use crate::promise::Reaction;
-use crate::value::Value;
+use crate::error::{Cause, Result, Thrown};
+use crate::node::Slots;
+use crate::promise::{Reaction, State};
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::program::Slot;
 
 impl Vm {
     /// The frame that is executed returns to a caller that waits for nothing but its value.
@@ -120,5 +122,30 @@ impl Vm {
             }
         }
         Err(Exit::Nested(Err(Thrown::value(value))))
+    }
+
+    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    #[inline(never)]
+    pub(super) fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
+        self.blocked = None;
+        if !value.is(Kind::Promise) {
+            fp[dst.0 as usize].set(value);
+            return Ok(true);
+        }
+        let promise = &self.heap.promises[value.index()];
+        match (promise.state, promise.value) {
+            (State::Fulfilled, value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(true)
+            }
+            (State::Rejected, reason) => Err(Thrown::value(reason)),
+            (State::Pending, _) if self.nesting > 0 => {
+                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
+            }
+            (State::Pending, _) => {
+                self.blocked = Some(value);
+                Ok(false)
+            }
+        }
     }
 }
