@@ -76,21 +76,24 @@ impl Vm {
     }
 
     /// Fill the slots of a frame behind its parameters, which are there.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
-        let mut slots = &fp[function.parameters as usize..function.slots as usize];
-        if function.captures {
-            let captures = &self.heap.closures[closure.index()].captures;
-            for (slot, &capture) in slots.iter().zip(captures) {
-                slot.set(capture);
-            }
-            slots = slots.get(captures.len()..).unwrap_or_default();
-        }
         // The program relies on variables and temporaries that begin as `undefined`.
-        for slot in slots {
+        for slot in &fp[function.parameters as usize..function.slots as usize] {
             slot.set(Value::UNDEFINED);
         }
         if !function.simple {
+            self.fill_slots(function, closure, fp, rest);
+        }
+    }
+
+    #[inline(never)]
+    fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        let captures = &self.heap.closures[closure.index()].captures;
+        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(&**captures) {
+            slot.set(capture);
+        }
+        if !function.captures_only {
             self.arrange(function, closure, fp, rest);
         }
     }

@@ -179,8 +179,8 @@ impl Builder<'_> {
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,
-            captures: !function.captures.is_empty(),
             simple: is_simple(function),
+            captures_only: captures_only(function),
             body,
             ops: lowering.ops.into(),
             span: function.span,
@@ -189,8 +189,13 @@ impl Builder<'_> {
     }
 }
 
-/// Whether entering it needs nothing but the arguments and what is captured.
+/// Whether entering it needs nothing but the arguments.
 fn is_simple(function: &program::Function) -> bool {
+    captures_only(function) && function.captures.is_empty()
+}
+
+/// Whether entering it needs nothing but the arguments and what is captured.
+fn captures_only(function: &program::Function) -> bool {
     function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 

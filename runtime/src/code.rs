@@ -90,10 +90,10 @@ pub struct Function {
     pub boxed: Box<[Slot]>,
     /// Size of a frame.
     pub slots: u32,
-    /// Whether it captures anything.
-    pub captures: bool,
-    /// Whether entering needs nothing but the arguments and what is captured.
+    /// Whether entering needs nothing but the arguments.
     pub simple: bool,
+    /// Whether entering needs nothing but these and what is captured.
+    pub captures_only: bool,
     /// What is executed.
     pub body: Body,
     /// The operations, where the body is no tree.
