@@ -5,6 +5,7 @@
 
 mod cli;
 mod code_execution;
+mod describe;
 #[cfg(unix)]
 mod hostile;
 mod kit;
