@@ -67,6 +67,8 @@ pub struct Vm {
     pub(crate) regexps: crate::builtins::regexp::Cache,
     /// Bytes of texts that are being put together.
     pub(crate) scratch: Vec<u8>,
+    /// Names of objects that were read from JSON or written, kept until the run waits.
+    pub(crate) records: Option<Box<crate::json::Records>>,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.

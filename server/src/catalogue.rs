@@ -4,7 +4,7 @@
 //! makes a new one whenever an upstream's list changes.
 
 use crate::error::nearest;
-use crate::index::Index;
+use crate::index::{Index, Segments};
 use crate::upstream::{ToolDefinition, Upstream};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -137,7 +137,8 @@ impl Catalogue {
         }
         let apps = self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Snapshot::new(rows.into_values().collect(), apps.collect()));
+        let next = Snapshot::new(rows.into_values().collect(), apps.collect()).after(&current);
+        *current = Arc::new(next);
         drop(current);
         self.version.send_modify(|version| *version += 1);
     }
@@ -223,6 +224,8 @@ pub struct Snapshot {
     /// Apps by every name a script can write.
     apps: BTreeMap<String, String>,
     index: OnceLock<Index>,
+    /// What was indexed before this snapshot was made.
+    indexed: Segments,
 }
 
 impl Snapshot {
@@ -250,7 +253,13 @@ impl Snapshot {
         for (identifier, app) in identifiers {
             known.entry(identifier).or_insert(app);
         }
-        Self { rows, names, spellings, apps: known, index: OnceLock::new() }
+        Self { rows, names, spellings, apps: known, index: OnceLock::new(), indexed: Segments::default() }
+    }
+
+    /// With what another snapshot has indexed already.
+    fn after(mut self, before: &Self) -> Self {
+        self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
+        self
     }
 
     /// All tools by full name.
@@ -264,9 +273,15 @@ impl Snapshot {
         self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
     }
 
-    /// Search.
+    /// Search. The first time it is made, from what has changed since the last one.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(&self.rows))
+        self.index.get_or_init(|| Index::new(&self.rows, &self.indexed))
+    }
+
+    /// Whether a search finds the index made.
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
     }
 
     /// A tool by its full name, by `app.tool`, or by its own name where only one has it.

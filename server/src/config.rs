@@ -23,6 +23,8 @@ pub struct Config {
     pub policy: Policy,
     /// How many tools a search gives.
     pub top_k: usize,
+    /// How tools are found.
+    pub search: SearchConfig,
     /// How many tools one `describe` gives.
     pub max_definitions: usize,
     /// Who may call tools without a script.
@@ -153,6 +155,44 @@ pub struct DirectCalls {
     pub allowed_tools: Option<Vec<String>>,
 }
 
+/// How tools are found.
+#[derive(Clone, PartialEq)]
+pub struct SearchConfig {
+    /// By what.
+    pub strategy: Strategy,
+    /// The folder of a sentence transformer (`config.json`, `tokenizer.json`, `model.safetensors`).
+    pub model_dir: Option<PathBuf>,
+    /// How alike (cosine, 0 to 1) a tool and a query must be to count as found by meaning.
+    pub similarity_threshold: f64,
+}
+
+impl std::fmt::Debug for SearchConfig {
+    /// Without the folder.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchConfig").field("strategy", &self.strategy).finish_non_exhaustive()
+    }
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self { strategy: Strategy::default(), model_dir: None, similarity_threshold: 0.2 }
+    }
+}
+
+/// By what tools are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// By words.
+    #[default]
+    #[serde(alias = "tfidf")]
+    Bm25,
+    /// By meaning: vectors of a model. Needs the cargo feature `embeddings`.
+    Embedding,
+    /// By both.
+    Hybrid,
+}
+
 /// Spelling of the meta-tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -221,6 +261,7 @@ impl Default for Config {
             include_tools: ToolFilter::default(),
             policy: Policy::preset(Preset::default()),
             top_k: 8,
+            search: SearchConfig::default(),
             max_definitions: 8,
             direct_calls: DirectCalls { enabled: true, allowed_tools: None },
             names: Names::default(),

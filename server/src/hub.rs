@@ -4,6 +4,7 @@
 use crate::catalogue::{Catalogue, ToolFilter};
 use crate::config::{Config, Pool};
 use crate::error::Error;
+use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::Pipeline;
 use crate::runs::{ExecuteRequest, Runs, Watcher};
@@ -22,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Hub {
     config: Config,
     catalogue: Arc<Catalogue>,
+    search: Engine,
     pipeline: Arc<Pipeline>,
     runs: Runs,
     /// Runs of `code_execution`, which have places of their own.
@@ -34,8 +36,9 @@ impl Hub {
     /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work.
+    /// An upstream that can never work, a model that cannot be used.
     pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         for (app, upstream) in &config.upstreams {
@@ -49,7 +52,7 @@ impl Hub {
             let pool = Pool { max_runs: config.code_execution.pool_size, ..config.pool };
             Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), pool)
         });
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, code_runs, started: Instant::now() }))
+        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -70,6 +73,12 @@ impl Hub {
     #[must_use]
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
+    }
+
+    /// What finds tools.
+    #[must_use]
+    pub fn search(&self) -> &Engine {
+        &self.search
     }
 
     /// The chain of every tool call.

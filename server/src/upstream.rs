@@ -44,6 +44,11 @@ pub trait Upstream: Send + Sync {
         None
     }
 
+    /// A name for people; absent: nobody has said one.
+    fn title(&self) -> Option<String> {
+        None
+    }
+
     /// Resolves when it has been reached or has failed for the first time.
     fn settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

@@ -182,7 +182,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.parse_json(text)?;
+        let context = self.given_data(text)?;
         self.host.context = Some(context);
         if !self.script.dialect.input_is_frozen() {
             return Ok(context);
@@ -197,6 +197,15 @@ impl Vm {
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
         }
         Ok(context)
+    }
+
+    /// The value of JSON text that the host gives.
+    fn given_data(&mut self, text: String) -> Result {
+        let before = self.heap.meter.bytes;
+        let value = self.parse_json(text)?;
+        let meter = &mut self.heap.meter;
+        meter.give(meter.bytes.saturating_sub(before));
+        Ok(value)
     }
 
     /// A tool of an app as a function: `users.list`.

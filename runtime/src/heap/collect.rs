@@ -184,6 +184,7 @@ impl Marker {
                         let (inline, more) = object.values();
                         self.reach_all(inline);
                         match more {
+                            Some(Slots::Few(slots)) => self.reach_all(slots),
                             Some(Slots::Shaped(slots)) => self.reach_all(slots),
                             Some(Slots::Table(table)) => table.values().for_each(|&value| self.reach(value)),
                             None => {}
@@ -310,7 +311,8 @@ impl Heap {
         self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
         let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        self.meter.due = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        self.meter.collect_at = self.meter.due;
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
 pub const INLINE: usize = 6;
+/// Properties that take no more memory beside the object than a table does at least.
+pub const FEW: usize = 8;
 /// Keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
 /// Shapes of a run; further objects are tables.
@@ -110,6 +112,8 @@ pub struct Object {
 
 /// Properties that do not fit into the object.
 pub enum Slots {
+    /// The slots behind the inline ones, where these are few: the shape says how many.
+    Few([Value; FEW]),
     /// The slots behind the inline ones.
     Shaped(Vec<Value>),
     /// All properties.
@@ -117,9 +121,22 @@ pub enum Slots {
 }
 
 impl Slots {
+    /// The slots behind the inline ones.
+    fn of(far: &[Value]) -> Self {
+        let mut few = [Value::UNDEFINED; FEW];
+        match few.get_mut(..far.len()) {
+            Some(slots) => {
+                slots.copy_from_slice(far);
+                Self::Few(few)
+            }
+            None => Self::Shaped(far.to_vec()),
+        }
+    }
+
     fn cost(&self) -> usize {
         block(size_of::<Self>())
             + match self {
+                Self::Few(_) => 0,
                 Self::Shaped(slots) => block(slots.capacity() * 8),
                 Self::Table(table) => table.capacity() * TABLE_ENTRY,
             }
@@ -170,6 +187,7 @@ impl Object {
 
     fn far_slot(&self, index: usize) -> Value {
         match self.more.as_deref() {
+            Some(Slots::Few(slots)) => slots.get(index - INLINE).copied().unwrap_or(Value::UNDEFINED),
             Some(Slots::Shaped(slots)) => slots[index - INLINE],
             Some(Slots::Table(_)) | None => Value::UNDEFINED,
         }
@@ -182,12 +200,19 @@ impl Object {
 
     fn set_far_slot(&mut self, index: usize, value: Value) {
         match self.more.as_deref_mut() {
+            Some(Slots::Few(slots)) => match slots.get_mut(index - INLINE) {
+                Some(slot) => *slot = value,
+                None => {
+                    let slots = slots.iter().copied().chain([value]).collect();
+                    self.more = Some(Box::new(Slots::Shaped(slots)));
+                }
+            },
             Some(Slots::Shaped(slots)) => match slots.get_mut(index - INLINE) {
                 Some(slot) => *slot = value,
                 None => slots.push(value),
             },
             Some(Slots::Table(_)) => {}
-            None => self.more = Some(Box::new(Slots::Shaped(vec![value]))),
+            None => self.more = Some(Box::new(Slots::of(&[value]))),
         }
     }
 
@@ -240,7 +265,7 @@ impl Heap {
         let (near, far) = values.split_at(values.len().min(INLINE));
         inline[..near.len()].copy_from_slice(near);
         let more = (!far.is_empty()).then(|| {
-            let slots = Box::new(Slots::Shaped(far.to_vec()));
+            let slots = Box::new(Slots::of(far));
             self.meter.add_bytes(slots.cost());
             slots
         });
@@ -354,8 +379,10 @@ impl Heap {
             }
             let slot = self.shapes[shape as usize].keys.len();
             if let Some(next) = self.next_shape(shape, key) {
-                if slot >= INLINE {
-                    self.meter.add_bytes(16);
+                match slot.checked_sub(INLINE) {
+                    Some(0) => self.meter.add_bytes(block(size_of::<Slots>())),
+                    Some(FEW..) => self.meter.add_bytes(16),
+                    Some(_) | None => {}
                 }
                 let object = &mut self.objects[index];
                 object.shape = next;
@@ -399,7 +426,7 @@ impl Heap {
                 table.shift_remove(&key);
                 work
             }
-            Some(Slots::Shaped(_)) | None => 1,
+            Some(Slots::Few(_) | Slots::Shaped(_)) | None => 1,
         }
     }
 
@@ -426,7 +453,7 @@ impl Heap {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.len(),
-            Some(Slots::Shaped(_)) | None => self.shapes[object.shape as usize].keys.len(),
+            Some(Slots::Few(_) | Slots::Shaped(_)) | None => self.shapes[object.shape as usize].keys.len(),
         }
     }
 
@@ -435,7 +462,7 @@ impl Heap {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, value)).collect(),
-            Some(Slots::Shaped(_)) | None => {
+            Some(Slots::Few(_) | Slots::Shaped(_)) | None => {
                 let keys = &self.shapes[object.shape as usize].keys;
                 keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect()
             }

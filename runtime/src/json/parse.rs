@@ -2,6 +2,7 @@
 
 use super::escapes::{flush, push_unit};
 use super::plain_length;
+use super::record::Records;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, Heap, push_utf16, to_utf16, units};
@@ -44,34 +45,60 @@ impl Vm {
     /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
     fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>) -> Result {
         self.work(text.len() / 16)?;
+        let mut records = self.take_records();
+        let Room { open, values, keys } = std::mem::take(&mut records.room);
+        let (objects, strings) = (self.heap.objects.len(), self.heap.strings.len());
         let mut parser = Parser {
+            records,
             vm: self,
             text,
+            is_ascii: text.is_ascii(),
             home,
             at: 0,
-            open: Vec::new(),
-            values: Vec::new(),
-            keys: Vec::new(),
-            names: [const { None }; NAMES],
-            records: Vec::new(),
-            by_first: [None; FIRST],
+            open,
+            values,
+            keys,
             owed: 0,
+            objects,
+            strings,
         };
-        parser.document()
+        let value = parser.document();
+        let Parser { mut records, open, values, keys, .. } = parser;
+        records.room = Room { open, values, keys }.emptied();
+        self.records = Some(records);
+        value
     }
 }
 
-/// Places of the cache of property names.
-const NAMES: usize = 64;
-/// Places of the cache of records, by their first names, and how many of these there are at most.
-const FIRST: usize = 16;
-const RECORDS: usize = 64;
+/// What a parser keeps containers and values in that it has not finished.
+#[derive(Default)]
+pub struct Room {
+    open: Vec<Open>,
+    values: Vec<Value>,
+    keys: Vec<Sym>,
+}
+
+impl Room {
+    /// With nothing in it; that of large texts is given back.
+    fn emptied(mut self) -> Self {
+        const LARGE: usize = 256;
+        if self.open.capacity().max(self.values.capacity()).max(self.keys.capacity()) > LARGE {
+            return Self::default();
+        }
+        self.open.clear();
+        self.values.clear();
+        self.keys.clear();
+        self
+    }
+}
+
 /// Units of work between two looks at the meter.
 const SETTLE: usize = 256;
 
 struct Parser<'a> {
     vm: &'a mut Vm,
     text: &'a [u8],
+    is_ascii: bool,
     home: Option<(usize, usize)>,
     at: usize,
     /// The containers around this place.
@@ -80,34 +107,13 @@ struct Parser<'a> {
     values: Vec<Value>,
     /// Property names of all open objects, but for those that are a record up to here.
     keys: Vec<Sym>,
-    /// Names that were read lately.
-    names: [Option<Sym>; NAMES],
     /// Objects as they were read before: most of those to come are alike.
-    records: Vec<Record>,
-    /// The record that began with a name lately.
-    by_first: [Option<u16>; FIRST],
+    records: Box<Records>,
     /// Work that the meter does not know of yet.
     owed: usize,
-}
-
-/// The names of an object in their order.
-struct Record {
-    keys: Box<[Sym]>,
-    /// Where each name ends in the text of all names.
-    ends: Box<[u32]>,
-    /// The names in quotation marks, behind each other.
-    text: Box<[u8]>,
-    shape: u32,
-}
-
-impl Record {
-    /// A name as it is written.
-    #[inline]
-    fn name(&self, index: usize) -> Option<&[u8]> {
-        let end = *self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.text.get(start as usize..end as usize)
-    }
+    /// How many objects and strings there were before.
+    objects: usize,
+    strings: usize,
 }
 
 /// A container whose end has not been read.
@@ -117,6 +123,8 @@ struct Open {
     keys: usize,
     /// The record that all names so far are those of.
     record: Option<u16>,
+    /// The record of the object that was last read in it.
+    inner: Option<u16>,
 }
 
 /// What is wrong with a text. The place is where the parser stands.
@@ -169,11 +177,15 @@ impl Parser<'_> {
             let mut value = match self.peek() {
                 Some(b'{') => {
                     self.enter(true);
-                    if self.peek() != Some(b'}') {
-                        self.key("Expected property name or '}'", Fault::Expected("Expected ':' after property name"))?;
-                        continue;
+                    if self.peek() == Some(b'}') {
+                        self.leave()?
+                    } else {
+                        let colon = Fault::Expected("Expected ':' after property name");
+                        match self.fields("Expected property name or '}'", colon)? {
+                            Some(value) => value,
+                            None => continue,
+                        }
                     }
-                    self.leave()?
                 }
                 Some(b'[') => {
                     self.enter(false);
@@ -182,12 +194,11 @@ impl Parser<'_> {
                     }
                     self.leave()?
                 }
-                Some(b'"') => self.string()?,
-                Some(b'-' | b'0'..=b'9') => self.number()?,
-                Some(b't') => self.literal(b"true", Value::TRUE)?,
-                Some(b'f') => self.literal(b"false", Value::FALSE)?,
-                Some(b'n') => self.literal(b"null", Value::NULL)?,
-                Some(_) | None => return Err(Fault::Token),
+                Some(first) => match self.scalar(first)? {
+                    Some(value) => value,
+                    None => return Err(Fault::Token),
+                },
+                None => return Err(Fault::Token),
             };
             // The value may be the last one of any number of containers.
             loop {
@@ -199,8 +210,10 @@ impl Parser<'_> {
                     (Some(b','), true) => {
                         self.at += 1;
                         self.space();
-                        self.key("Expected double-quoted property name", Fault::Token)?;
-                        break;
+                        match self.fields(NEXT_NAME, Fault::Token)? {
+                            Some(next) => value = next,
+                            None => break,
+                        }
                     }
                     (Some(b','), false) => {
                         self.at += 1;
@@ -227,9 +240,50 @@ impl Parser<'_> {
     }
 
     fn enter(&mut self, object: bool) {
-        self.open.push(Open { object, values: self.values.len(), keys: self.keys.len(), record: None });
+        let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
+        self.open.push(Open { object, values: self.values.len(), keys: self.keys.len(), record, inner: None });
         self.at += 1;
         self.space();
+    }
+
+    /// A value that is no container, by its first character.
+    #[inline(always)]
+    fn scalar(&mut self, first: u8) -> Parsed<Option<Value>> {
+        Ok(Some(match first {
+            b'"' => self.string()?,
+            b'-' | b'0'..=b'9' => self.number()?,
+            b't' => self.literal(b"true", Value::TRUE)?,
+            b'f' => self.literal(b"false", Value::FALSE)?,
+            b'n' => self.literal(b"null", Value::NULL)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Reads a name and its colon and, where all is as in the record, as many fields as there are. Gives the last
+    /// value; nothing where that has not been read.
+    fn fields(&mut self, mut otherwise: &'static str, mut colon: Fault) -> Parsed<Option<Value>> {
+        loop {
+            let Some(&Open { record: Some(number), values, .. }) = self.open.last() else { break };
+            let (record, index) = (&self.records[number], self.values.len() - values);
+            let Some(&name) = record.names.get(index) else { break };
+            let text = record.text(name);
+            if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(text)) {
+                break;
+            }
+            self.at += text.len();
+            let is_last = index + 1 == record.names.len();
+            let Some(first) = self.peek() else { return Ok(None) };
+            let Some(value) = self.scalar(first)? else { return Ok(None) };
+            if is_last || self.peek() != Some(b',') {
+                return Ok(Some(value));
+            }
+            self.values.push(value);
+            self.at += 1;
+            self.space();
+            (otherwise, colon) = (NEXT_NAME, Fault::Token);
+        }
+        self.key(otherwise, colon)?;
+        Ok(None)
     }
 
     /// The container that ends here.
@@ -245,64 +299,57 @@ impl Parser<'_> {
             self.values.truncate(open.values);
             return Ok(self.vm.heap.new_array(items));
         }
+        if self.vm.heap.objects.room() == 0 {
+            self.make_room();
+        }
         let values = &self.values[open.values..];
-        let object = match open.record.and_then(|record| self.records.get(usize::from(record))) {
-            Some(record) if record.keys.len() == values.len() => self.vm.heap.new_of_shape(record.shape, values),
+        let (object, record) = match open.record.map(|number| (number, &self.records[number])) {
+            Some((number, record)) if record.names.len() == values.len() => {
+                (self.vm.heap.new_of_shape(record.shape(), values), Some(number))
+            }
             record => {
-                if let Some(record) = record {
-                    self.keys.extend_from_slice(&record.keys[..values.len()]);
+                if let Some((_, record)) = record {
+                    self.keys.extend((0..values.len()).filter_map(|index| record.symbol(index)));
                 }
                 self.object(&open)
             }
         };
         self.values.truncate(open.values);
         self.keys.truncate(open.keys);
+        if let Some(outer) = self.open.last_mut() {
+            outer.inner = record;
+        }
         Ok(object)
     }
 
-    /// An object of names that are no record yet.
-    fn object(&mut self, open: &Open) -> Value {
+    /// Make as much room as the text seems to need, by what there was in it so far.
+    #[cold]
+    fn make_room(&mut self) {
+        let left = self.text.len() - self.at;
+        let heap = &mut self.vm.heap;
+        // No text is trusted to need much more memory than it takes itself.
+        let more = |before: usize, now: usize, size: usize| {
+            (now.saturating_sub(before).saturating_mul(left) / self.at.max(1)).min(left / size)
+        };
+        heap.objects.expect(more(self.objects, heap.objects.len(), 64));
+        heap.strings.expect(more(self.strings, heap.strings.len(), 16));
+    }
+
+    /// An object of names that are no record yet, and the record of others like it.
+    fn object(&mut self, open: &Open) -> (Value, Option<u16>) {
         let (keys, values) = (&self.keys[open.keys..], &self.values[open.values..]);
         if keys.len() <= 64
             && all_differ(keys)
             && let Some(shape) = self.vm.heap.shape_of(keys)
         {
-            let object = self.vm.heap.new_of_shape(shape, values);
-            self.note_record(open.keys, shape);
-            return object;
+            let record = keys.first().and_then(|&first| self.records.expect(self.vm, shape, first));
+            return (self.vm.heap.new_of_shape(shape, values), record);
         }
         let object = self.vm.heap.new_object();
         for (&key, &value) in keys.iter().zip(values) {
             self.vm.heap.set_own(object, key, value);
         }
-        object
-    }
-
-    /// Expect more objects with these names.
-    fn note_record(&mut self, first: usize, shape: u32) {
-        let keys = &self.keys[first..];
-        let Some(&start) = keys.first() else { return };
-        let known = self.records.iter().position(|record| record.shape == shape);
-        let number = match known {
-            Some(number) => number,
-            None if self.records.len() >= RECORDS => return,
-            None => {
-                let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
-                for &key in keys {
-                    let name = self.vm.symbols.text(key);
-                    if plain_length::<false>(name) < name.len() {
-                        return;
-                    }
-                    text.push(b'"');
-                    text.extend_from_slice(name);
-                    text.push(b'"');
-                    ends.push(text.len() as u32);
-                }
-                self.records.push(Record { keys: keys.into(), ends: ends.into(), text: text.into(), shape });
-                self.records.len() - 1
-            }
-        };
-        self.by_first[start.0 as usize % FIRST] = u16::try_from(number).ok();
+        (object, None)
     }
 
     /// A property name and its colon; as in V8, what a missing colon is called depends on the place.
@@ -321,16 +368,15 @@ impl Parser<'_> {
     /// Whether the next name is that of the record: then it has been read.
     #[inline]
     fn expected_name(&mut self) -> bool {
-        let Some(Open { record: Some(number), values, .. }) = self.open.last() else { return false };
-        let Some(record) = self.records.get(usize::from(*number)) else { return false };
-        let name = record.name(self.values.len() - values);
-        match name {
-            Some(name) if self.text[self.at..].starts_with(name) => {
-                self.at += name.len();
-                true
-            }
-            Some(_) | None => false,
+        let Some(&Open { record: Some(number), values, .. }) = self.open.last() else { return false };
+        let record = &self.records[number];
+        let Some(&name) = record.names.get(self.values.len() - values) else { return false };
+        let Some((_, name)) = record.text(name).split_last() else { return false };
+        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(name));
+        if found {
+            self.at += name.len();
         }
+        found
     }
 
     /// Reads a name that is not the one of the record.
@@ -339,7 +385,7 @@ impl Parser<'_> {
             return Err(Fault::Expected(otherwise));
         }
         let symbol = match self.plain_string() {
-            Some((start, end)) => self.name(start, end),
+            Some((start, end)) => self.records.name(self.vm, &self.text[start..end]),
             None => {
                 let text = self.escaped_string()?;
                 let (symbol, bytes) = self.vm.symbols.intern(&text);
@@ -350,38 +396,17 @@ impl Parser<'_> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let count = self.values.len() - open.values;
         if count == 0
-            && let Some(number) = self.by_first[symbol.0 as usize % FIRST]
-            && self.records[usize::from(number)].keys.first() == Some(&symbol)
+            && let Some(number) = self.records.of_first(symbol)
         {
             open.record = Some(number);
             return Ok(());
         }
         if let Some(number) = open.record.take() {
-            self.keys.extend_from_slice(&self.records[usize::from(number)].keys[..count]);
+            let record = &self.records[number];
+            self.keys.extend((0..count).filter_map(|index| record.symbol(index)));
         }
         self.keys.push(symbol);
         Ok(())
-    }
-
-    /// The symbol of a name in the text.
-    fn name(&mut self, start: usize, end: usize) -> Sym {
-        let text = &self.text[start..end];
-        let place = match text {
-            [first, .., last] => usize::from(*first) ^ usize::from(*last) << 2 ^ text.len() << 4,
-            [only] => usize::from(*only),
-            [] => 0,
-        } % NAMES;
-        if let Some(symbol) = self.names[place]
-            && self.vm.symbols.text(symbol) == text
-        {
-            return symbol;
-        }
-        let (symbol, bytes) = self.vm.symbols.intern(text);
-        if bytes > 0 {
-            self.vm.heap.meter.add_bytes(bytes);
-        }
-        self.names[place] = Some(symbol);
-        symbol
     }
 
     fn string(&mut self) -> Parsed {
@@ -390,9 +415,10 @@ impl Parser<'_> {
             return Ok(self.vm.heap.take_string(text));
         };
         let text = &self.text[start..end];
+        let units = if self.is_ascii { text.len() } else { units(text) };
         Ok(match self.home {
-            Some((buffer, begin)) => self.vm.heap.part_of(buffer, begin + start, text.len(), units(text)),
-            None => self.vm.heap.new_string(text),
+            Some((buffer, begin)) => self.vm.heap.part_of(buffer, begin + start, text.len(), units),
+            None => self.vm.heap.new_counted(text, units),
         })
     }
 
@@ -579,6 +605,9 @@ impl Parser<'_> {
         Thrown::value(error)
     }
 }
+
+/// What a name behind a comma is called that is none.
+const NEXT_NAME: &str = "Expected double-quoted property name";
 
 /// Powers of ten.
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];

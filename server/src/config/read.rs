@@ -19,6 +19,8 @@ struct Root {
     include_tools: ToolFilter,
     vm: Map<String, Value>,
     top_k: Option<usize>,
+    #[serde(alias = "embedding")]
+    search: SearchKeys,
     max_definitions: Option<usize>,
     direct_calls: DirectCallsKeys,
     names: Names,
@@ -34,6 +36,14 @@ struct Root {
     #[serde(rename = "code_execution_pool_size")]
     code_execution_pool_size: Option<usize>,
     sanitization: SanitizationKeys,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct SearchKeys {
+    strategy: Strategy,
+    model_dir: Option<PathBuf>,
+    similarity_threshold: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -112,6 +122,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
         include_tools: root.include_tools,
         policy: policy(root.vm)?,
         top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
+        search: search(root.search)?,
         max_definitions: within("maxDefinitions", root.max_definitions.unwrap_or(defaults.max_definitions), 1, 100)?,
         direct_calls: DirectCalls {
             enabled: root.direct_calls.enabled.unwrap_or(true),
@@ -153,6 +164,21 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
         }
     }
     Ok(config)
+}
+
+fn search(keys: SearchKeys) -> Result<SearchConfig, String> {
+    let defaults = SearchConfig::default();
+    let least = keys.similarity_threshold.unwrap_or(defaults.similarity_threshold);
+    // NaN is neither.
+    if !(0.0..=1.0).contains(&least) {
+        return Err("search.similarityThreshold: must be from 0 to 1".into());
+    }
+    if keys.strategy != Strategy::Bm25 && keys.model_dir.is_none() {
+        return Err("search.modelDir: this strategy needs a folder with config.json, tokenizer.json and \
+                    model.safetensors of a sentence transformer"
+            .into());
+    }
+    Ok(SearchConfig { strategy: keys.strategy, model_dir: keys.model_dir, similarity_threshold: least })
 }
 
 fn document(text: &str, format: Format) -> Result<Value, String> {

@@ -53,6 +53,17 @@ fn what_is_asked_for_on_top_of_a_strict_preset_can_be_used() {
 }
 
 #[test]
+fn how_tools_are_found() {
+    let strategy = |text: &str| toml(text).expect(text).search.strategy;
+    assert_eq!(strategy(""), Strategy::Bm25);
+    assert_eq!(strategy("[embedding]\nstrategy = \"tfidf\"\nsimilarityThreshold = 0.3"), Strategy::Bm25);
+    assert_eq!(strategy("[search]\nstrategy = \"hybrid\"\nmodelDir = \"/models/s3cret\""), Strategy::Hybrid);
+    let config = toml("[search]\nstrategy = \"embedding\"\nmodelDir = \"/models/s3cret\"").expect("valid");
+    assert_eq!((config.search.strategy, config.search.similarity_threshold), (Strategy::Embedding, 0.2));
+    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
 fn mistakes_name_the_key_and_never_the_value() {
     for (text, expected) in [
         ("topk = 3", "unknown key 'topk'; did you mean 'topK'?"),
@@ -60,6 +71,9 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[vm]\npreset = \"safe\"", "vm.preset: must be one of locked_down, secure, balanced, experimental"),
         ("[vm]\ntimeoutMs = -3", "vm.timeoutMs: must be a whole number, 0 or more"),
         ("topK = 99", "topK: must be from 1 to 50"),
+        ("[search]\nstrategie = \"bm25\"", "search: unknown key 'strategie'; did you mean 'strategy'?"),
+        ("[search]\nstrategy = \"hybrid\"", "search.modelDir: this strategy needs a folder"),
+        ("[search]\nsimilarityThreshold = 1.5", "search.similarityThreshold: must be from 0 to 1"),
         ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),
         ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' or 'url' is missing"),
         ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),

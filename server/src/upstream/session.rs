@@ -36,6 +36,8 @@ pub struct Shared {
     pub app: String,
     kind: UpstreamKind,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
+    /// What the server calls itself.
+    title: RwLock<Option<String>>,
     link: watch::Sender<Link>,
     version: watch::Sender<u64>,
     /// A call has found that the connection is of no use.
@@ -61,6 +63,7 @@ impl McpServer {
             app: app.to_owned(),
             kind: kind.clone(),
             tools: RwLock::default(),
+            title: RwLock::default(),
             link: watch::Sender::new(Link::Starting),
             version: watch::Sender::new(0),
             lost: Notify::new(),
@@ -88,6 +91,10 @@ impl Upstream for McpServer {
 
     fn tools(&self) -> Vec<Arc<ToolDefinition>> {
         self.shared.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn title(&self) -> Option<String> {
+        self.shared.title.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
@@ -264,6 +271,9 @@ impl Shared {
         };
         let tools: Vec<Arc<ToolDefinition>> =
             tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
+        let own = peer.peer_info().and_then(|info| info.server_info.clone());
+        let title = own.map(|own| own.title.unwrap_or(own.name));
+        *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         if *known != tools {
             *known = tools;

@@ -54,7 +54,7 @@ impl Vm {
 
     /// The data of an answer; a failure of the tool where the answer is no JSON.
     fn tool_data(&mut self, text: String) -> Result<std::result::Result<Value, ToolError>> {
-        match self.parse_json(text) {
+        match self.given_data(text) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
                 crate::error::Cause::Value(_) => {
