@@ -6,6 +6,9 @@ use crate::host::{Call, CallId};
 use crate::value::Value;
 use std::collections::VecDeque;
 
+/// Calls that are often made at once.
+const MANY: usize = 15;
+
 /// The tool calls of a run.
 #[derive(Default)]
 pub struct Calls {
@@ -65,6 +68,11 @@ impl Calls {
 
     /// Note a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
+        // One call is often the only one, and the second one of many.
+        if self.queued.len() == 1 {
+            self.queued.reserve(MANY);
+            self.open.reserve(MANY);
+        }
         self.queued.push_back(Call { id: CallId(self.made), tool, input, timeout_ms });
         self.open.push_back((self.made, Some(open)));
         self.made += 1;

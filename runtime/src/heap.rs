@@ -279,6 +279,8 @@ pub struct Heap {
     pub meter: Meter,
     /// Plain objects and errors.
     pub objects: Slab<Object>,
+    /// Slots of objects behind the inline ones.
+    far: Slab<object::Far>,
     /// Arrays.
     pub arrays: Slab<Array>,
     /// String headers.
@@ -323,6 +325,7 @@ impl Heap {
         Self {
             meter: Meter::new(limits),
             objects: Slab::default(),
+            far: Slab::default(),
             arrays: Slab::default(),
             strings: Slab::default(),
             buffers: vec![

@@ -5,6 +5,7 @@
 mod escapes;
 mod parse;
 mod promises;
+mod read;
 mod record;
 mod stringify;
 

@@ -246,7 +246,7 @@ impl Vm {
     }
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
-        let text = self.heap.text(name);
+        let text = self.heap.text(name).into_owned();
         if self.host.inputs.tools.is_reserved(&text) {
             return Err(Thrown::illegal(
                 "SELF_REFERENCE_BLOCKED",
@@ -257,7 +257,7 @@ impl Vm {
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
-        self.add_call(name, input, timeout_ms, style)
+        self.add_call((name, text), input, timeout_ms, style)
     }
 
     fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {

@@ -3,6 +3,7 @@
 
 use super::parse::Room;
 use super::quote_bytes;
+use super::stringify::Open;
 use crate::property::PropertyKey;
 use crate::symbol::{Sym, known};
 use crate::vm::Vm;
@@ -92,6 +93,8 @@ pub struct Records {
     names: [Sym; NAMES],
     /// What reading a text takes, to be used for the next one.
     pub(super) room: Room,
+    /// The same of writing one.
+    pub(super) writing: Vec<Open>,
 }
 
 impl Default for Records {
@@ -103,6 +106,7 @@ impl Default for Records {
             by_first: [NONE; FIRST],
             names: [known::EMPTY; NAMES],
             room: Room::default(),
+            writing: Vec::new(),
         }
     }
 }

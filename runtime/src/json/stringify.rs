@@ -164,7 +164,7 @@ struct Writer<'a> {
 }
 
 /// A container whose end has not been written.
-struct Open {
+pub struct Open {
     container: Value,
     at: usize,
     empty: bool,
@@ -188,15 +188,16 @@ type Written<T> = std::result::Result<T, Problem>;
 
 impl<'a> Writer<'a> {
     fn new(vm: &'a mut Vm, layout: Layout<'a>) -> Self {
+        let mut records = vm.take_records();
         Self {
-            records: vm.take_records(),
+            open: std::mem::take(&mut records.writing),
+            records,
             vm,
             out: Vec::with_capacity(USUAL),
             layout,
             promises: false,
             strict: false,
             limit: usize::MAX,
-            open: Vec::new(),
             deep: HashSet::new(),
             charged: 0,
             values: 0,
@@ -206,6 +207,10 @@ impl<'a> Writer<'a> {
 
     fn finish(mut self, value: Value) -> Written<Option<Vec<u8>>> {
         let written = self.write(value);
+        if self.open.capacity() <= SHALLOW {
+            self.open.clear();
+            self.records.writing = self.open;
+        }
         self.vm.records = Some(self.records);
         written
     }
