@@ -11,4 +11,5 @@ mod kit;
 mod others;
 mod protocol;
 mod runs;
+mod search;
 mod statuses;
