@@ -146,11 +146,23 @@ fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let stderr = std::io::stderr();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(stderr.is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(stderr.is_terminal()).with_writer(|| Log).init();
+}
+
+/// Standard error, without secrets of the configuration.
+struct Log;
+
+impl std::io::Write for Log {
+    /// An event is written at once, so that no secret comes in two parts.
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        std::io::stderr().write_all(codecall::redact::logged(&text).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
 }
 
 #[cfg(test)]

@@ -2,23 +2,32 @@
 //!
 //! Unknown keys are errors. No message holds a value of the file, as any of them may be a secret.
 
+mod chain;
 mod expand;
 mod read;
+mod secrets;
 
-use crate::catalogue::ToolFilter;
+use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
+use crate::redact::Redactor;
 use agentscript::{Policy, Preset};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+pub use chain::{
+    AuditConfig, CacheConfig, CacheRule, ChainConfig, CheckOutput, ConcurrencyLimit, PiiConfig, PiiKind, PiiPattern,
+    RateLimit, Span,
+};
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The upstreams by app id; disabled ones are not in it.
     pub upstreams: BTreeMap<String, UpstreamConfig>,
-    /// The tools that exist at all.
-    pub include_tools: ToolFilter,
+    /// Which tools exist, and under what names they are listed.
+    pub tools: ToolPolicy,
     /// Limits and permissions of a run.
     pub policy: Policy,
     /// How many tools a search gives.
@@ -29,8 +38,6 @@ pub struct Config {
     pub max_definitions: usize,
     /// Who may call tools without a script.
     pub direct_calls: DirectCalls,
-    /// The listed spelling of the meta-tools.
-    pub names: Names,
     /// Whether results come as `structuredContent` too.
     pub structured: bool,
     /// How many runs there may be.
@@ -39,6 +46,10 @@ pub struct Config {
     pub code_execution: CodeExecution,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
+    /// What happens at every tool call.
+    pub chain: ChainConfig,
+    /// Finds the secrets among the values.
+    pub secrets: Arc<Redactor>,
 }
 
 /// One upstream.
@@ -153,6 +164,8 @@ pub struct DirectCalls {
     pub enabled: bool,
     /// The tools it may call; absent: all. `*` stands for any text.
     pub allowed_tools: Option<Vec<String>>,
+    /// Of these, those that it may call.
+    pub filter: ToolFilter,
 }
 
 /// How tools are found.
@@ -193,7 +206,7 @@ pub enum Strategy {
     Hybrid,
 }
 
-/// Spelling of the meta-tools.
+/// Spelling of listed tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Names {
@@ -258,17 +271,18 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             upstreams: BTreeMap::new(),
-            include_tools: ToolFilter::default(),
+            tools: ToolPolicy::default(),
             policy: Policy::preset(Preset::default()),
             top_k: 8,
             search: SearchConfig::default(),
             max_definitions: 8,
-            direct_calls: DirectCalls { enabled: true, allowed_tools: None },
-            names: Names::default(),
+            direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             structured: true,
             pool: Pool::default(),
             code_execution: CodeExecution::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
+            chain: ChainConfig::default(),
+            secrets: Arc::default(),
         }
     }
 }

@@ -88,26 +88,31 @@ impl Answer {
         Self::refused("The request was cancelled".into())
     }
 
-    /// A request that does not fit.
-    fn refused(text: String) -> Self {
+    /// A request that does not fit, or that comes too often: what to do about it.
+    #[must_use]
+    pub fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }
     }
 }
 
 impl Names {
-    /// The listed name of a meta-tool.
+    /// What stands between the app and the tool.
     #[must_use]
-    pub fn spell(self, tool: &dyn MetaTool) -> String {
-        if let Some(name) = tool.own_name() {
-            return name.to_owned();
-        }
-        let id = tool.id();
-        let separator = match self {
+    pub fn separator(self) -> char {
+        match self {
             Self::Colon => ':',
             Self::Dot => '.',
             Self::Underscore => '_',
-        };
-        format!("codecall{separator}{id}")
+        }
+    }
+
+    /// The listed name of a meta-tool.
+    #[must_use]
+    pub fn spell(self, tool: &dyn MetaTool) -> String {
+        match tool.own_name() {
+            Some(name) => name.to_owned(),
+            None => format!("codecall{}{}", self.separator(), tool.id()),
+        }
     }
 }
 

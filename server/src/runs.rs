@@ -7,7 +7,7 @@ mod queue;
 
 use crate::catalogue::Catalogue;
 use crate::config::Pool;
-use crate::pipeline::{Pipeline, ToolCall};
+use crate::pipeline::{Caller, Pipeline, ToolCall};
 use agentscript::{
     Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status,
     SystemClock, ToolError,
@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -72,21 +72,21 @@ pub enum Happening {
     Message(Message),
     /// A tool call begins.
     CallStarted {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
     },
     /// A tool call has ended.
     CallEnded {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
         /// How long it took.
         duration: Duration,
         /// How it failed.
@@ -336,17 +336,7 @@ struct Calls {
 impl Calls {
     async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
         let _turn = self.at_once.acquire().await;
-        let began = Instant::now();
-        let input: Option<Arc<str>> = self.watcher.as_ref().map(|_| call.input.as_str().into());
-        self.tell(&input, |input| Happening::CallStarted { tool: call.tool.clone(), call: call.id.0, input });
         let result = self.answer(&call).await;
-        self.tell(&input, |input| Happening::CallEnded {
-            tool: call.tool.clone(),
-            call: call.id.0,
-            input,
-            duration: began.elapsed(),
-            error: result.as_ref().err().cloned(),
-        });
         (call.id, result)
     }
 
@@ -367,9 +357,11 @@ impl Calls {
         let call = ToolCall {
             tool: call.tool.clone(),
             input,
+            caller: Caller::Script,
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
             timeout: Duration::from_millis(call.timeout_ms),
+            watcher: self.watcher.clone(),
             cancel: self.cancel.clone(),
         };
         // A task of its own: a crash of an upstream is the failure of this call alone.
@@ -379,12 +371,6 @@ impl Calls {
         match made.join_next().await {
             Some(Ok(result)) => result.map(|value| value.to_string()),
             Some(Err(_)) | None => Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
-        }
-    }
-
-    fn tell(&self, input: &Option<Arc<str>>, happening: impl FnOnce(Arc<str>) -> Happening) {
-        if let (Some(watcher), Some(input)) = (&self.watcher, input) {
-            watcher(happening(Arc::clone(input)));
         }
     }
 }

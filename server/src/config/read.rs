@@ -1,12 +1,15 @@
 //! From text to [`Config`]: the keys, as they are written.
 
 use super::expand::expand;
+use super::secrets::Found;
 use super::*;
+use crate::catalogue::{Expose, Mode, ToolFilter, ToolMetadata};
 use crate::meta::TIMEOUTS;
 use agentscript::{LIMITS, Limit, Loops};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::cell::RefCell;
 
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -16,7 +19,10 @@ struct Root {
     #[serde(rename = "$schema")]
     _schema: Option<String>,
     mcp_servers: Map<String, Value>,
+    mode: Mode,
     include_tools: ToolFilter,
+    tools: BTreeMap<String, ToolMetadata>,
+    expose: Expose,
     vm: Map<String, Value>,
     top_k: Option<usize>,
     #[serde(alias = "embedding")]
@@ -36,6 +42,12 @@ struct Root {
     #[serde(rename = "code_execution_pool_size")]
     code_execution_pool_size: Option<usize>,
     sanitization: SanitizationKeys,
+    rate_limits: Vec<RateLimit>,
+    concurrency_limits: Vec<ConcurrencyLimit>,
+    check_output: CheckOutput,
+    pii: Option<PiiConfig>,
+    cache: CacheConfig,
+    audit: Option<AuditConfig>,
 }
 
 #[derive(Default, Deserialize)]
@@ -51,6 +63,7 @@ struct SearchKeys {
 struct DirectCallsKeys {
     enabled: Option<bool>,
     allowed_tools: Option<Vec<String>>,
+    filter: ToolFilter,
 }
 
 #[derive(Default, Deserialize)]
@@ -111,15 +124,29 @@ struct ServerKeys {
 
 pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
     let mut value = document(text, format)?;
+    let secrets = RefCell::new(Found::default());
+    let environment = |name: &str| {
+        let value = environment(name)?;
+        secrets.borrow_mut().variable(name, &value);
+        Some(value)
+    };
     let servers = value.as_object_mut().and_then(|root| root.remove("mcpServers"));
-    expand(&mut value, "", environment)?;
+    expand(&mut value, "", &environment)?;
     if let (Some(servers), Some(root)) = (servers, value.as_object_mut()) {
         root.insert("mcpServers".into(), servers);
     }
     let root: Root = keys(value, "", &[])?;
     let defaults = Config::default();
+    check_names(&root.tools)?;
+    check_audit(root.audit.as_ref())?;
     let mut config = Config {
-        include_tools: root.include_tools,
+        tools: ToolPolicy {
+            include: root.include_tools,
+            mode: root.mode,
+            metadata: root.tools,
+            expose: root.expose,
+            names: root.names,
+        },
         policy: policy(root.vm)?,
         top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
         search: search(root.search)?,
@@ -127,8 +154,8 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
         direct_calls: DirectCalls {
             enabled: root.direct_calls.enabled.unwrap_or(true),
             allowed_tools: root.direct_calls.allowed_tools,
+            filter: root.direct_calls.filter,
         },
-        names: root.names,
         structured: root.structured.unwrap_or(true),
         pool: Pool {
             threads: within("pool.threads", root.pool.threads.unwrap_or(defaults.pool.threads), 1, 256)?,
@@ -156,14 +183,73 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
             remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),
         },
+        chain: ChainConfig {
+            rate_limits: root.rate_limits,
+            concurrency_limits: root.concurrency_limits,
+            check_output: root.check_output,
+            pii: root.pii,
+            cache: root.cache,
+            audit: root.audit,
+        },
         upstreams: BTreeMap::new(),
+        secrets: Arc::default(),
     };
     for (app, entry) in root.mcp_servers {
-        if let Some(server) = server(&app, entry, environment)? {
+        if let Some(server) = server(&app, entry, &environment)? {
+            server.kind.tell_secrets(&mut secrets.borrow_mut());
             config.upstreams.insert(app, server);
         }
     }
+    config.secrets = Arc::new(Redactor::new(secrets.borrow().all()));
     Ok(config)
+}
+
+fn check_names(tools: &BTreeMap<String, ToolMetadata>) -> Result<(), String> {
+    for (pattern, metadata) in tools {
+        let app = metadata.app_id.as_deref().unwrap_or("-");
+        check_app(&format!("tools.{pattern}.appId"), app)?;
+    }
+    Ok(())
+}
+
+fn check_audit(audit: Option<&AuditConfig>) -> Result<(), String> {
+    match audit {
+        Some(AuditConfig { file: None, stderr: false }) => {
+            Err("audit: give 'file', or 'stderr = true', or both".into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether an app can have this name.
+fn check_app(path: &str, app: &str) -> Result<(), String> {
+    if app.is_empty() || app.contains(':') || app.trim() != app {
+        return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
+    }
+    if app.eq_ignore_ascii_case("codecall") || crate::catalogue::is_reserved(app) {
+        return Err(format!("{path}: this name is the server's own; choose another"));
+    }
+    Ok(())
+}
+
+impl UpstreamKind {
+    fn tell_secrets(&self, found: &mut Found) {
+        match self {
+            Self::Stdio(config) => {
+                config.env.iter().for_each(|(name, value)| found.variable(name, value));
+                found.arguments(&config.args);
+                for (name, value) in
+                    config.inherit_env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)))
+                {
+                    found.variable(name, &value);
+                }
+            }
+            Self::Http(config) => {
+                config.headers.iter().for_each(|(name, value)| found.header(name, value));
+                found.address(&config.url);
+            }
+        }
+    }
 }
 
 fn search(keys: SearchKeys) -> Result<SearchConfig, String> {
@@ -249,12 +335,7 @@ fn policy(mut vm: Map<String, Value>) -> Result<Policy, String> {
 
 fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<Option<UpstreamConfig>, String> {
     let path = format!("mcpServers.{app}");
-    if app.is_empty() || app.contains(':') || app.trim() != app {
-        return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
-    }
-    if app.eq_ignore_ascii_case("codecall") {
-        return Err(format!("{path}: this name is the server's own; choose another"));
-    }
+    check_app(&path, app)?;
     let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
     if is("disabled", true) || is("enabled", false) {
         // A server that is switched off may refer to variables that are not set.
@@ -266,7 +347,7 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
     let _ = (keys.enabled, keys.disabled);
     let start_timeout = Duration::from_millis(keys.start_timeout_ms.unwrap_or(30_000));
     let max_message_bytes = keys.max_message_bytes.unwrap_or(16 * 1024 * 1024).max(1024);
-    let tools = ToolFilter { allow: keys.enabled_tools, deny: keys.disabled_tools };
+    let tools = ToolFilter::by_name(keys.enabled_tools, keys.disabled_tools);
     match (keys.command, keys.url) {
         (Some(command), None) => Ok(Some(UpstreamConfig {
             kind: UpstreamKind::Stdio(StdioConfig {

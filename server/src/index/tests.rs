@@ -1,5 +1,5 @@
 use super::*;
-use crate::catalogue::{Catalogue, Snapshot, ToolFilter, tests::catalogue};
+use crate::catalogue::{Catalogue, Snapshot, ToolFilter, ToolPolicy, tests::catalogue};
 use crate::upstream::{BoxFuture, ToolError, Upstream, UpstreamCall};
 use serde_json::json;
 use std::sync::Mutex;
@@ -113,8 +113,11 @@ fn names(snapshot: &Snapshot, query: &str) -> Vec<String> {
 fn a_change_indexes_only_the_tools_of_its_app() {
     let (stable, growing) = (Growing::new("stable", &["list_items"]), Growing::new("growing", &["list_parcels"]));
     let upstreams: [Arc<dyn Upstream>; 2] = [stable, Arc::clone(&growing) as _];
-    let catalogue =
-        Catalogue::new(upstreams.map(|upstream| (upstream, ToolFilter::default())).into(), ToolFilter::default());
+    let catalogue = Catalogue::new(
+        upstreams.map(|upstream| (upstream, ToolFilter::default())).into(),
+        ToolPolicy::default(),
+        Arc::default(),
+    );
     let before = catalogue.snapshot();
     assert_eq!(names(&before, "track"), Vec::<String>::new());
     growing.grow("track_parcel");
@@ -143,7 +146,7 @@ fn every_part_of_a_tool_is_searched() {
     let growing = Growing::new("office", &["other"]);
     growing.tools.lock().expect("not poisoned").push(Arc::new(definition));
     let upstream: Arc<dyn Upstream> = growing;
-    let catalogue = Catalogue::new(vec![(upstream, ToolFilter::default())], ToolFilter::default());
+    let catalogue = Catalogue::new(vec![(upstream, ToolFilter::default())], ToolPolicy::default(), Arc::default());
     for query in ["moving", "events", "reschedule", "shift", "participant", "slot", "slotId", "hours", "calendars"] {
         assert_eq!(names(&catalogue.snapshot(), query)[0], "office:move_event", "{query}");
     }
