@@ -7,6 +7,7 @@ mod bypass;
 mod chain;
 mod cli;
 mod code_execution;
+mod describe;
 #[cfg(unix)]
 mod hostile;
 mod kit;
