@@ -15,4 +15,5 @@ mod others;
 mod pool;
 mod protocol;
 mod runs;
+mod search;
 mod statuses;
