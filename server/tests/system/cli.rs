@@ -30,7 +30,7 @@ async fn a_dry_run_calls_nothing() {
     let script = folder.file(
         "a.js",
         "const { users: all } = await users.list({});
-         for (const user of all) await orders.list({ customerId: user.id });
+         for (const user of all) await users.get({ id: user.id });
          await callTool('users:list', { status: 5 }, { throwOnError: false });
          return all.length",
     );
