@@ -17,7 +17,7 @@ const ENDLESS: [&str; 4] = [
     "for (;;) {}",
     "const a = Array.from({ length: 3e5 }, (_, i) => `${(i * 7919) % 300007}`); for (;;) a.toSorted();",
     "const text = `[${'{\"a\":[1,2,3]},'.repeat(2e5)}0]`; for (;;) JSON.parse(text);",
-    "const text = 'x'.repeat(2e3); for (;;) /(?=(x+)y)|(?:x|xx)+y/.test(text);",
+    "const text = 'x'.repeat(2e3); for (;;) /(?=(x+)y)x/.test(text);",
 ];
 
 const SMALL: &str =
@@ -113,19 +113,22 @@ async fn a_thousand_runs_at_once() {
     assert_eq!(crowd(300, 32, 1_000).await, BTreeMap::from([("ok".to_owned(), 300)]));
 }
 
-/// The longest time that one call of `resume` takes, and how long a run went on.
+/// The longest time that one call of `resume` takes, and how long a run went on until its limit of 3 s.
 fn longest_slice(script: &str) -> (Duration, Duration) {
-    let policy = endless();
+    let mut policy = endless();
+    policy.limits.timeout_ms = 3_000;
     let script = agentscript::compile(script, &agentscript::CompileOptions::of(&policy)).expect("compiles");
     let mut run = script.start(Inputs { slice: Some(Duration::from_millis(5)), ..Inputs::default() }, &policy);
     let began = Instant::now();
     let mut longest = Duration::ZERO;
-    while began.elapsed() < Duration::from_secs(3) {
+    loop {
         let slice = Instant::now();
-        assert!(matches!(run.resume([]), Progress::Yielded));
+        let progress = run.resume([]);
         longest = longest.max(slice.elapsed());
+        if matches!(progress, Progress::Done(_)) {
+            return (longest, began.elapsed());
+        }
     }
-    (longest, began.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,10 +142,10 @@ async fn figures() {
             whole.as_secs_f64()
         ));
     }
-    told("small runs alone", &beside(&[], 500).await);
+    told("small runs alone", &beside(&[], 300).await);
     for script in ENDLESS {
-        told(&format!("small runs beside 4 × {script}"), &beside(&[script; 4], 500).await);
+        told(&format!("small runs beside 4 × {script}"), &beside(&[script; 4], 300).await);
     }
-    told("small runs beside one of each", &beside(&ENDLESS, 500).await);
+    told("small runs beside one of each", &beside(&ENDLESS, 300).await);
     print(&format!("1000 runs at once, 32 places, a queue of 100: {:?}", crowd(1_000, 32, 100).await));
 }
