@@ -14,6 +14,7 @@ pub mod meta;
 pub mod pipeline;
 pub mod runs;
 pub mod sample;
+pub mod stateless;
 pub mod upstream;
 
 pub use config::Config;
