@@ -45,8 +45,9 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<S
         source,
         typescript: language == Language::TypeScript,
         raw,
-        out: Vec::with_capacity(source.len() / 4 + 8),
-        frames: Vec::new(),
+        out: Vec::with_capacity(source.len() / 3 + 8),
+        // A line may need none.
+        frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),
         position: Position::Start,
         statement: 0,

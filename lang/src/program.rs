@@ -40,6 +40,8 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// Names of the global slots: bindings of the main function that inner functions use.
     pub globals: Vec<TextId>,
+    /// For each global slot, the function that it holds whenever it is read without a check.
+    pub fixed: Vec<Option<FunctionId>>,
     /// The free names of the script with their first place, in order of appearance.
     pub free: Vec<(TextId, Span)>,
     /// Patterns of regular expressions.

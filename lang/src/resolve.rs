@@ -108,11 +108,11 @@ impl<'a> Resolver<'a> {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
         Self {
             options,
-            texts: Texts::with_capacity(usual(20, 64)),
-            bindings: Vec::with_capacity(usual(40, 32)),
+            texts: Texts::with_capacity(usual(14, 64)),
+            bindings: Vec::with_capacity(usual(24, 32)),
             scopes: Vec::with_capacity(usual(20, 16)),
-            functions: Vec::with_capacity(usual(80, 8)),
-            captured: Vec::with_capacity(usual(80, 8)),
+            functions: Vec::with_capacity(usual(48, 8)),
+            captured: Vec::with_capacity(usual(48, 8)),
             captures: HashMap::new(),
             current: Running::default(),
             globals: Vec::new(),

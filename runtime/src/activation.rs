@@ -87,13 +87,22 @@ impl Vm {
         }
     }
 
+    #[inline(never)]
     fn fill_slots(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
+        let captures = &self.heap.closures[closure.index()].captures;
+        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(&**captures) {
+            slot.set(capture);
+        }
+        if !function.captures_only {
+            self.arrange(function, closure, fp, rest);
+        }
+    }
+
+    /// What few functions need: an array of arguments, cells of parameters, themselves.
+    #[inline(never)]
+    fn arrange(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         if let Some((slot, items)) = function.rest.zip(rest) {
             fp[slot.0 as usize].set(self.heap.new_array(items));
-        }
-        let captures = &self.heap.closures[closure.index()].captures;
-        for (slot, &capture) in fp[function.parameters as usize..].iter().zip(captures) {
-            slot.set(capture);
         }
         for slot in &function.boxed {
             let slot = &fp[slot.0 as usize];

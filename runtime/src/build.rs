@@ -179,16 +179,24 @@ impl Builder<'_> {
             itself: function.itself,
             boxed: function.boxed.clone().into(),
             slots: lowering.slots,
-            simple: function.captures.is_empty()
-                && function.boxed.is_empty()
-                && function.itself.is_none()
-                && function.rest.is_none(),
+            simple: is_simple(function),
+            captures_only: captures_only(function),
             body,
             ops: lowering.ops.into(),
             span: function.span,
             handlers: lowering.handlers.into(),
         }
     }
+}
+
+/// Whether entering it needs nothing but the arguments.
+fn is_simple(function: &program::Function) -> bool {
+    captures_only(function) && function.captures.is_empty()
+}
+
+/// Whether entering it needs nothing but the arguments and what is captured.
+fn captures_only(function: &program::Function) -> bool {
+    function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
 
 impl Lowering<'_, '_> {
@@ -251,6 +259,7 @@ impl Lowering<'_, '_> {
                 OpKind::Jump(target)
                 | OpKind::JumpIf(_, target)
                 | OpKind::JumpUnless(_, target)
+                | OpKind::While(_, target)
                 | OpKind::JumpUnlessNullish(_, target)
                 | OpKind::Next { end: target, .. } => place(target),
                 OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(place),
@@ -262,6 +271,7 @@ impl Lowering<'_, '_> {
                 | OpKind::Each(_)
                 | OpKind::Iterate(..)
                 | OpKind::Call(..)
+                | OpKind::CallFixed(..)
                 | OpKind::Construct(..)
                 | OpKind::Await(..)
                 | OpKind::AwaitItem(_)

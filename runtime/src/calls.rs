@@ -4,8 +4,10 @@
 
 use crate::host::{Call, CallId};
 use crate::value::Value;
-use hashbrown::HashMap;
 use std::collections::VecDeque;
+
+/// Calls that are often made at once.
+const MANY: usize = 15;
 
 /// The tool calls of a run.
 #[derive(Default)]
@@ -13,8 +15,10 @@ pub struct Calls {
     made: u32,
     /// Calls that the host has not been told of yet: the last ones, in order.
     queued: VecDeque<Call>,
-    /// Calls without an answer, by number.
-    open: HashMap<u32, Open>,
+    /// Calls by number, from the first one without an answer on. Of others that have one nothing is there, and not
+    /// more than half of all are such.
+    open: VecDeque<(u32, Option<Open>)>,
+    answered: usize,
 }
 
 /// A tool call without an answer.
@@ -64,14 +68,19 @@ impl Calls {
 
     /// Note a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
+        // One call is often the only one, and the second one of many.
+        if self.queued.len() == 1 {
+            self.queued.reserve(MANY);
+            self.open.reserve(MANY);
+        }
         self.queued.push_back(Call { id: CallId(self.made), tool, input, timeout_ms });
-        self.open.insert(self.made, open);
+        self.open.push_back((self.made, Some(open)));
         self.made += 1;
     }
 
     /// The calls that the host gets now, so that at most `most` are under way.
     pub fn take(&mut self, most: u64) -> Vec<Call> {
-        let under_way = self.open.len() - self.queued.len();
+        let under_way = self.open.len() - self.answered - self.queued.len();
         let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(under_way);
         if self.queued.len() <= room {
             return std::mem::take(&mut self.queued).into();
@@ -89,19 +98,29 @@ impl Calls {
         if self.queued.front().is_some_and(|first| id >= first.id) {
             return None;
         }
-        self.open.remove(&id.0)
+        let index = self.open.binary_search_by_key(&id.0, |&(number, _)| number).ok()?;
+        let call = self.open[index].1.take()?;
+        self.answered += 1;
+        while let Some((_, None)) = self.open.front() {
+            self.open.pop_front();
+            self.answered -= 1;
+        }
+        if self.answered * 2 > self.open.len() {
+            self.open.retain(|(_, call)| call.is_some());
+            self.answered = 0;
+        }
+        Some(call)
     }
 
     /// Calls without an answer with what the answer settles, in their order; also those that the host was
     /// not told of.
     pub fn open(&self) -> Vec<(CallId, Value)> {
-        let mut open: Vec<_> = self.open.iter().map(|(&number, call)| (CallId(number), call.promise)).collect();
-        open.sort_unstable_by_key(|&(id, _)| id);
-        open
+        let open = |(number, call): &(u32, Option<Open>)| Some((CallId(*number), call.as_ref()?.promise));
+        self.open.iter().filter_map(open).collect()
     }
 
     /// Append the values that are needed.
     pub fn trace(&self, roots: &mut Vec<Value>) {
-        roots.extend(self.open.values().flat_map(|call| [call.tool, call.promise]));
+        roots.extend(self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise]));
     }
 }

@@ -92,6 +92,8 @@ pub struct Function {
     pub slots: u32,
     /// Whether entering needs nothing but the arguments.
     pub simple: bool,
+    /// Whether entering needs nothing but these and what is captured.
+    pub captures_only: bool,
     /// What is executed.
     pub body: Body,
     /// The operations, where the body is no tree.

@@ -1,25 +1,22 @@
-//! Executing frames: the loop over operations, returns, exceptions, pauses.
+//! Executing frames: the loop over operations.
 //!
 //! The stack of the script is [`Vm::frames`] with their slots on a [`Stack`]; the native stack holds
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
+mod call;
 mod leave;
 
-use crate::activation::Called;
-use crate::builtins::Body as NativeBody;
-use crate::builtins::registry::{Native, registry};
-use crate::code::{After, Code, Frame, Function, FunctionRef, Waiter, Waiting};
+use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
-use crate::node::{Body, Call, Callee, Flow, Node, Op, OpKind, Slots, Turned};
+use crate::node::{Flow, Node, Op, OpKind, Slots, Turned};
 use crate::outcome::Failure;
-use crate::promise::{Reaction, State};
+use crate::promise::Reaction;
 use crate::stack::{Stack, Window};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
-use std::cell::Cell;
 
 /// How execution came to a halt.
 pub enum Exit {
@@ -39,10 +36,14 @@ pub enum Exit {
 enum Done {
     /// The next one follows.
     Op,
-    /// A frame was pushed, or the present one was left: what is executed is another frame.
+    /// The frame returns.
+    Return(Value),
+    /// A frame was pushed.
     Frame,
-    /// Nothing goes on.
-    Exit(Exit),
+    /// The frame waits for a promise.
+    Await(Value),
+    /// All frames wait for one: [`Vm::blocked`].
+    Blocked,
     /// The operation has to be entered again later.
     Pause,
 }
@@ -58,8 +59,18 @@ pub fn function_of<'a>(script: &'a Code, prelude: &'a Code, code: FunctionRef) -
     &functions[code.index()]
 }
 
-/// The topmost frame goes on, or why it does not.
-type Onward = std::result::Result<(), Exit>;
+/// The frame that is executed, with what is looked up once for all its operations.
+#[derive(Clone, Copy)]
+struct Active<'s> {
+    function: &'s Function,
+    /// Its slots, and all behind them.
+    fp: &'s Slots,
+    /// The next operation.
+    pc: usize,
+}
+
+/// The topmost frame, which goes on, or why it does not.
+type Onward<'s> = std::result::Result<Active<'s>, Exit>;
 
 /// What stays the same while frames are executed.
 struct Context<'s> {
@@ -74,6 +85,11 @@ impl<'s> Context<'s> {
     #[inline(always)]
     fn function(&self, code: FunctionRef) -> &'s Function {
         function_of(self.script, self.prelude, code)
+    }
+
+    #[inline(always)]
+    fn active(&self, frame: &Running) -> Active<'s> {
+        Active { function: self.function(frame.code), fp: self.stack.slots(frame.slots), pc: frame.pc as usize }
     }
 }
 
@@ -111,7 +127,7 @@ impl Vm {
         self.with_stack(|vm, context| {
             vm.place(context, frame, Window::FIRST);
             match vm.unwind(context, Thrown::value(reason)) {
-                Ok(()) => vm.run_frames(context),
+                Ok(_) => vm.run_frames(context),
                 Err(exit) => exit,
             }
         })
@@ -150,87 +166,172 @@ impl Vm {
         window
     }
 
-    /// Note where the frame that is executed goes on, and where the value goes that it waits for.
+    /// Note where the frame that is executed goes on, and where the value goes that it waits for. Gives where
+    /// its slots are.
     #[inline(always)]
-    fn mark(&mut self, pc: usize, dst: Slot) {
-        if let Some(frame) = self.frames.last_mut() {
-            (frame.pc, frame.dst) = (pc as u32, dst);
-        }
+    fn mark(&mut self, pc: usize, dst: Slot) -> Window {
+        let Some(frame) = self.frames.last_mut() else { return Window::FIRST };
+        (frame.pc, frame.dst) = (pc as u32, dst);
+        frame.slots
     }
 
     fn run_frames(&mut self, context: &Context<'_>) -> Exit {
-        'frames: loop {
-            let Some(frame) = self.frames.last() else { return Exit::Idle };
-            let (code, window, mut pc) = (frame.code, frame.slots, frame.pc as usize);
-            self.current = code;
-            let function = context.function(code);
-            let ops = &*function.ops;
-            let fp = context.stack.slots(window);
-            let window = window.after(function.slots);
-            loop {
-                // Between two operations all values are in slots: only here may the run pause or
-                // anything be freed.
-                let done = 'done: {
-                    match self.pause_due() {
-                        Ok(false) => {}
-                        Ok(true) => break 'done Ok(Done::Pause),
-                        Err(thrown) => break 'done Err(thrown),
-                    }
-                    let Some(op) = ops.get(pc) else {
-                        break 'done Ok(self.returned(context, Value::UNDEFINED));
-                    };
+        let mut onward = self.topmost(context);
+        loop {
+            let mut active = match onward {
+                Ok(active) => active,
+                Err(exit) => return exit,
+            };
+            onward = match self.run_active(context, &mut active) {
+                Ok(exit) => return exit,
+                Err(thrown) => {
+                    self.mark(active.pc, Slot(0));
+                    self.unwind(context, thrown)
+                }
+            };
+        }
+    }
+
+    /// The frame that goes on.
+    #[inline(always)]
+    fn topmost<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
+        let Some(frame) = self.frames.last() else { return Err(Exit::Idle) };
+        self.current = frame.code;
+        Ok(context.active(frame))
+    }
+
+    /// Execute operations until something is thrown or nothing goes on. What most scripts do most of the
+    /// time stands here, the other operations in [`Vm::operation`].
+    #[inline(always)]
+    fn run_active<'s>(&mut self, context: &Context<'s>, active: &mut Active<'s>) -> Result<Exit> {
+        loop {
+            // Between two operations all values are in slots: only here may the run pause or
+            // anything be freed.
+            if self.heap.meter.fuel <= 0 && self.halts(context, active.pc)? {
+                return Ok(Exit::Paused);
+            }
+            let Active { function, fp, .. } = *active;
+            let done = match function.ops.get(active.pc) {
+                None => Done::Return(Value::UNDEFINED),
+                Some(op) => {
                     self.heap.meter.fuel -= 1;
-                    pc += 1;
-                    self.operation(context, op, &mut pc, fp, window)
-                };
-                let thrown = match done {
-                    Ok(Done::Op) => continue,
-                    Ok(Done::Frame) => continue 'frames,
-                    Ok(Done::Exit(exit)) => return exit,
-                    Ok(Done::Pause) => {
-                        self.mark(pc, Slot(0));
-                        match self.pause(context.stack) {
-                            Ok(true) => return Exit::Paused,
-                            Ok(false) => continue,
-                            Err(thrown) => thrown,
+                    active.pc += 1;
+                    match &op.kind {
+                        OpKind::Run(statement) => match statement.exec(self, fp) {
+                            Flow::Normal | Flow::Break(_) | Flow::Continue => continue,
+                            Flow::Return(value) => Done::Return(value),
+                            Flow::Throw(thrown) => return Err(thrown),
+                        },
+                        OpKind::Eval(value) => {
+                            value.eval(self, fp)?;
+                            continue;
+                        }
+                        OpKind::Set(slot, value) => {
+                            let value = value.eval(self, fp)?;
+                            fp[slot.0 as usize].set(value);
+                            continue;
+                        }
+                        OpKind::Jump(target) => {
+                            active.pc = *target as usize;
+                            continue;
+                        }
+                        OpKind::JumpUnless(test, target) => {
+                            if !test.test(self, fp)? {
+                                active.pc = *target as usize;
+                            }
+                            continue;
+                        }
+                        OpKind::While(test, end) => {
+                            if test.test(self, fp)? {
+                                self.iteration()?;
+                            } else {
+                                active.pc = *end as usize;
+                            }
+                            continue;
+                        }
+                        OpKind::Call(call, dst) => {
+                            let next = self.mark(active.pc, *dst).after(function.slots);
+                            if let Some(value) = self.call_operation(context, active, call, next, op.at)? {
+                                fp[dst.0 as usize].set(value);
+                            }
+                            continue;
+                        }
+                        OpKind::CallFixed(call, dst) => {
+                            let next = self.mark(active.pc, *dst).after(function.slots);
+                            if let Some(value) = self.call_fixed(context, active, call, next, op.at)? {
+                                fp[dst.0 as usize].set(value);
+                            }
+                            continue;
+                        }
+                        OpKind::Return(value) => Done::Return(value.eval(self, fp)?),
+                        _ => {
+                            let mut pc = active.pc;
+                            let done = self.operation(context, op, &mut pc, function, fp);
+                            active.pc = pc;
+                            done?
                         }
                     }
-                    Err(thrown) => thrown,
-                };
-                self.mark(pc, Slot(0));
-                match self.unwind(context, thrown) {
-                    Ok(()) => continue 'frames,
-                    Err(exit) => return exit,
                 }
+            };
+            let onward = match done {
+                Done::Op => continue,
+                Done::Return(value) => {
+                    if let Some(caller) = self.return_to_caller(context, value) {
+                        *active = caller;
+                        continue;
+                    }
+                    self.leave(context, value)
+                }
+                Done::Frame => self.topmost(context),
+                Done::Await(promise) => self.suspend(context, promise),
+                Done::Blocked => return Ok(Exit::Blocked),
+                Done::Pause => {
+                    if self.halt(context, active.pc)? {
+                        return Ok(Exit::Paused);
+                    }
+                    continue;
+                }
+            };
+            match onward {
+                Ok(onward) => *active = onward,
+                Err(exit) => return Ok(exit),
             }
         }
     }
 
-    /// One operation; `pc` is the one behind it, `next` where the slots of a frame that it calls begin.
-    #[inline(always)]
-    fn operation(&mut self, context: &Context<'_>, op: &Op, pc: &mut usize, fp: &Slots, next: Window) -> Result<Done> {
+    /// The fuel is used up: whether the run has to pause.
+    #[cold]
+    #[inline(never)]
+    fn halts(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
+        while self.pause_due()? {
+            if self.halt(context, pc)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collect garbage where that is due; whether the run has to pause.
+    #[cold]
+    fn halt(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
+        self.mark(pc, Slot(0));
+        self.pause(context.stack)
+    }
+
+    /// One operation of a function that is not among the most frequent; `pc` is the one behind it.
+    #[inline(never)]
+    fn operation(
+        &mut self,
+        context: &Context<'_>,
+        op: &Op,
+        pc: &mut usize,
+        function: &Function,
+        fp: &Slots,
+    ) -> Result<Done> {
         let at = op.at;
         match &op.kind {
-            OpKind::Run(statement) => match statement.exec(self, fp) {
-                Flow::Normal | Flow::Break(_) | Flow::Continue => {}
-                Flow::Return(value) => return Ok(self.returned(context, value)),
-                Flow::Throw(thrown) => return Err(thrown),
-            },
-            OpKind::Eval(value) => {
-                value.eval(self, fp)?;
-            }
-            OpKind::Set(slot, value) => {
-                let value = value.eval(self, fp)?;
-                fp[slot.0 as usize].set(value);
-            }
-            OpKind::Jump(target) => *pc = *target as usize,
             OpKind::JumpIf(test, target) => {
                 if test.test(self, fp)? {
-                    *pc = *target as usize;
-                }
-            }
-            OpKind::JumpUnless(test, target) => {
-                if !test.test(self, fp)? {
                     *pc = *target as usize;
                 }
             }
@@ -248,11 +349,11 @@ impl Vm {
             OpKind::Turn => self.iteration()?,
             OpKind::Loop(each) => {
                 let turned = each.run(self, fp)?;
-                return Ok(self.turned(context, turned, pc));
+                return Ok(self.turned(turned, pc));
             }
             OpKind::Each(each) => {
                 let turned = each.run(self, fp)?;
-                return Ok(self.turned(context, turned, pc));
+                return Ok(self.turned(turned, pc));
             }
             OpKind::Iterate(kind, value, slot, span) => {
                 let value = value.eval(self, fp)?;
@@ -266,25 +367,24 @@ impl Vm {
                     None => *pc = *end as usize,
                 }
             }
-            OpKind::Call(call, dst) => {
-                self.mark(*pc, *dst);
-                return self.call_operation(context, call, fp, *dst, next, at);
-            }
             OpKind::Construct(native, arguments, dst) => {
-                self.mark(*pc, *dst);
+                let next = self.mark(*pc, *dst).after(function.slots);
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     argument.push(self, fp, &mut values)?;
                 }
                 let called = self.call_prelude(*native, true, Value::UNDEFINED, &values, After::Call);
                 let called = called.map_err(|thrown| thrown.at(self, at))?;
-                return self.called(context, called, fp, *dst, next, at);
+                match self.called(context, called, next, at)? {
+                    Some(value) => fp[dst.0 as usize].set(value),
+                    None => return Ok(Done::Frame),
+                }
             }
             OpKind::Await(value, dst) => {
                 let value = value.eval(self, fp)?;
                 let promise = self.promise_of(value);
                 self.mark(*pc, *dst);
-                return Ok(self.suspended(context, promise));
+                return Ok(Done::Await(promise));
             }
             OpKind::AwaitItem(slot) => {
                 let value = fp[slot.0 as usize].get();
@@ -293,7 +393,7 @@ impl Vm {
                 let (fulfilled, rejected) = (Value::UNDEFINED, Value::UNDEFINED);
                 self.react(promise, Reaction::Then { fulfilled, rejected, derived });
                 self.mark(*pc, *slot);
-                return Ok(self.suspended(context, derived));
+                return Ok(Done::Await(derived));
             }
             OpKind::Wait(value, dst) => {
                 let value = value.eval(self, fp)?;
@@ -301,48 +401,29 @@ impl Vm {
                     // The operation is charged again when it goes on.
                     self.heap.meter.fuel += 1;
                     self.mark(*pc - 1, *dst);
-                    return Ok(Done::Exit(Exit::Blocked));
+                    return Ok(Done::Blocked);
                 }
-            }
-            OpKind::Return(value) => {
-                let value = value.eval(self, fp)?;
-                return Ok(self.returned(context, value));
             }
             OpKind::Throw(value) => {
                 let value = value.eval(self, fp)?;
                 return Err(Thrown::value(value).at(self, at));
             }
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),
+            // They are where they are executed most.
+            OpKind::Run(_)
+            | OpKind::Eval(_)
+            | OpKind::Set(..)
+            | OpKind::Jump(_)
+            | OpKind::JumpUnless(..)
+            | OpKind::While(..)
+            | OpKind::Call(..)
+            | OpKind::CallFixed(..)
+            | OpKind::Return(_) => {}
         }
         Ok(Done::Op)
     }
 
-    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
-    #[inline(never)]
-    fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
-        self.blocked = None;
-        if !value.is(Kind::Promise) {
-            fp[dst.0 as usize].set(value);
-            return Ok(true);
-        }
-        let promise = &self.heap.promises[value.index()];
-        match (promise.state, promise.value) {
-            (State::Fulfilled, value) => {
-                fp[dst.0 as usize].set(value);
-                Ok(true)
-            }
-            (State::Rejected, reason) => Err(Thrown::value(reason)),
-            (State::Pending, _) if self.nesting > 0 => {
-                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
-            }
-            (State::Pending, _) => {
-                self.blocked = Some(value);
-                Ok(false)
-            }
-        }
-    }
-
-    fn turned(&mut self, context: &Context<'_>, turned: Turned, pc: &mut usize) -> Done {
+    fn turned(&mut self, turned: Turned, pc: &mut usize) -> Done {
         match turned {
             Turned::Done => Done::Op,
             Turned::Pause => {
@@ -351,196 +432,8 @@ impl Vm {
                 *pc -= 1;
                 Done::Pause
             }
-            Turned::Return(value) => self.returned(context, value),
+            Turned::Return(value) => Done::Return(value),
         }
-    }
-
-    #[inline]
-    fn returned(&mut self, context: &Context<'_>, value: Value) -> Done {
-        match self.leave(context, value) {
-            Ok(()) => Done::Frame,
-            Err(exit) => Done::Exit(exit),
-        }
-    }
-
-    fn suspended(&mut self, context: &Context<'_>, promise: Value) -> Done {
-        match self.suspend(context, promise) {
-            Ok(()) => Done::Frame,
-            Err(exit) => Done::Exit(exit),
-        }
-    }
-
-    #[inline]
-    fn call_operation(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        fp: &Slots,
-        dst: Slot,
-        next: Window,
-        at: u32,
-    ) -> Result<Done> {
-        let (function, this) = call.callee.eval(self, fp).map_err(|thrown| thrown.at(self, at))?;
-        if !call.spread {
-            let called = if function.is(Kind::Function) && !matches!(call.callee, Callee::Prelude(..)) {
-                Some(self.call_function(context, call, function, fp, next, at)?)
-            } else if function.is(Kind::Native)
-                && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
-            {
-                Some(self.call_builtin(context, call, (function, this), fp, next, at)?)
-            } else {
-                None
-            };
-            match called {
-                Some(Some(value)) => {
-                    fp[dst.0 as usize].set(value);
-                    return Ok(Done::Op);
-                }
-                Some(None) => return Ok(Done::Frame),
-                None => {}
-            }
-        }
-        let mut values = Vec::with_capacity(call.arguments.len());
-        for argument in &call.arguments {
-            argument.push(self, fp, &mut values).map_err(|thrown| thrown.at(self, at))?;
-        }
-        if !function.is_callable() {
-            return Err(call.not_callable(self, function, this).at(self, at));
-        }
-        let called = self.call(function, this, &values, After::Call);
-        let called = called.map_err(|thrown| thrown.at(self, at))?;
-        self.called(context, called, fp, dst, next, at)
-    }
-
-    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
-    /// a leaf; otherwise the frame was pushed.
-    #[inline]
-    fn call_function(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        closure: Value,
-        fp: &Slots,
-        next: Window,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let code = self.heap.closures[closure.index()].code;
-        let function = context.function(code);
-        let window = self.window(context, next, function.slots);
-        let slots = context.stack.slots(window);
-        let rest = self.pass(function, None, call, fp, slots)?;
-        self.enter(function, closure, slots, rest);
-        let Body::Ops = function.body else {
-            self.tick()?;
-            return self.leaf(code, &function.body, slots).map(Some);
-        };
-        self.check_depth(at)?;
-        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
-        Ok(None)
-    }
-
-    /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
-    /// its callbacks are leaves, so may it be.
-    fn call_builtin(
-        &mut self,
-        context: &Context<'_>,
-        call: &Call,
-        (native, this): (Value, Value),
-        fp: &Slots,
-        next: Window,
-        at: u32,
-    ) -> Result<Option<Value>> {
-        let mut code = self.prelude_code(native.payload(), false)?;
-        let mut function = context.function(code);
-        let mut window = self.window(context, next, function.slots);
-        let mut slots = context.stack.slots(window);
-        let rest = self.pass(function, Some(this), call, fp, slots)?;
-        let parameters = function.parameters as usize;
-        if self.are_leaves(slots[1..parameters.max(1)].iter().map(Cell::get)) {
-            code = code.for_leaves();
-            function = context.function(code);
-            let arguments = &slots[..parameters];
-            window = self.window(context, window, function.slots);
-            slots = context.stack.slots(window);
-            slots.iter().zip(arguments).for_each(|(to, from)| to.set(from.get()));
-        }
-        let closure = self.prelude_function(code);
-        self.enter(function, closure, slots, rest);
-        self.tick()?;
-        let Body::Ops = function.body else {
-            return self.leaf(code, &function.body, slots).map(Some);
-        };
-        self.check_depth(at)?;
-        let after = self.after(function, After::Call);
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
-        Ok(None)
-    }
-
-    /// Evaluate arguments into the slots of a frame. Gives those that belong into an array.
-    #[inline(always)]
-    fn pass(
-        &mut self,
-        function: &Function,
-        this: Option<Value>,
-        call: &Call,
-        fp: &Slots,
-        slots: &Slots,
-    ) -> Result<Option<Vec<Value>>> {
-        let parameters = function.parameters as usize;
-        let mut count = 0;
-        let mut rest = function.rest.map(|_| Vec::new());
-        let mut pass = |value| {
-            if count < parameters {
-                slots[count].set(value);
-            } else if let Some(rest) = &mut rest {
-                rest.push(value);
-            }
-            count += 1;
-        };
-        if let Some(this) = this {
-            pass(this);
-        }
-        for argument in &call.arguments {
-            pass(argument.value.eval(self, fp)?);
-        }
-        while count < parameters {
-            slots[count].set(Value::UNDEFINED);
-            count += 1;
-        }
-        Ok(rest)
-    }
-
-    /// What follows from what a call has come to.
-    fn called(
-        &mut self,
-        context: &Context<'_>,
-        called: Called,
-        fp: &Slots,
-        dst: Slot,
-        next: Window,
-        at: u32,
-    ) -> Result<Done> {
-        match called {
-            Called::Value(value) => {
-                fp[dst.0 as usize].set(value);
-                Ok(Done::Op)
-            }
-            Called::Frame(callee) => {
-                self.check_depth(at)?;
-                self.place(context, callee, next);
-                Ok(Done::Frame)
-            }
-        }
-    }
-
-    /// Whether one more frame may be pushed.
-    #[inline(always)]
-    fn check_depth(&mut self, at: u32) -> Result<()> {
-        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
-            return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
-        }
-        Ok(())
     }
 }
 

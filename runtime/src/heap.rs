@@ -72,8 +72,23 @@ impl<T> Slab<T> {
     /// Make room: twice as much, but no more than half as much again where that is a lot.
     #[cold]
     fn grow(&mut self) {
-        let length = self.items.len();
-        self.items.reserve_exact(if length < 1024 { length.max(4) } else { length / 2 });
+        let more = match self.items.len() {
+            0..4 => 4,
+            few @ 4..16 => few * 3,
+            some @ 16..1024 => some,
+            many => many / 2,
+        };
+        self.items.reserve_exact(more);
+    }
+
+    /// How many can be added until it has to grow.
+    pub fn room(&self) -> usize {
+        self.items.capacity() - self.items.len() + self.free.len()
+    }
+
+    /// Make room for so many more.
+    pub fn expect(&mut self, more: usize) {
+        self.items.reserve_exact(more.saturating_sub(self.free.len()));
     }
 
     /// Make a place free again.
@@ -194,6 +209,10 @@ pub struct Meter {
     pub peak: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
+    /// The same as it was after the last collection.
+    pub due: usize,
+    /// Bytes of data that the host has given since it last resumed the run.
+    pub given: usize,
     /// Steps when garbage was last collected because the run was going to wait.
     pub rested: u64,
     /// The limits.
@@ -205,6 +224,7 @@ pub const COLLECT_FIRST: usize = 1 << 20;
 
 impl Meter {
     fn new(limits: Limits) -> Self {
+        let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize);
         Self {
             fuel: 0,
             granted: 0,
@@ -212,7 +232,9 @@ impl Meter {
             iterations: 0,
             bytes: 0,
             peak: 0,
-            collect_at: COLLECT_FIRST.min(limits.max_memory_bytes as usize),
+            collect_at: due,
+            due,
+            given: 0,
             rested: 0,
             limits,
         }
@@ -233,6 +255,14 @@ impl Meter {
         }
     }
 
+    /// So many bytes in use are data that the host has just given. Nearly all of it is alive: as after a collection,
+    /// looking for garbage waits until there may be as much of that.
+    pub fn give(&mut self, bytes: usize) {
+        self.given += bytes;
+        let limit = self.limits.max_memory_bytes as usize;
+        self.collect_at = self.collect_at.max((self.due + self.given * 2).min(limit));
+    }
+
     /// Make the next tick settle the account.
     #[cold]
     fn settle_soon(&mut self) {
@@ -249,6 +279,8 @@ pub struct Heap {
     pub meter: Meter,
     /// Plain objects and errors.
     pub objects: Slab<Object>,
+    /// Slots of objects behind the inline ones.
+    far: Slab<object::Far>,
     /// Arrays.
     pub arrays: Slab<Array>,
     /// String headers.
@@ -293,6 +325,7 @@ impl Heap {
         Self {
             meter: Meter::new(limits),
             objects: Slab::default(),
+            far: Slab::default(),
             arrays: Slab::default(),
             strings: Slab::default(),
             buffers: vec![

@@ -3,11 +3,13 @@
 //! Nothing here recurses: data may nest as deep as memory allows.
 
 mod escapes;
-mod names;
 mod parse;
 mod promises;
+mod read;
+mod record;
 mod stringify;
 
+pub use record::Records;
 pub use stringify::Layout;
 
 use crate::convert::NumberText;

@@ -128,6 +128,8 @@ pub enum OpKind {
     Dispatch(Slot, Box<[u32]>),
     /// A turn of a loop begins.
     Turn,
+    /// A turn of a loop begins if the value counts as true; else go there.
+    While(Expression, u32),
     /// A whole loop whose parts cannot suspend.
     Loop(Box<dyn Looping>),
     /// A whole loop over items whose body cannot suspend; the iterator is in its slot.
@@ -145,6 +147,8 @@ pub enum OpKind {
     },
     /// A call.
     Call(Box<Call>, Slot),
+    /// A call of a function that is known.
+    CallFixed(FixedCall, Slot),
     /// `new` of a built-in that calls functions of the script.
     Construct(u32, Box<[Argument]>, Slot),
     /// `await`

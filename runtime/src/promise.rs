@@ -125,8 +125,13 @@ impl Vm {
         }
         data.state = state;
         data.value = value;
-        let reactions = std::mem::take(&mut data.reactions);
-        self.jobs.extend(reactions.as_slice().iter().map(|&reaction| Job::React(reaction, state, value)));
+        match std::mem::take(&mut data.reactions) {
+            Reactions::None => {}
+            Reactions::One(reaction) => self.jobs.push_back(Job::React(reaction, state, value)),
+            Reactions::Many(all) => {
+                self.jobs.extend(all.into_iter().map(|reaction| Job::React(reaction, state, value)));
+            }
+        }
     }
 
     /// Resolve a promise with a value that may be a promise or a thenable (27.2.1.3.2).

@@ -25,6 +25,7 @@ impl Vm {
         }
         self.spare = None;
         self.scratch = Vec::new();
+        self.records = None;
         self.matcher = Default::default();
         let meter = &mut self.heap.meter;
         let steps = meter.steps();

@@ -70,6 +70,7 @@ impl Run {
             matcher: crate::regexp::Matcher::default(),
             regexps: crate::builtins::regexp::Cache::default(),
             scratch: Vec::new(),
+            records: None,
             jobs: VecDeque::new(),
             nesting: 0,
             host: HostState {
@@ -103,6 +104,7 @@ impl Run {
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         self.events.extend(events);
         self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
+        self.vm.heap.meter.given = 0;
         let progress = self.advance();
         let host = &mut self.vm.host;
         host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);

@@ -64,7 +64,13 @@ impl ProgramTexts {
         let mut bytes = Vec::with_capacity(texts.total());
         let registry = registry();
         let first = registry.names.len() + fixed.map_or(0, |fixed| fixed.ranges.len());
-        let mut this = Self { first: first as u32, ..Self::default() };
+        let count = texts.iter().len();
+        let mut this = Self {
+            first: first as u32,
+            ranges: Vec::with_capacity(count),
+            table: HashTable::with_capacity(count),
+            ..Self::default()
+        };
         let symbols = texts
             .iter()
             .map(|text| {
@@ -124,6 +130,9 @@ pub struct Symbols {
 /// How many strings are remembered with their symbols.
 const RECENT: usize = 8;
 
+/// Texts that a run asks for which reads some data.
+const USUAL: usize = 14;
+
 /// Indices whose symbols are remembered.
 const SMALL_INDICES: usize = 256;
 
@@ -151,11 +160,15 @@ impl Symbols {
 
     /// The symbol of a text, if there is one.
     pub fn find(&self, text: &[u8]) -> Option<Sym> {
-        let known = registry().symbol(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text));
+        let known = self.find_fixed(text);
         if known.is_some() {
             return known;
         }
         self.table.find(self.hasher.hash_one(text), |&symbol| self.text(symbol) == text).copied()
+    }
+
+    fn find_fixed(&self, text: &[u8]) -> Option<Sym> {
+        registry().symbol(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
     }
 
     /// The symbol of a text and how many bytes it took to make or to remember it.
@@ -164,7 +177,7 @@ impl Symbols {
         if let Some(&symbol) = self.table.find(hash, |&symbol| self.text(symbol) == text) {
             return (symbol, 0);
         }
-        let (symbol, bytes) = match self.find(text) {
+        let (symbol, bytes) = match self.find_fixed(text) {
             Some(symbol) => (symbol, 8),
             None => {
                 self.made.push(text.into());
@@ -172,6 +185,9 @@ impl Symbols {
             }
         };
         let mut table = std::mem::take(&mut self.table);
+        if table.capacity() == 0 {
+            table.reserve(USUAL, |_| 0);
+        }
         table.insert_unique(hash, symbol, |&other| self.hasher.hash_one(self.text(other)));
         self.table = table;
         (symbol, bytes)

@@ -67,6 +67,8 @@ pub struct Vm {
     pub(crate) regexps: crate::builtins::regexp::Cache,
     /// Bytes of texts that are being put together.
     pub(crate) scratch: Vec<u8>,
+    /// Names of objects that were read from JSON or written, kept until the run waits.
+    pub(crate) records: Option<Box<crate::json::Records>>,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.
@@ -290,8 +292,14 @@ impl Vm {
         (a.wrapping_add(b) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Note a tool call for the host; gives the promise of its result.
-    pub(crate) fn add_call(&mut self, tool: Value, input: String, timeout_ms: u64, style: Style) -> Result {
+    /// Note a call of a tool, by its name, for the host; gives the promise of its result.
+    pub(crate) fn add_call(
+        &mut self,
+        (tool, name): (Value, String),
+        input: String,
+        timeout_ms: u64,
+        style: Style,
+    ) -> Result {
         let limit = self.heap.meter.limits.max_tool_calls;
         if limit > 0 && self.host.calls.made() >= limit {
             return Err(Thrown::limit(
@@ -302,8 +310,7 @@ impl Vm {
         let promise = self.heap.new_promise();
         let open = Open { tool, input: input.as_str().into(), promise, style };
         self.keep_bytes(open.cost());
-        let tool = self.heap.text(tool).into_owned();
-        self.host.calls.add(tool, input, timeout_ms, open);
+        self.host.calls.add(name, input, timeout_ms, open);
         Ok(promise)
     }
 }

@@ -1,63 +1,29 @@
-//! The tools of all apps, and the one place that decides which of them exist.
+//! The tools of all apps, and which of them exist (`policy` decides).
 //!
 //! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
 //! makes a new one whenever an upstream's list changes.
 
+mod filter;
+mod listed;
+mod policy;
+
 use crate::error::nearest;
-use crate::index::Index;
+use crate::index::{Index, Segments};
+use crate::redact::Redactor;
 use crate::upstream::{ToolDefinition, Upstream};
-use serde::Deserialize;
+pub use filter::{ToolFilter, ToolPattern, matches};
+pub use listed::Listed;
+pub use policy::{Expose, Mode, Placed, ToolMetadata, ToolPolicy};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
 
-/// Which tools exist: all that `allow` names (absent: all) and `deny` does not. `*` stands for any
-/// text; a pattern is compared with the full name (`users:list`) and with the tool's own (`list`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ToolFilter {
-    /// Absent: all.
-    pub allow: Option<Vec<String>>,
-    /// None of these.
-    pub deny: Vec<String>,
-}
-
-impl ToolFilter {
-    fn keeps(&self, tool: &ToolDefinition) -> bool {
-        let full = tool.full_name();
-        let any = |patterns: &[String]| patterns.iter().any(|p| matches(p, &full) || matches(p, &tool.name));
-        self.allow.as_deref().is_none_or(any) && !any(&self.deny)
-    }
-}
-
-/// Whether `name` fits `pattern`, in which `*` stands for any text.
-#[must_use]
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    true
-}
-
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
     sources: Vec<Source>,
-    include: ToolFilter,
+    policy: ToolPolicy,
+    secrets: Arc<Redactor>,
     snapshot: RwLock<Arc<Snapshot>>,
     version: watch::Sender<u64>,
     /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
@@ -72,9 +38,10 @@ struct Source {
 }
 
 impl Catalogue {
-    /// The tools of `upstreams`, each with the filter of its configuration.
+    /// The tools of `upstreams`, each with the filter of its configuration. What is said of a tool
+    /// never holds one of the `secrets`.
     #[must_use]
-    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, include: ToolFilter) -> Self {
+    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, policy: ToolPolicy, secrets: Arc<Redactor>) -> Self {
         let sources = upstreams.into_iter().map(|(upstream, filter)| {
             let seen = Mutex::new(upstream.changed());
             Source { upstream, filter, seen }
@@ -82,7 +49,8 @@ impl Catalogue {
         let sources = sources.collect();
         let catalogue = Self {
             sources,
-            include,
+            policy,
+            secrets,
             snapshot: RwLock::new(Arc::new(Snapshot::default())),
             version: watch::Sender::new(0),
             refreshing: Mutex::default(),
@@ -115,29 +83,30 @@ impl Catalogue {
     }
 
     fn collect(&self) {
-        let mut rows: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         for source in &self.sources {
-            for definition in source.upstream.tools() {
-                let name = definition.full_name();
-                if is_reserved(&name) || !source.filter.keeps(&definition) || !self.include.keeps(&definition) {
-                    continue;
-                }
-                if rows.contains_key(&name) {
+            for tool in source.upstream.tools() {
+                let Some(placed) = self.policy.place(&source.filter, &tool, &self.secrets) else { continue };
+                let name = placed.definition.full_name();
+                if indexed.contains_key(&name) || visible.contains_key(&name) {
                     tracing::warn!(tool = name, "a second tool of this name is left out");
                     continue;
                 }
-                let entry = Entry {
-                    name: name.clone(),
-                    definition,
-                    upstream: Arc::clone(&source.upstream),
-                    validator: OnceLock::new(),
-                };
-                rows.insert(name, Arc::new(entry));
+                let entry = Arc::new(Entry::new(placed.definition, Arc::clone(&source.upstream)));
+                if placed.listed {
+                    visible.insert(name.clone(), Arc::clone(&entry));
+                }
+                if placed.indexed {
+                    indexed.insert(name, entry);
+                }
             }
         }
+        let listed = Listed::new(&self.policy, visible.into_values());
         let apps = self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Snapshot::new(rows.into_values().collect(), apps.collect()));
+        let next = Snapshot::new(indexed.into_values().collect(), apps.collect(), listed).after(&current);
+        *current = Arc::new(next);
         drop(current);
         self.version.send_modify(|version| *version += 1);
     }
@@ -182,20 +151,35 @@ pub struct Entry {
     pub definition: Arc<ToolDefinition>,
     /// Who answers its calls.
     pub upstream: Arc<dyn Upstream>,
-    validator: OnceLock<Option<jsonschema::Validator>>,
+    input: OnceLock<Option<jsonschema::Validator>>,
+    output: OnceLock<Option<jsonschema::Validator>>,
 }
 
 impl Entry {
+    fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
+        let name = definition.full_name();
+        Self { name, definition, upstream, input: OnceLock::new(), output: OnceLock::new() }
+    }
+
     /// The compiled schema of its input; absent where the schema is not one.
     pub fn validator(&self) -> Option<&jsonschema::Validator> {
-        let compile = || match jsonschema::options().build(&self.definition.input_schema) {
+        self.input.get_or_init(|| self.compiled(&self.definition.input_schema, "input")).as_ref()
+    }
+
+    /// The compiled schema of its result; absent where there is none.
+    pub fn output_validator(&self) -> Option<&jsonschema::Validator> {
+        let compile = || self.compiled(self.definition.output_schema.as_ref()?, "output");
+        self.output.get_or_init(compile).as_ref()
+    }
+
+    fn compiled(&self, schema: &Value, of: &str) -> Option<jsonschema::Validator> {
+        match jsonschema::options().build(schema) {
             Ok(validator) => Some(validator),
             Err(error) => {
-                tracing::warn!(tool = self.name, %error, "the input schema is not valid; input is not checked");
+                tracing::warn!(tool = self.name, %error, "the {of} schema is not valid; {of} is not checked");
                 None
             }
-        };
-        self.validator.get_or_init(compile).as_ref()
+        }
     }
 
     /// What clients see of it.
@@ -223,10 +207,13 @@ pub struct Snapshot {
     /// Apps by every name a script can write.
     apps: BTreeMap<String, String>,
     index: OnceLock<Index>,
+    /// What was indexed before this snapshot was made.
+    indexed: Segments,
+    listed: Listed,
 }
 
 impl Snapshot {
-    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>) -> Self {
+    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>, listed: Listed) -> Self {
         let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
         let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
         let mut spell = |spelling: String, at: usize| {
@@ -250,10 +237,23 @@ impl Snapshot {
         for (identifier, app) in identifiers {
             known.entry(identifier).or_insert(app);
         }
-        Self { rows, names, spellings, apps: known, index: OnceLock::new() }
+        Self { rows, names, spellings, apps: known, index: OnceLock::new(), indexed: Segments::default(), listed }
     }
 
-    /// All tools by full name.
+    /// With what another snapshot has indexed already.
+    fn after(mut self, before: &Self) -> Self {
+        self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
+        self
+    }
+
+    /// The tools that are in the list beside the meta-tools. What is not indexed too is reached by
+    /// nothing but its name there.
+    #[must_use]
+    pub fn listed(&self) -> &Listed {
+        &self.listed
+    }
+
+    /// All indexed tools by full name.
     #[must_use]
     pub fn rows(&self) -> &[Arc<Entry>] {
         &self.rows
@@ -264,9 +264,15 @@ impl Snapshot {
         self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
     }
 
-    /// Search.
+    /// Search. The first time it is made, from what has changed since the last one.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::new(&self.rows))
+        self.index.get_or_init(|| Index::new(&self.rows, &self.indexed))
+    }
+
+    /// Whether a search finds the index made.
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
     }
 
     /// A tool by its full name, by `app.tool`, or by its own name where only one has it.

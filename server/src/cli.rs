@@ -4,6 +4,7 @@
 //! status, 2 for what is wrong before anything runs.
 
 mod check;
+mod code;
 mod output;
 mod policy;
 mod run;
@@ -42,6 +43,8 @@ enum Command {
     Describe(tools::Describe),
     /// Call one tool.
     Invoke(tools::Invoke),
+    /// Run code whose tool calls wait by themselves.
+    Code(code::Code),
 }
 
 /// Read the arguments. Help and mistakes are printed here.
@@ -59,7 +62,10 @@ pub fn parse() -> Result<CommandLine, ExitCode> {
 impl CommandLine {
     /// Do what the arguments say.
     pub async fn execute(self) -> ExitCode {
-        log_to_stderr(self.verbose);
+        log_to_stderr(match &self.command {
+            Command::Code(code) if self.verbose == 0 => code.log_level().filter(),
+            _ => filter(self.verbose),
+        });
         let done = match self.command {
             Command::Serve(sources) => session::serve(sources).await,
             Command::Run(run) => run.execute().await,
@@ -68,6 +74,7 @@ impl CommandLine {
             Command::Search(search) => search.execute().await,
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
+            Command::Code(code) => code.execute().await,
         };
         match done {
             Ok(Verdict::Good) => ExitCode::SUCCESS,
@@ -125,21 +132,37 @@ impl From<Error> for Fault {
     }
 }
 
-fn log_to_stderr(verbose: u8) {
-    use tracing_subscriber::EnvFilter;
-    let default = match verbose {
+/// What is logged of which part, by how often more was asked for.
+fn filter(verbose: u8) -> &'static str {
+    match verbose {
         0 => "warn",
         1 => "warn,codecall=info",
         2 => "info,codecall=debug",
         _ => "trace",
-    };
+    }
+}
+
+fn log_to_stderr(default: &str) {
+    use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let stderr = std::io::stderr();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(stderr.is_terminal())
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(stderr.is_terminal()).with_writer(|| Log).init();
+}
+
+/// Standard error, without secrets of the configuration.
+struct Log;
+
+impl std::io::Write for Log {
+    /// An event is written at once, so that no secret comes in two parts.
+    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        std::io::stderr().write_all(codecall::redact::logged(&text).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
 }
 
 #[cfg(test)]

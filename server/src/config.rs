@@ -2,39 +2,54 @@
 //!
 //! Unknown keys are errors. No message holds a value of the file, as any of them may be a secret.
 
+mod chain;
 mod expand;
 mod read;
+mod secrets;
 
-use crate::catalogue::ToolFilter;
+use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
+use crate::redact::Redactor;
 use agentscript::{Policy, Preset};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+
+pub use chain::{
+    AuditConfig, CacheConfig, CacheRule, ChainConfig, CheckOutput, ConcurrencyLimit, PiiConfig, PiiKind, PiiPattern,
+    RateLimit, Span,
+};
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The upstreams by app id; disabled ones are not in it.
     pub upstreams: BTreeMap<String, UpstreamConfig>,
-    /// The tools that exist at all.
-    pub include_tools: ToolFilter,
+    /// Which tools exist, and under what names they are listed.
+    pub tools: ToolPolicy,
     /// Limits and permissions of a run.
     pub policy: Policy,
     /// How many tools a search gives.
     pub top_k: usize,
+    /// How tools are found.
+    pub search: SearchConfig,
     /// How many tools one `describe` gives.
     pub max_definitions: usize,
     /// Who may call tools without a script.
     pub direct_calls: DirectCalls,
-    /// The listed spelling of the meta-tools.
-    pub names: Names,
     /// Whether results come as `structuredContent` too.
     pub structured: bool,
     /// How many runs there may be.
     pub pool: Pool,
+    /// The meta-tool `code_execution`.
+    pub code_execution: CodeExecution,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
+    /// What happens at every tool call.
+    pub chain: ChainConfig,
+    /// Finds the secrets among the values.
+    pub secrets: Arc<Redactor>,
 }
 
 /// One upstream.
@@ -149,9 +164,49 @@ pub struct DirectCalls {
     pub enabled: bool,
     /// The tools it may call; absent: all. `*` stands for any text.
     pub allowed_tools: Option<Vec<String>>,
+    /// Of these, those that it may call.
+    pub filter: ToolFilter,
 }
 
-/// Spelling of the meta-tools.
+/// How tools are found.
+#[derive(Clone, PartialEq)]
+pub struct SearchConfig {
+    /// By what.
+    pub strategy: Strategy,
+    /// The folder of a sentence transformer (`config.json`, `tokenizer.json`, `model.safetensors`).
+    pub model_dir: Option<PathBuf>,
+    /// How alike (cosine, 0 to 1) a tool and a query must be to count as found by meaning.
+    pub similarity_threshold: f64,
+}
+
+impl std::fmt::Debug for SearchConfig {
+    /// Without the folder.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SearchConfig").field("strategy", &self.strategy).finish_non_exhaustive()
+    }
+}
+
+impl Default for SearchConfig {
+    fn default() -> Self {
+        Self { strategy: Strategy::default(), model_dir: None, similarity_threshold: 0.2 }
+    }
+}
+
+/// By what tools are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// By words.
+    #[default]
+    #[serde(alias = "tfidf")]
+    Bm25,
+    /// By meaning: vectors of a model. Needs the cargo feature `embeddings`.
+    Embedding,
+    /// By both.
+    Hybrid,
+}
+
+/// Spelling of listed tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Names {
@@ -184,6 +239,25 @@ impl Default for Pool {
     }
 }
 
+/// The meta-tool `code_execution`: whether it is there, and what requests get that do not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeExecution {
+    /// Whether it is there.
+    pub enabled: bool,
+    /// How long a run may take, waits for tools included, in milliseconds: 1 to 600,000.
+    pub timeout_ms: u64,
+    /// How many tools a run may call; 0: no limit.
+    pub max_tool_calls: u64,
+    /// How many of its runs there may be at the same time: 1 to 100.
+    pub pool_size: usize,
+}
+
+impl Default for CodeExecution {
+    fn default() -> Self {
+        Self { enabled: false, timeout_ms: 120_000, max_tool_calls: 0, pool_size: 10 }
+    }
+}
+
 /// What is taken out of error messages before a client sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sanitization {
@@ -197,15 +271,18 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             upstreams: BTreeMap::new(),
-            include_tools: ToolFilter::default(),
+            tools: ToolPolicy::default(),
             policy: Policy::preset(Preset::default()),
             top_k: 8,
+            search: SearchConfig::default(),
             max_definitions: 8,
-            direct_calls: DirectCalls { enabled: true, allowed_tools: None },
-            names: Names::default(),
+            direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             structured: true,
             pool: Pool::default(),
+            code_execution: CodeExecution::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
+            chain: ChainConfig::default(),
+            secrets: Arc::default(),
         }
     }
 }

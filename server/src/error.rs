@@ -39,6 +39,11 @@ pub fn mended(message: &str, more: &[&str]) -> String {
     {
         return format!("wrong value, expected {expected}");
     }
+    if let Some((_, expected)) =
+        message.strip_prefix("unknown variant `").and_then(|rest| rest.split_once("`, expected "))
+    {
+        return format!("wrong value, expected {}", expected.replace('`', "'"));
+    }
     let Some(rest) = message.strip_prefix("unknown field `") else {
         return message.to_owned();
     };

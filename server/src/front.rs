@@ -4,11 +4,15 @@
 //! It translates; what the tools do is in `meta`.
 
 mod input;
+mod list;
+mod offers;
 mod watch;
 
 use crate::error::Error;
 use crate::hub::Hub;
-use crate::meta::{self, Answer, MetaTool};
+use crate::meta::{self, Answer};
+use crate::runs::Watcher;
+use crate::upstream::ToolError;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt};
@@ -69,10 +73,47 @@ impl Front {
     /// A handler in front of `hub`. Needs a tokio runtime.
     #[must_use]
     pub fn new(hub: Arc<Hub>) -> Self {
-        let tools = meta::ALL.into_iter().filter(|tool| hub.has(tool.id())).map(|tool| listed(&hub, tool)).collect();
+        let tools = list::meta_tools(&hub);
         let front = Self { tools, peers: Arc::default(), level: Arc::default(), ended: CancellationToken::new(), hub };
         tokio::spawn(tell_changes(front.hub.catalogue().changed(), Arc::downgrade(&front.peers)));
         front
+    }
+
+    /// Call a meta-tool, or a tool that is visible beside them; absent: there is none of that name.
+    async fn answer(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        watcher: Watcher,
+        cancel: CancellationToken,
+    ) -> Option<CallToolResult> {
+        if meta::named(name).is_some() {
+            let answer = self.hub.meta(name, Value::Object(arguments), watcher, cancel).await?;
+            return Some(self.result(answer));
+        }
+        let result = self.hub.direct(name, arguments, watcher, cancel).await?;
+        Some(result.map_or_else(failed, |whole| self.whole(whole)))
+    }
+
+    /// A result of a tool as it came, but for what the configuration leaves out.
+    fn whole(&self, value: Value) -> CallToolResult {
+        match serde_json::from_value::<CallToolResult>(value) {
+            Ok(result) if self.hub.config().structured => result,
+            Ok(mut result) => {
+                result.structured_content = None;
+                result
+            }
+            Err(_) => failed(ToolError::new("TOOL_EXECUTION_ERROR", "The tool's answer is not one that MCP knows")),
+        }
+    }
+
+    /// Whether resources and prompts are there, when the upstreams have been reached.
+    async fn exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if !offers::are_exposed(&self.hub) {
+            return Err(ErrorData::method_not_found::<M>());
+        }
+        self.hub.begun().await;
+        Ok(())
     }
 
     fn result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
@@ -90,20 +131,15 @@ impl Front {
     }
 }
 
-/// A meta-tool as clients list it.
-fn listed(hub: &Hub, tool: &dyn MetaTool) -> Tool {
-    let object = |value: Value| match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    };
-    let name = hub.config().names.spell(tool.id());
-    let mut row = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
-    row.title = Some(tool.title().to_owned());
-    row.annotations = serde_json::from_value(tool.annotations()).ok();
-    if hub.config().structured {
-        row.output_schema = Some(Arc::new(object(tool.output_schema())));
+/// A call that was refused or has failed, in words for a model; code and details for machines.
+fn failed(error: ToolError) -> CallToolResult {
+    let mut told = json!({"code": error.code});
+    if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
+        told["details"] = details;
     }
-    row
+    let mut meta = Map::new();
+    meta.insert("codecall/error".into(), told);
+    CallToolResult::error(vec![ContentBlock::text(error.message)]).with_meta(Some(MetaObject(meta)))
 }
 
 /// Tell clients with a session that tools have changed.
@@ -127,8 +163,12 @@ async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<
 impl ServerHandler for Front {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
-        let capabilities =
+        let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
+        if offers::are_exposed(&self.hub) {
+            capabilities.resources = Some(ResourcesCapability::default());
+            capabilities.prompts = Some(PromptsCapability::default());
+        }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
@@ -168,20 +208,20 @@ impl ServerHandler for Front {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let id = meta::named(name)?.id();
-        let listed = self.hub.config().names.spell(id);
+        let Some(own) = meta::named(name) else { return list::tool(&self.hub, name) };
+        let listed = self.hub.config().tools.names.spell(own);
         self.tools.iter().find(|tool| tool.name == listed).cloned()
     }
 
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        match request.and_then(|request| request.cursor) {
-            None => Ok(ListToolsResult::with_all_items(self.tools.to_vec())),
-            Some(_) => Err(ErrorData::invalid_params("there is one page only; this cursor is unknown", None)),
+        if self.hub.config().tools.may_list() {
+            context.ct.run_until_cancelled(self.hub.begun()).await;
         }
+        list::page(&self.hub, &self.tools, request.and_then(|request| request.cursor))
     }
 
     async fn call_tool(
@@ -191,21 +231,21 @@ impl ServerHandler for Front {
     ) -> Result<CallToolResponse, ErrorData> {
         let session_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
         let (watcher, telling) = watch::watcher(&context, session_level);
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let answer = async {
-            let answer = self.hub.meta(&request.name, arguments, watcher.clone(), context.ct.child_token()).await;
-            // The last sender: the messages end here.
-            drop(watcher);
-            answer
-        };
+        let arguments = request.arguments.unwrap_or_default();
+        // It takes the last sender along: the messages end with it.
+        let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());
         // After the end of the input, rmcp sends answers and lets notifications wait for ever.
         let (answer, _) = tokio::join!(answer, self.ended.run_until_cancelled(telling));
         match answer {
-            Some(answer) => Ok(self.result(answer).into()),
+            Some(result) => Ok(result.into()),
             None => {
                 let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
+                let more = match self.hub.catalogue().snapshot().listed().len() {
+                    0 => String::new(),
+                    more => format!(", and {more} more in the list of tools"),
+                };
                 let message =
-                    format!("Unknown tool '{}'. The tools of this server are {}", request.name, known.join(", "));
+                    format!("Unknown tool '{}'. The tools of this server are {}{more}", request.name, known.join(", "));
                 Err(ErrorData::invalid_params(message, Some(json!({"tools": known}))))
             }
         }
@@ -226,13 +266,23 @@ impl ServerHandler for Front {
         }
     }
 
-    // Not declared, so not there: the defaults would answer with empty lists.
+    // Where they are not declared, they are not there: the defaults would answer with empty lists.
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        self.exposed::<ListPromptsRequestMethod>().await?;
+        Ok(ListPromptsResult::with_all_items(offers::prompts(&self.hub).await))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.exposed::<GetPromptRequestMethod>().await?;
+        offers::prompt(&self.hub, request).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -240,7 +290,8 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        self.exposed::<ListResourcesRequestMethod>().await?;
+        Ok(ListResourcesResult::with_all_items(offers::resources(&self.hub).await))
     }
 
     async fn list_resource_templates(
@@ -248,7 +299,17 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        self.exposed::<ListResourceTemplatesRequestMethod>().await?;
+        Ok(ListResourceTemplatesResult::with_all_items(offers::templates(&self.hub).await))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.exposed::<ReadResourceRequestMethod>().await?;
+        offers::read(&self.hub, &request.uri).await.map(Into::into)
     }
 
     async fn complete(

@@ -2,15 +2,16 @@
 //! two users of it.
 
 use crate::catalogue::{Catalogue, ToolFilter};
-use crate::config::Config;
+use crate::config::{Config, Pool};
 use crate::error::Error;
+use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
-use crate::pipeline::Pipeline;
-use crate::runs::{ExecuteRequest, Runs, Watcher};
-use crate::upstream::{Upstream, connect};
-use agentscript::Outcome;
+use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
+use crate::runs::{ExecuteRequest, Happening, Runs, Watcher};
+use crate::upstream::{ToolError, Upstream, connect};
+use agentscript::{Dialect, Outcome};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Hub {
     config: Config,
     catalogue: Arc<Catalogue>,
+    search: Engine,
     pipeline: Arc<Pipeline>,
     runs: Runs,
+    /// Runs of `code_execution`, which have places of their own.
+    code_runs: Option<Runs>,
     started: Instant,
 }
 
@@ -32,18 +36,36 @@ impl Hub {
     /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work.
+    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
     pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        Self::start_with(config, more, Vec::new())
+    }
+
+    /// The same, with `hooks` around every tool call.
+    ///
+    /// # Errors
+    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
+    pub fn start_with(
+        config: Config,
+        more: Vec<Arc<dyn Upstream>>,
+        hooks: Vec<Arc<dyn Hook>>,
+    ) -> Result<Arc<Self>, Error> {
+        config.secrets.guard_logs();
+        let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         for (app, upstream) in &config.upstreams {
             upstreams.push((connect(app, upstream)?, upstream.tools.clone()));
         }
-        let catalogue = Arc::new(Catalogue::new(upstreams, config.include_tools.clone()));
+        let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
-        let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), config.sanitization));
+        let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        Ok(Arc::new(Self { config, catalogue, pipeline, runs, started: Instant::now() }))
+        let code_runs = config.code_execution.enabled.then(|| {
+            let pool = Pool { max_runs: config.code_execution.pool_size, ..config.pool };
+            Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), pool)
+        });
+        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -66,6 +88,12 @@ impl Hub {
         &self.catalogue
     }
 
+    /// What finds tools.
+    #[must_use]
+    pub fn search(&self) -> &Engine {
+        &self.search
+    }
+
     /// The chain of every tool call.
     #[must_use]
     pub fn pipeline(&self) -> &Arc<Pipeline> {
@@ -74,7 +102,23 @@ impl Hub {
 
     /// Run a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
-        self.runs.execute(request, watcher, cancel).await
+        let runs = match (request.dialect, &self.code_runs) {
+            (Dialect::Sync, Some(runs)) => runs,
+            (Dialect::Sync | Dialect::Async, _) => &self.runs,
+        };
+        runs.execute(request, self.discreet(watcher), cancel).await
+    }
+
+    /// Who watches a run, without secrets in what its script says. What is told of tool calls is clean.
+    fn discreet(&self, watcher: Watcher) -> Watcher {
+        let watcher = watcher?;
+        let secrets = Arc::clone(&self.config.secrets);
+        Some(Arc::new(move |mut happening| {
+            if let Happening::Message(message) = &mut happening {
+                secrets.message(message);
+            }
+            watcher(happening);
+        }))
     }
 
     /// Call a meta-tool by any of its spellings; absent: there is none of that name.
@@ -86,25 +130,59 @@ impl Hub {
         cancel: CancellationToken,
     ) -> Option<Answer> {
         let tool = meta::named(name)?;
-        if !self.has(tool.id()) {
+        if !tool.is_enabled(&self.config) {
             return None;
         }
-        let left = PATIENCE.saturating_sub(self.started.elapsed());
-        if !left.is_zero() && cancel.run_until_cancelled(self.ready(left)).await.is_none() {
+        if cancel.run_until_cancelled(self.begun()).await.is_none() {
             return Some(Answer::cancelled());
         }
-        Some(tool.answer(Request { hub: self, arguments, watcher, cancel }).await)
+        let mut answer = match self.pipeline.count_meta(tool.id()) {
+            Ok(()) => tool.answer(Request { hub: self, arguments, watcher, cancel }).await,
+            Err(error) => Answer::refused(error.message),
+        };
+        self.pipeline.secrets().value(&mut answer.value);
+        Some(answer)
     }
 
-    /// Whether the configuration has a meta-tool at all.
-    #[must_use]
-    pub fn has(&self, id: &str) -> bool {
-        id != "invoke" || self.config.direct_calls.enabled
+    /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result
+    /// is a whole one of MCP.
+    pub async fn direct(
+        &self,
+        name: &str,
+        input: Map<String, Value>,
+        watcher: Watcher,
+        cancel: CancellationToken,
+    ) -> Option<Result<Value, ToolError>> {
+        if cancel.run_until_cancelled(self.begun()).await.is_none() {
+            return Some(Err(ToolError::new("EXECUTION_ABORTED", "The request was cancelled")));
+        }
+        // Whether it is there is asked again by the pipeline; here it decides who answers.
+        self.catalogue.snapshot().listed().lookup(name)?;
+        let call = ToolCall {
+            tool: name.to_owned(),
+            input,
+            caller: Caller::Direct,
+            allowed: None,
+            apps: None,
+            timeout: Duration::from_millis(self.config.policy.limits.tool_timeout_ms),
+            watcher,
+            cancel,
+        };
+        Some(self.pipeline.call_whole(call).await)
+    }
+
+    /// Wait for upstreams that are still starting, soon after the start of the process.
+    pub async fn begun(&self) {
+        let left = PATIENCE.saturating_sub(self.started.elapsed());
+        if !left.is_zero() {
+            self.ready(left).await;
+        }
     }
 
     /// End all runs and let go of all upstreams; child processes are gone when it returns.
     pub async fn close(&self) {
         self.runs.close();
+        self.code_runs.iter().for_each(Runs::close);
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
 }

@@ -1,95 +1,295 @@
-//! Search for tools by words: BM25 over names, descriptions and parameters.
+//! Search for tools by words: BM25F over names, titles, descriptions and parameters.
 //!
 //! A score says how much of a query a tool answers (0 to 1): 1 is a tool that fits every word of it
 //! as well as the best tool for that word does. Equal scores stand in the order of the names.
+//!
+//! The tools of an app are one [`Segment`], which never changes and is shared by the snapshots that
+//! have the same tools: a change of one app indexes only its own tools. An [`Index`] puts segments
+//! side by side; how rare a word is, is a matter of all of them.
+
+mod engine;
+mod fuse;
+#[cfg(feature = "embeddings")]
+mod meaning;
+#[cfg(feature = "embeddings")]
+mod model;
+mod thesaurus;
+mod words;
 
 use crate::catalogue::Entry;
-use bm25::{Embedder, EmbedderBuilder, Embedding, Scorer, Tokenizer};
+use crate::upstream::ToolDefinition;
+pub use engine::Engine;
+pub use fuse::fuse;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use thesaurus::synonyms;
+pub use words::split;
+use words::{Word, stem, words};
 
-/// How often a word counts by the place where it stands.
-const NAME: usize = 8;
-const TITLE: usize = 4;
-const TEXT: usize = 2;
-const PARAMETER: usize = 1;
-/// How fast more of the same word stops to count: the usual 1.2, for words that count [`TEXT`] times.
-const K1: f32 = 1.2 * TEXT as f32;
-/// How much long descriptions count less.
-const B: f32 = 0.6;
-/// What a word of a query that no tool has takes from the score: little, as it says little.
-const UNKNOWN: f32 = 1.5;
+/// A place where words stand: how much they count there, how many words it has in the usual tool, and
+/// how much of its weight a longer one loses (0 to 1).
+#[derive(Clone, Copy)]
+struct Field {
+    weight: f32,
+    usual: f32,
+    slope: f32,
+}
+
+const NAME: Field = Field { weight: 4.0, usual: 3.0, slope: 0.3 };
+/// Tags too.
+const TITLE: Field = Field { weight: 1.5, usual: 3.0, slope: 0.3 };
+/// The id of the app and the title of its server: the same for all its tools.
+const APP: Field = Field { weight: 1.5, usual: 3.0, slope: 0.0 };
+/// The first sentence of a description. The rest is often long, and about all sorts of things.
+const SUMMARY: Field = Field { weight: 2.0, usual: 10.0, slope: 0.5 };
+const TEXT: Field = Field { weight: 0.2, usual: 30.0, slope: 0.7 };
+/// Names and descriptions of parameters.
+const PARAMETER: Field = Field { weight: 0.5, usual: 20.0, slope: 0.7 };
+/// How slowly more of the same word stops to count.
+const K1: f32 = 2.5;
+/// What a synonym counts beside the word itself, and a part beside the whole.
+const SYNONYM: f32 = 0.5;
+/// What a word of a query that no tool has takes from the score, beside one that some have: it says
+/// less.
+const UNKNOWN: f32 = 0.5;
 /// Texts are read up to here; some are books.
 const LONGEST_DESCRIPTION: usize = 4_000;
+const LONGEST_SUMMARY: usize = 240;
 const LONGEST_PARAMETER: usize = 200;
+/// A query is read up to here.
+const MOST_WORDS: usize = 64;
+
+/// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
+pub type Hit = (usize, f64);
+
+/// The tools of one app, by words.
+pub struct Segment {
+    /// What it was made from.
+    tools: Vec<Arc<ToolDefinition>>,
+    title: Option<String>,
+    /// By stem.
+    postings: HashMap<Arc<str>, Postings>,
+}
+
+/// The tools of a segment that have a word, and how much it counts there, before rarity.
+type Postings = Arc<[(u32, f32)]>;
+
+/// A word in all segments.
+#[derive(Default)]
+struct Known {
+    /// How many tools have it.
+    tools: usize,
+    /// Which, by segment.
+    postings: Vec<(usize, Postings)>,
+}
 
 /// Words of all tools.
+#[derive(Default)]
 pub struct Index {
-    embedder: Embedder<u64, Words>,
-    scorer: Scorer<usize, u64>,
+    segments: Segments,
+    /// Where the tools of a segment stand among the rows.
+    places: Vec<Vec<u32>>,
+    /// By stem.
+    words: HashMap<Arc<str>, Known>,
+    rows: usize,
 }
 
 impl Index {
-    /// Index `rows`; results refer to their places.
+    /// Index `rows`; results refer to their places. Apps whose tools are those of `before` are taken
+    /// from there.
     #[must_use]
-    pub fn new(rows: &[Arc<Entry>]) -> Self {
-        let texts: Vec<String> = rows.iter().map(|row| text(row)).collect();
-        let corpus: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let embedder = EmbedderBuilder::with_tokenizer_and_fit_to_corpus(Words, &corpus).k1(K1).b(B).build();
-        let mut scorer = Scorer::new();
-        for (at, text) in corpus.iter().enumerate() {
-            scorer.upsert(&at, embedder.embed(text));
+    pub fn new(rows: &[Arc<Entry>], before: &Segments) -> Self {
+        let mut apps: BTreeMap<&str, (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>)> = BTreeMap::new();
+        for (at, row) in (0_u32..).zip(rows) {
+            let (tools, places, title) = apps.entry(&row.definition.app).or_default();
+            tools.push(Arc::clone(&row.definition));
+            places.push(at);
+            if title.is_none() {
+                *title = row.upstream.title();
+            }
         }
-        Self { embedder, scorer }
+        let mut index = Self { rows: rows.len(), ..Self::default() };
+        for (app, (tools, places, title)) in apps {
+            let known = before.0.get(app).filter(|segment| segment.is_of(&tools, title.as_deref()));
+            let segment = known.cloned().unwrap_or_else(|| Arc::new(Segment::new(tools, title)));
+            for (stem, postings) in &segment.postings {
+                let word = index.words.entry(Arc::clone(stem)).or_default();
+                word.tools += postings.len();
+                word.postings.push((index.places.len(), Arc::clone(postings)));
+            }
+            index.places.push(places);
+            index.segments.0.insert(app.to_owned(), segment);
+        }
+        index
+    }
+
+    /// Whether there are no tools in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// What the next index can take over.
+    #[must_use]
+    pub fn segments(&self) -> Segments {
+        self.segments.clone()
     }
 
     /// Places of the tools that answer `query`, with scores; the best first.
     #[must_use]
-    pub fn search(&self, query: &str) -> Vec<(usize, f64)> {
-        let mut seen = HashSet::new();
-        let mut scores: HashMap<usize, f32> = HashMap::new();
-        let mut perfect = 0.0;
-        for word in self.embedder.embed(query).0 {
-            if !seen.insert(word.index) {
-                continue;
+    pub fn search(&self, query: &str) -> Vec<Hit> {
+        let mut scores = vec![0.0_f32; self.rows];
+        let mut of_word = vec![0.0_f32; self.rows];
+        // What a tool would have that fits every known word as well as the best one, and how many there are.
+        let (mut perfect, mut known, mut unknown) = (0.0_f32, 0_u16, 0_u16);
+        for term in self.terms(query) {
+            let mut touched = Vec::new();
+            for (stem, factor, most) in term.stems {
+                let Some(word) = self.words.get(stem.as_str()) else { continue };
+                let rarity = self.rarity(word).min(most) * factor;
+                for (segment, postings) in &word.postings {
+                    let places = &self.places[*segment];
+                    for (tool, count) in postings.iter() {
+                        let at = places[*tool as usize] as usize;
+                        if of_word[at] == 0.0 {
+                            touched.push(at);
+                        }
+                        of_word[at] = of_word[at].max(rarity * count);
+                    }
+                }
             }
-            let tools = self.scorer.matches(&Embedding(vec![word]));
-            perfect += tools.first().map_or(UNKNOWN, |best| best.score);
-            for tool in tools {
-                *scores.entry(tool.id).or_default() += tool.score;
+            let mut best = 0.0_f32;
+            for at in touched {
+                let score = std::mem::take(&mut of_word[at]);
+                best = best.max(score);
+                scores[at] += score;
+            }
+            perfect += best;
+            if best > 0.0 {
+                known += 1;
+            } else {
+                unknown += 1;
             }
         }
+        let perfect = perfect * (1.0 + UNKNOWN * f32::from(unknown) / f32::from(known.max(1)));
         let rounded = |score: f32| (f64::from(score / perfect).min(1.0) * 1e4).round() / 1e4;
-        let mut found: Vec<(usize, f64)> = scores.into_iter().map(|(at, score)| (at, rounded(score))).collect();
-        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mut found: Vec<Hit> = scores
+            .iter()
+            .enumerate()
+            .filter(|(_, score)| **score > 0.0)
+            .map(|(at, score)| (at, rounded(*score)))
+            .collect();
+        found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         found
+    }
+
+    /// What a word counts: more where fewer tools have it.
+    fn rarity(&self, word: &Known) -> f32 {
+        let (all, with) = (self.rows as f32, word.tools as f32);
+        ((all - with + 0.5) / (with + 0.5)).ln_1p()
+    }
+
+    /// What is looked for: each word once.
+    fn terms(&self, query: &str) -> Vec<Term> {
+        let mut seen = HashSet::new();
+        let mut terms = Vec::new();
+        let mut before: Option<String> = None;
+        for word in words(query).into_iter().take(MOST_WORDS) {
+            // Where the whole is not known, its parts are the words.
+            let whole = word.parts.is_empty() || self.words.contains_key(word.stem.as_str());
+            let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };
+            for Word { stem: own, parts } in known {
+                if !seen.insert(own.clone()) {
+                    continue;
+                }
+                // A synonym is never rarer than the word itself: it would outvote it.
+                let most = self.words.get(own.as_str()).map_or(f32::INFINITY, |word| self.rarity(word));
+                // `time zone` is `timezone` too.
+                let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0, most));
+                let mut stems = vec![(own.clone(), 1.0, most)];
+                stems.extend(joined);
+                let others = synonyms(&own).iter().cloned().chain(parts);
+                stems.extend(others.map(|other| (other, SYNONYM, most)));
+                terms.push(Term { stems });
+                before = Some(own);
+            }
+        }
+        terms
     }
 }
 
-/// What is indexed of a tool: what counts more is there more often.
-fn text(row: &Entry) -> String {
-    let tool = &row.definition;
-    let mut out = String::new();
-    let mut add = |text: &str, times: usize| {
-        for _ in 0..times {
-            out.push_str(text);
-            out.push(' ');
+/// One word of a query: its stem and others that stand for it, each with a factor and the most that its
+/// rarity may count.
+struct Term {
+    stems: Vec<(String, f32, f32)>,
+}
+
+/// Segments by app, to be taken over.
+#[derive(Clone, Default)]
+pub struct Segments(BTreeMap<String, Arc<Segment>>);
+
+impl Segment {
+    fn new(tools: Vec<Arc<ToolDefinition>>, title: Option<String>) -> Self {
+        let mut postings: HashMap<String, Vec<(u32, f32)>> = HashMap::new();
+        for (at, tool) in (0_u32..).zip(&tools) {
+            for (stem, count) in counts(tool, title.as_deref()) {
+                postings.entry(stem).or_default().push((at, count / (count + K1)));
+            }
+        }
+        let postings = postings.into_iter().map(|(stem, tools)| (stem.into(), tools.into())).collect();
+        Self { tools, title, postings }
+    }
+
+    fn is_of(&self, tools: &[Arc<ToolDefinition>], title: Option<&str>) -> bool {
+        let same = |(a, b): (&Arc<ToolDefinition>, &Arc<ToolDefinition>)| Arc::ptr_eq(a, b) || a == b;
+        self.title.as_deref() == title && self.tools.len() == tools.len() && self.tools.iter().zip(tools).all(same)
+    }
+}
+
+/// The words of a tool, and how much each counts.
+fn counts(tool: &ToolDefinition, title: Option<&str>) -> HashMap<String, f32> {
+    let mut counts: HashMap<String, f32> = HashMap::new();
+    let mut add = |texts: &[&str], field: Field| {
+        let words: Vec<Word> = texts.iter().flat_map(|text| words(text)).collect();
+        let long = words.len() as f32 / field.usual;
+        let count = field.weight / (1.0 - field.slope + field.slope * long);
+        for word in words {
+            // `listGitHubIssues` has `github` in it.
+            let pairs = word.parts.windows(2).filter(|_| word.parts.len() > 2).map(|pair| stem(&pair.concat()));
+            for part in pairs.collect::<Vec<_>>().into_iter().chain(word.parts) {
+                *counts.entry(part).or_default() += count;
+            }
+            *counts.entry(word.stem).or_default() += count;
         }
     };
-    add(&row.name, NAME);
-    add(tool.title.as_deref().unwrap_or_default(), TITLE);
-    tool.tags.iter().for_each(|tag| add(tag, TITLE));
-    add(cut(&tool.description, LONGEST_DESCRIPTION), TEXT);
+    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
+    let (summary, text) = description.split_at(summary(description));
+    let mut parameters = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            add(name, PARAMETER);
+            parameters.push(name.as_str());
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                add(cut(text, LONGEST_PARAMETER), PARAMETER);
+                parameters.push(cut(text, LONGEST_PARAMETER));
             }
         }
     }
-    out
+    add(&[&tool.name], NAME);
+    let tags: Vec<&str> = tool.title.as_deref().into_iter().chain(tool.tags.iter().map(String::as_str)).collect();
+    add(&tags, TITLE);
+    add(&[&tool.app, title.unwrap_or_default()], APP);
+    add(&[summary], SUMMARY);
+    add(&[text], TEXT);
+    add(&parameters, PARAMETER);
+    counts
+}
+
+/// Where the first sentence ends.
+fn summary(text: &str) -> usize {
+    let most = cut(text, LONGEST_SUMMARY).len();
+    let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
+    let line = text.find('\n').unwrap_or(text.len());
+    most.min(sentence).min(line)
 }
 
 /// The beginning of `text`, at most `most` bytes.
@@ -102,135 +302,5 @@ pub fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// Words that say nothing about a tool.
-const STOP: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in", "into", "is", "it",
-    "its", "me", "my", "of", "on", "or", "that", "the", "this", "to", "tool", "tools", "us", "use", "want", "what",
-    "which", "who", "with", "you", "your",
-];
-
-/// The words of a text as they are indexed: without endings and without those that say nothing.
-struct Words;
-
-impl Tokenizer for Words {
-    fn tokenize(&self, text: &str) -> Vec<String> {
-        split(text).iter().filter(|word| !STOP.contains(&word.as_str())).map(|word| stem(word)).collect()
-    }
-}
-
-/// The words of a text in lower case, split at case and separators. Scripts that write no spaces
-/// give one word a character.
-#[must_use]
-pub fn split(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut end = |word: &mut String| {
-        if !word.is_empty() {
-            words.push(std::mem::take(word));
-        }
-    };
-    let chars: Vec<char> = text.chars().collect();
-    for (at, &c) in chars.iter().enumerate() {
-        if !c.is_alphanumeric() {
-            end(&mut word);
-            continue;
-        }
-        let before = at.checked_sub(1).map(|at| chars[at]);
-        let after = chars.get(at + 1);
-        let hump = c.is_uppercase()
-            && before.is_some_and(|b| {
-                b.is_lowercase() || b.is_numeric() || (b.is_uppercase() && after.is_some_and(|a| a.is_lowercase()))
-            });
-        if hump || is_ideograph(c) {
-            end(&mut word);
-        }
-        word.extend(c.to_lowercase());
-        if is_ideograph(c) {
-            end(&mut word);
-        }
-    }
-    end(&mut word);
-    words
-}
-
-fn is_ideograph(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{323af}')
-}
-
-/// A word without the commonest English endings: enough that `users`, `listing` and `created` find
-/// `user`, `list` and `create`.
-fn stem(word: &str) -> String {
-    let cut =
-        |ending: &str, least: usize| word.strip_suffix(ending).filter(|stem| stem.len() >= least && stem.is_ascii());
-    if let Some(stem) = cut("ies", 2) {
-        return format!("{stem}y");
-    }
-    let stem = cut("ing", 4)
-        .or_else(|| cut("ed", 4))
-        .or_else(|| if word.ends_with("ss") { None } else { cut("s", 3) })
-        .unwrap_or(word);
-    stem.strip_suffix('e').filter(|stem| stem.len() >= 4).unwrap_or(stem).to_owned()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue::{ToolFilter, tests::catalogue};
-    use serde_json::json;
-
-    fn found(query: &str) -> Vec<String> {
-        let schema = || json!({"type": "object", "properties": {"userId": {"type": "string", "description": "whose"}}});
-        let catalogue = catalogue(
-            &[
-                ("users", "list", "List all users with pagination", schema()),
-                ("users", "getProfile", "Get user profile by ID with full details", schema()),
-                ("mail", "send_message", "Send an e-mail to someone", json!({})),
-                ("b", "twin", "Same words", json!({})),
-                ("a", "twin", "Same words", json!({})),
-                ("wetter", "holen", "天気を取得", json!({})),
-            ],
-            ToolFilter::default(),
-        );
-        let snapshot = catalogue.snapshot();
-        let hits = snapshot.index().search(query);
-        assert!(hits.iter().all(|(_, score)| *score > 0.0 && *score <= 1.0), "{hits:?}");
-        hits.into_iter().map(|(at, _)| snapshot.rows()[at].name.clone()).collect()
-    }
-
-    #[test]
-    fn the_best_first() {
-        assert_eq!(found("get user profile information")[0], "users:getProfile");
-        assert_eq!(found("listing users")[0], "users:list");
-        assert_eq!(found("Sending messages"), ["mail:send_message"]);
-        assert_eq!(found("天気"), ["wetter:holen"]);
-    }
-
-    #[test]
-    fn equal_scores_in_the_order_of_names() {
-        assert_eq!(found("same words"), ["a:twin", "b:twin"]);
-    }
-
-    #[test]
-    fn what_fits_every_word_best_fits_perfectly() {
-        let scores = |query: &str| {
-            let tools =
-                [("users", "list", "", json!({})), ("users", "get", "", json!({})), ("mail", "send", "", json!({}))];
-            let hits = catalogue(&tools, ToolFilter::default()).snapshot().index().search(query);
-            hits.into_iter().map(|(_, score)| score).collect::<Vec<_>>()
-        };
-        assert_eq!(scores("list users")[0], 1.0);
-        assert_eq!(scores("list list users"), scores("list users"), "a word counts once");
-        let partial = scores("list users quux")[0];
-        assert!(partial > 0.5 && partial < 1.0, "{partial}");
-    }
-
-    #[test]
-    fn nothing_fits_nothing() {
-        assert!(found("").is_empty() && found("the of").is_empty() && found("quux").is_empty());
-    }
-
-    #[test]
-    fn words_of_names() {
-        assert_eq!(Words.tokenize("getHTTPServer_v2.listItems"), ["get", "http", "server", "v2", "list", "item"]);
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ pub mod hub;
 pub mod index;
 pub mod meta;
 pub mod pipeline;
+pub mod redact;
 pub mod runs;
 pub mod sample;
 pub mod stateless;

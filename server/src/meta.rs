@@ -2,6 +2,7 @@
 //!
 //! To add one, write a file with a type that implements [`MetaTool`] and name it in [`ALL`].
 
+mod code_execution;
 mod describe;
 mod examples;
 mod execute;
@@ -9,22 +10,35 @@ mod invoke;
 mod search;
 mod typescript;
 
-use crate::config::Names;
+pub use code_execution::TIMEOUTS;
+
+use crate::config::{Config, Names};
 use crate::hub::Hub;
 use crate::runs::Watcher;
 use crate::upstream::BoxFuture;
+use agentscript::Language;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// All meta-tools in the order of the list.
-pub static ALL: [&dyn MetaTool; 4] = [&search::Search, &describe::Describe, &execute::Execute, &invoke::Invoke];
+pub static ALL: [&dyn MetaTool; 5] =
+    [&search::Search, &describe::Describe, &execute::Execute, &invoke::Invoke, &code_execution::CodeExecution];
 
 /// A tool of the server itself.
 pub trait MetaTool: Send + Sync {
     /// Its name without the prefix: `search`.
     fn id(&self) -> &'static str;
+    /// The name that it is listed under, where that is not made from its id.
+    fn own_name(&self) -> Option<&'static str> {
+        None
+    }
+    /// Whether the configuration has it at all.
+    fn is_enabled(&self, config: &Config) -> bool {
+        let _ = config;
+        true
+    }
     /// A name for people.
     fn title(&self) -> &'static str;
     /// What it does, for a model.
@@ -74,28 +88,40 @@ impl Answer {
         Self::refused("The request was cancelled".into())
     }
 
-    /// A request that does not fit.
-    fn refused(text: String) -> Self {
+    /// A request that does not fit, or that comes too often: what to do about it.
+    #[must_use]
+    pub fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }
     }
 }
 
 impl Names {
-    /// The listed name of a meta-tool.
+    /// What stands between the app and the tool.
     #[must_use]
-    pub fn spell(self, id: &str) -> String {
-        let separator = match self {
+    pub fn separator(self) -> char {
+        match self {
             Self::Colon => ':',
             Self::Dot => '.',
             Self::Underscore => '_',
-        };
-        format!("codecall{separator}{id}")
+        }
+    }
+
+    /// The listed name of a meta-tool.
+    #[must_use]
+    pub fn spell(self, tool: &dyn MetaTool) -> String {
+        match tool.own_name() {
+            Some(name) => name.to_owned(),
+            None => format!("codecall{}{}", self.separator(), tool.id()),
+        }
     }
 }
 
-/// The meta-tool of that name, in any of the three spellings.
+/// The meta-tool of that name: in any of the three spellings, or the one it has of its own.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
+    if let Some(tool) = ALL.into_iter().find(|tool| tool.own_name() == Some(name)) {
+        return Some(tool);
+    }
     let id = name.strip_prefix("codecall")?.strip_prefix([':', '.', '_'])?;
     ALL.into_iter().find(|tool| tool.id() == id)
 }
@@ -125,6 +151,25 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
         })
         .collect();
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+}
+
+/// The language of a script, as requests write it.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Written {
+    #[serde(alias = "js")]
+    JavaScript,
+    #[serde(alias = "ts")]
+    TypeScript,
+}
+
+impl From<Written> for Language {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::JavaScript => Self::JavaScript,
+            Written::TypeScript => Self::TypeScript,
+        }
+    }
 }
 
 /// One text or several.

@@ -1,83 +1,262 @@
 //! The chain that every call of a tool passes, whoever makes it: a script, `invoke`, a direct call.
 //!
-//! found → allowed → input checked → the tool, with its timeout → error cleaned.
+//! found → allowed → input checked → hooks before (rate limits, personal data, those of embedders,
+//! kept answers) → the tool, with its timeout and its turn → result checked → hooks after → cleaned of
+//! host paths and secrets → told and recorded.
 
+mod audit;
+mod cache;
+mod check;
+mod hook;
+mod pii;
+mod rate;
 mod sanitize;
+mod telling;
 
-use crate::catalogue::{Catalogue, Entry, Snapshot, is_reserved, matches};
-use crate::config::Sanitization;
-use crate::error::nearest;
-use crate::upstream::{ToolError, UpstreamCall};
-use serde_json::{Map, Value, json};
+use crate::catalogue::{Catalogue, Entry, Snapshot, ToolPattern, is_reserved, matches};
+use crate::config::{ChainConfig, CheckOutput, Config, Sanitization};
+use crate::error::{Error, nearest};
+use crate::redact::Redactor;
+use crate::runs::Watcher;
+use crate::upstream::{ToolDefinition, ToolError, UpstreamCall};
+pub use cache::canonical;
+pub use hook::{Before, Caller, Hook, HookCall, Record};
+use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use telling::Telling;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-
-/// Errors of an input that does not fit are cut off here; a model mends one after the other.
-const MOST_INPUT_ERRORS: usize = 5;
 
 /// The chain and what it needs.
 pub struct Pipeline {
     catalogue: Arc<Catalogue>,
     sanitization: Sanitization,
+    secrets: Arc<Redactor>,
+    check_output: CheckOutput,
+    /// In the order in which they are asked before the tool.
+    hooks: Vec<Arc<dyn Hook>>,
+    /// What masks the input in what is told and recorded; one of the hooks too.
+    pii: Option<Arc<pii::Pii>>,
+    rates: Arc<rate::RateLimits>,
+    turns: Vec<(ToolPattern, Arc<Semaphore>)>,
+    calls: AtomicU64,
 }
 
 /// A call, as it enters the chain.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ToolCall {
     /// The tool, as the caller names it.
     pub tool: String,
     /// Its input.
     pub input: Map<String, Value>,
+    /// Who makes it.
+    pub caller: Caller,
     /// The only tools the caller may call; absent: all.
     pub allowed: Option<Arc<[String]>>,
+    /// The only apps whose tools the caller may call; absent: all. A call of another one ends the run,
+    /// whether there is such a tool or not.
+    pub apps: Option<Arc<[String]>>,
     /// How long it may take.
     pub timeout: Duration,
+    /// Who is told that it begins and how it ends.
+    pub watcher: Watcher,
     /// Fires when nobody wants the result any more.
     pub cancel: CancellationToken,
 }
 
 impl Pipeline {
-    /// The chain in front of `catalogue`.
+    /// The chain in front of `catalogue`, without hooks.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, sanitization: Sanitization) -> Self {
-        Self { catalogue, sanitization }
+        Self {
+            catalogue,
+            sanitization,
+            secrets: Arc::default(),
+            check_output: CheckOutput::default(),
+            hooks: Vec::new(),
+            pii: None,
+            rates: Arc::new(rate::RateLimits::new(Vec::new())),
+            turns: Vec::new(),
+            calls: AtomicU64::new(1),
+        }
     }
 
-    /// Make a call.
+    /// The chain as it is configured. `more` are hooks of an embedder, which stand between the masking
+    /// of personal data and the answers that are kept.
+    ///
+    /// # Errors
+    /// The audit file cannot be opened.
+    pub fn configured(catalogue: Arc<Catalogue>, config: &Config, more: Vec<Arc<dyn Hook>>) -> Result<Self, Error> {
+        let ChainConfig { rate_limits, concurrency_limits, check_output, pii, cache, audit } = &config.chain;
+        let mut pipeline = Self::new(catalogue, config.sanitization);
+        pipeline.secrets = Arc::clone(&config.secrets);
+        pipeline.check_output = *check_output;
+        pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone()));
+        pipeline.pii = pii.clone().map(|pii| Arc::new(pii::Pii::new(pii)));
+        let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
+        let turns = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
+        pipeline.turns = turns.collect();
+        let hooks = &mut pipeline.hooks;
+        hooks.push(Arc::clone(&pipeline.rates) as Arc<dyn Hook>);
+        hooks.extend(pipeline.pii.clone().map(|pii| pii as Arc<dyn Hook>));
+        hooks.extend(more);
+        if !cache.rules.is_empty() {
+            hooks.push(Arc::new(cache::Cache::new(cache.clone())));
+        }
+        if let Some(audit) = audit {
+            hooks.push(Arc::new(audit::Audit::new(audit)?));
+        }
+        Ok(pipeline)
+    }
+
+    /// Make a call. Gives plain data.
     ///
     /// # Errors
     /// The call is refused or the tool fails.
     pub async fn call(&self, call: ToolCall) -> Result<Value, ToolError> {
-        let sent = (self.sanitization.remove_file_paths).then(|| Value::Object(call.input.clone()).to_string());
-        self.pass(call).await.map_err(|error| sanitize::error(error, self.sanitization, sent.as_deref()))
+        self.told(call, false).await
     }
 
-    /// The chain itself.
-    async fn pass(&self, call: ToolCall) -> Result<Value, ToolError> {
-        let snapshot = self.catalogue.snapshot();
-        let entry = self.find(&snapshot, &call.tool)?;
-        allow(&snapshot, entry, call.allowed.as_deref())?;
-        check(entry, &call.input)?;
-        reach(entry, call).await
+    /// Make a call. Gives a whole result of MCP (`content`, `structuredContent`, `isError`, …), as the
+    /// tool has given it.
+    ///
+    /// # Errors
+    /// The call is refused or its tool cannot be reached. That a tool itself says that it has failed
+    /// is a result.
+    pub async fn call_whole(&self, call: ToolCall) -> Result<Value, ToolError> {
+        self.told(call, true).await
+    }
+
+    /// Count a call of a meta-tool.
+    ///
+    /// # Errors
+    /// There were too many.
+    pub fn count_meta(&self, id: &str) -> Result<(), ToolError> {
+        let tool = ToolDefinition { app: "codecall".into(), name: id.into(), ..ToolDefinition::default() };
+        self.rates.count(&tool.full_name(), &tool)
+    }
+
+    /// Finds secrets of the configuration.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Redactor> {
+        &self.secrets
     }
 
     /// Why tools of some upstreams do not work at the moment, in words for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let told = |trouble| sanitize::error(ToolError::new("", trouble), self.sanitization, None).message;
+        let told = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
         self.catalogue.upstreams().filter_map(|upstream| upstream.trouble()).map(told).collect()
     }
 
-    fn find<'a>(&self, snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, ToolError> {
+    /// The chain with all that is told of it.
+    async fn told(&self, call: ToolCall, whole: bool) -> Result<Value, ToolError> {
+        let snapshot = self.catalogue.snapshot();
+        let found = self.find(&snapshot, &call);
+        let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
+        let sent = Arc::new(Value::Object(call.input.clone()));
+        let mut telling = Telling::begin(self, name, call.caller, &sent, call.watcher.clone());
+        let result = match found {
+            Ok(entry) => self.pass(&snapshot, entry, call, whole, &mut telling).await,
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(mut value) => {
+                if whole && value["isError"] == true {
+                    sanitize::content(&mut value, self.sanitization, &sent);
+                }
+                self.secrets.value(&mut value);
+                Ok(value)
+            }
+            Err(error) => Err(self.cleaned(error, Some(&sent))),
+        };
+        telling.end(&result, whole);
+        result
+    }
+
+    /// An error as callers may see it; `sent` is what they have sent.
+    fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
+        let mut error = sanitize::error(error, self.sanitization, sent);
+        self.secrets.error(&mut error);
+        error
+    }
+
+    /// The chain itself.
+    async fn pass(
+        &self,
+        snapshot: &Snapshot,
+        entry: &Arc<Entry>,
+        mut call: ToolCall,
+        whole: bool,
+        telling: &mut Telling<'_>,
+    ) -> Result<Value, ToolError> {
+        allow(snapshot, entry, call.allowed.as_deref())?;
+        check::input(entry, &call.input)?;
+        let known = HookCall {
+            id: telling.id(),
+            name: entry.name.clone(),
+            tool: Arc::clone(&entry.definition),
+            caller: call.caller,
+            whole,
+        };
+        let mut input = std::mem::take(&mut call.input);
+        let mut passed = self.hooks.len();
+        let mut early = None;
+        for (at, hook) in self.hooks.iter().enumerate() {
+            match hook.before(&known, input).await {
+                Ok(Before::Go(changed)) => {
+                    input = changed;
+                    continue;
+                }
+                Ok(Before::Answer(value)) => {
+                    telling.answered_by(hook.name());
+                    early = Some(Ok(value));
+                }
+                Err(error) => early = Some(Err(error)),
+            }
+            passed = at;
+            input = Map::new();
+            break;
+        }
+        let mut result = match early {
+            Some(result) => result,
+            None => {
+                call.input = input;
+                let answered = self.reach(entry, call, whole).await;
+                answered.and_then(|value| check::output(entry, value, whole, self.check_output))
+            }
+        };
+        for hook in self.hooks[..passed].iter().rev() {
+            result = hook.after(&known, result).await;
+        }
+        result
+    }
+
+    fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
+        let name = call.tool.as_str();
         if is_reserved(name) {
             let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
             return Err(ToolError { fatal: true, ..ToolError::new("SELF_REFERENCE_BLOCKED", message) });
         }
-        if let Some(entry) = snapshot.lookup(name) {
+        let entry = match call.caller {
+            Caller::Direct => snapshot.listed().lookup(name),
+            Caller::Script | Caller::Invoke => snapshot.lookup(name),
+        };
+        let app = match entry {
+            Some(entry) => entry.definition.app.as_str(),
+            None => name.split([':', '.']).next().unwrap_or_default(),
+        };
+        if let Some(apps) = &call.apps
+            && !apps.iter().any(|allowed| allowed == app)
+        {
+            let message = format!("Server '{app}' is not in the list of allowed servers");
+            return Err(ToolError { fatal: true, ..ToolError::new("SERVER_NOT_ALLOWED", message) });
+        }
+        if let Some(entry) = entry {
             return Ok(entry);
         }
-        let app = name.split([':', '.']).next().unwrap_or_default();
         if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
             return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' is not known: {trouble}")));
         }
@@ -87,6 +266,42 @@ impl Pipeline {
             near => format!("Did you mean {}?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")),
         };
         Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' not found. {hint}")))
+    }
+
+    /// Call the tool, when its turn has come.
+    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, whole: bool) -> Result<Value, ToolError> {
+        let cancel = call.cancel.child_token();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let answer = async {
+            let _turn = self.turn(&entry.definition).await;
+            let call = UpstreamCall {
+                tool: Arc::clone(&entry.definition),
+                input: call.input,
+                timeout: call.timeout,
+                cancel: cancel.clone(),
+            };
+            if whole { entry.upstream.call_whole(call).await } else { entry.upstream.call(call).await }
+        };
+        let timeout_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{}' was cancelled", entry.name))),
+            answer = tokio::time::timeout(call.timeout, answer) => match answer {
+                Ok(answer) => answer,
+                Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
+            },
+        }
+    }
+
+    /// A place under every limit that a tool fits, taken in the order of the rules, so that no two
+    /// calls wait for each other.
+    async fn turn(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
+        let mut places = Vec::new();
+        for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.fits(tool)) {
+            // It is never closed.
+            places.extend(Arc::clone(semaphore).acquire_owned().await.ok());
+        }
+        places
     }
 }
 
@@ -108,55 +323,11 @@ fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Resu
     }
 }
 
-fn check(entry: &Entry, input: &Map<String, Value>) -> Result<(), ToolError> {
-    let Some(validator) = entry.validator() else { return Ok(()) };
-    let input = Value::Object(input.clone());
-    let mut issues = Vec::new();
-    let mut lines = String::new();
-    let mut errors = validator.iter_errors(&input);
-    for error in errors.by_ref().take(MOST_INPUT_ERRORS) {
-        let path = error.instance_path().to_string();
-        let place = if path.is_empty() { "input" } else { path.trim_start_matches('/') };
-        let message = crate::index::cut(&error.to_string(), 300).to_owned();
-        lines.push_str(&format!("\n  {place}: {message}"));
-        issues.push(json!({"path": path, "message": message}));
-    }
-    if issues.is_empty() {
-        return Ok(());
-    }
-    let more = errors.count();
-    if more > 0 {
-        lines.push_str(&format!("\n  and {more} more"));
-    }
-    let mut error = ToolError::new("INVALID_INPUT", format!("Invalid input for tool '{}':{lines}", entry.name));
-    error.details = Some(json!({"issues": issues}).to_string());
-    Err(error)
-}
-
-async fn reach(entry: &Arc<Entry>, call: ToolCall) -> Result<Value, ToolError> {
-    let cancel = call.cancel.child_token();
-    let _cancelled_when_dropped = cancel.clone().drop_guard();
-    let answer = entry.upstream.call(UpstreamCall {
-        tool: Arc::clone(&entry.definition),
-        input: call.input,
-        timeout: call.timeout,
-        cancel: cancel.clone(),
-    });
-    let timeout_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{}' was cancelled", entry.name))),
-        answer = tokio::time::timeout(call.timeout, answer) => match answer {
-            Ok(answer) => answer,
-            Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::catalogue::{ToolFilter, tests::catalogue};
+    use serde_json::json;
 
     fn pipeline() -> Pipeline {
         let schema = json!({
@@ -180,7 +351,18 @@ mod tests {
         let Value::Object(input) = input else { panic!("an object") };
         let allowed = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
         let timeout = Duration::from_millis(20);
-        pipeline().call(ToolCall { tool: tool.into(), input, allowed, timeout, cancel: CancellationToken::new() }).await
+        let cancel = CancellationToken::new();
+        let call = ToolCall {
+            tool: tool.into(),
+            input,
+            caller: Caller::Script,
+            allowed,
+            apps: None,
+            timeout,
+            watcher: None,
+            cancel,
+        };
+        pipeline().call(call).await
     }
 
     async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {

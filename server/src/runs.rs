@@ -7,17 +7,17 @@ mod queue;
 
 use crate::catalogue::Catalogue;
 use crate::config::Pool;
-use crate::pipeline::{Pipeline, ToolCall};
+use crate::pipeline::{Caller, Pipeline, ToolCall};
 use agentscript::{
-    Call, CallId, Clock, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
-    ToolError,
+    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status,
+    SystemClock, ToolError,
 };
 use queue::{Begin, Queue, Step, Task};
 use serde_json::Value;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,12 +36,33 @@ pub struct ExecuteRequest {
     pub language: Option<Language>,
     /// JSON text of an object: `codecallContext`.
     pub context: Option<String>,
+    /// What it sees of the host.
+    pub dialect: Dialect,
     /// The only tools it may call, by any spelling or as patterns; absent: all.
     pub allowed_tools: Option<Vec<String>>,
+    /// The only apps whose tools it may call; absent: all. A call of another one ends the run.
+    pub allowed_apps: Option<Vec<String>>,
     /// Limits and permissions.
     pub policy: Policy,
     /// Seed of random numbers; absent: a fresh one.
     pub seed: Option<u64>,
+}
+
+impl ExecuteRequest {
+    /// A script under a policy, and nothing else.
+    #[must_use]
+    pub fn new(script: impl Into<String>, policy: Policy) -> Self {
+        Self {
+            script: script.into(),
+            language: None,
+            context: None,
+            dialect: Dialect::default(),
+            allowed_tools: None,
+            allowed_apps: None,
+            policy,
+            seed: None,
+        }
+    }
 }
 
 /// Something that happens in a run.
@@ -51,21 +72,21 @@ pub enum Happening {
     Message(Message),
     /// A tool call begins.
     CallStarted {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
     },
     /// A tool call has ended.
     CallEnded {
-        /// The tool.
+        /// Its full name, or what the caller called it where there is none.
         tool: String,
-        /// Number of the call in its run.
-        call: u32,
-        /// JSON text of the input.
-        input: Arc<str>,
+        /// Number of the call in this process.
+        call: u64,
+        /// The input, with personal data masked and without secrets.
+        input: Arc<Value>,
         /// How long it took.
         duration: Duration,
         /// How it failed.
@@ -160,6 +181,7 @@ impl Runs {
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
+            apps: request.allowed_apps.map(Into::into),
             at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
             watcher: watcher.clone(),
             cancel: cancel.clone(),
@@ -167,6 +189,7 @@ impl Runs {
         let begin = Begin {
             script: request.script,
             language: request.language,
+            dialect: request.dialect,
             policy: request.policy,
             inputs: Inputs {
                 context: request.context,
@@ -304,6 +327,7 @@ impl Drop for Waiting<'_> {
 struct Calls {
     pipeline: Arc<Pipeline>,
     allowed: Option<Arc<[String]>>,
+    apps: Option<Arc<[String]>>,
     at_once: Arc<Semaphore>,
     watcher: Watcher,
     cancel: CancellationToken,
@@ -312,17 +336,7 @@ struct Calls {
 impl Calls {
     async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
         let _turn = self.at_once.acquire().await;
-        let began = Instant::now();
-        let input: Option<Arc<str>> = self.watcher.as_ref().map(|_| call.input.as_str().into());
-        self.tell(&input, |input| Happening::CallStarted { tool: call.tool.clone(), call: call.id.0, input });
         let result = self.answer(&call).await;
-        self.tell(&input, |input| Happening::CallEnded {
-            tool: call.tool.clone(),
-            call: call.id.0,
-            input,
-            duration: began.elapsed(),
-            error: result.as_ref().err().cloned(),
-        });
         (call.id, result)
     }
 
@@ -343,8 +357,11 @@ impl Calls {
         let call = ToolCall {
             tool: call.tool.clone(),
             input,
+            caller: Caller::Script,
             allowed: self.allowed.clone(),
+            apps: self.apps.clone(),
             timeout: Duration::from_millis(call.timeout_ms),
+            watcher: self.watcher.clone(),
             cancel: self.cancel.clone(),
         };
         // A task of its own: a crash of an upstream is the failure of this call alone.
@@ -354,12 +371,6 @@ impl Calls {
         match made.join_next().await {
             Some(Ok(result)) => result.map(|value| value.to_string()),
             Some(Err(_)) | None => Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
-        }
-    }
-
-    fn tell(&self, input: &Option<Arc<str>>, happening: impl FnOnce(Arc<str>) -> Happening) {
-        if let (Some(watcher), Some(input)) = (&self.watcher, input) {
-            watcher(happening(Arc::clone(input)));
         }
     }
 }

@@ -195,6 +195,9 @@ const TRIED: &[&str] = &[
     "0123456789abcdef01234567",
     "0123456789abcdef0123456789abcdef",
     "CUST-001",
+    "EXAMPLE",
+    "192.0.2.1",
+    "192.0.2.0/24",
 ];
 
 fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
@@ -228,19 +231,26 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
             "example"
         }
     };
-    let mut value = known.unwrap_or_else(by_name).to_owned();
-    if members.contains_key("pattern") {
-        let schema = json!({"pattern": members["pattern"]});
-        let fits = |text: &str| jsonschema::is_valid(&schema, &json!(text));
-        value = std::iter::once(value.as_str()).chain(TRIED.iter().copied()).find(|text| fits(text))?.to_owned();
-    }
+    let usual = known.unwrap_or_else(by_name);
     let length = |key: &str| members.get(key).and_then(Value::as_u64).and_then(|length| usize::try_from(length).ok());
-    if let Some(most) = length("maxLength") {
-        value = value.chars().take(most).collect();
-    }
-    let missing = length("minLength").unwrap_or(0).min(200).saturating_sub(value.chars().count());
-    value.extend(std::iter::repeat_n('x', missing));
-    Some(value)
+    let (least, most) = (length("minLength").unwrap_or(0).min(200), length("maxLength").unwrap_or(usize::MAX));
+    let Some(pattern) = members.get("pattern") else {
+        return Some(shaped(usual, 'x', least, most));
+    };
+    let schema = json!({"pattern": pattern});
+    let fits = |text: &String| jsonschema::is_valid(&schema, &json!(text));
+    let tried = || std::iter::once(usual).chain(TRIED.iter().copied());
+    let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);
+    let mended = tried().map(|text| shaped(text, text.chars().next_back().unwrap_or('x'), least, most));
+    of_that_length.chain(mended).find(fits)
+}
+
+/// A text with as many characters as there must be.
+fn shaped(text: &str, filler: char, least: usize, most: usize) -> String {
+    let mut text: String = text.chars().take(most).collect();
+    let missing = least.saturating_sub(text.chars().count());
+    text.extend(std::iter::repeat_n(filler, missing));
+    text
 }
 
 #[cfg(test)]
@@ -256,6 +266,12 @@ mod tests {
             (json!({"type": "string", "format": "date-time"}), json!("2026-01-31T12:00:00Z")),
             (json!({"type": "string", "pattern": "^CUST-\\d+$"}), json!("CUST-001")),
             (json!({"type": "string", "minLength": 10}), json!("examplexxx")),
+            (
+                json!({"type": "string", "pattern": "^[0-9a-f]+$", "minLength": 24, "maxLength": 24}),
+                json!("0123456789abcdef01234567"),
+            ),
+            (json!({"type": "string", "pattern": "^[A-Z]+$", "minLength": 12}), json!("ABCCCCCCCCCC")),
+            (json!({"type": "string", "pattern": "^[a-z]*$", "maxLength": 3}), json!("abc")),
             (json!({"type": ["null", "boolean"]}), json!(true)),
             (
                 json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {"type": "integer"}, "minItems": 2}]}),

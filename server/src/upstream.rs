@@ -7,6 +7,7 @@ pub mod demo;
 pub mod fixture;
 pub mod http;
 pub mod mcp;
+mod offers;
 pub mod session;
 pub mod stdio;
 
@@ -14,7 +15,8 @@ use crate::config::{UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 pub use agentscript::ToolError;
 pub use futures_util::future::BoxFuture;
-use serde_json::{Map, Value};
+pub use offers::Offers;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -34,13 +36,29 @@ pub trait Upstream: Send + Sync {
     /// Call one of its tools. Dropping the future abandons the call.
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>>;
 
+    /// The same, with a whole result of MCP: an object with `content`, `structuredContent`, `isError`, …
+    /// A tool that says itself that it has failed gives a result with `isError`.
+    fn call_whole(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move { Ok(whole(self.call(call).await?)) })
+    }
+
     /// Counts up whenever [`Upstream::tools`] gives something new; absent: it never changes.
     fn changed(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 
+    /// Its resources and prompts; absent: it has none.
+    fn offers(&self) -> Option<&dyn Offers> {
+        None
+    }
+
     /// Why its tools do not work at the moment; absent: they do.
     fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// A name for people; absent: nobody has said one.
+    fn title(&self) -> Option<String> {
         None
     }
 
@@ -53,6 +71,20 @@ pub trait Upstream: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+/// Plain data as a whole result of MCP: as structured content where that can be, and as text.
+#[must_use]
+pub fn whole(data: Value) -> Value {
+    let text = match &data {
+        Value::String(text) => text.clone(),
+        data => data.to_string(),
+    };
+    let mut result = json!({"content": [{"type": "text", "text": text}], "isError": false});
+    if data.is_object() {
+        result["structuredContent"] = data;
+    }
+    result
 }
 
 /// One call of a tool, checked and allowed.
@@ -91,10 +123,16 @@ pub struct ToolDefinition {
     pub examples: Vec<Example>,
     /// Kind of the upstream.
     pub source: &'static str,
+    /// Whether it is in the list of tools beside the meta-tools; absent: as the mode says. For tools
+    /// written in Rust: what a server says of itself decides nothing.
+    pub visible_in_list_tools: Option<bool>,
+    /// Whether it is indexed: found, described and called from scripts; absent: as the mode says.
+    pub enabled_in_code_call: Option<bool>,
 }
 
 /// How a tool is used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Example {
     /// What it shows.
     pub description: String,

@@ -2,10 +2,30 @@
 
 use bumpalo::Bump;
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// Holds the parts of a syntax tree.
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
+
+/// Most memory that a thread keeps for its next tree.
+const SPARE: usize = 64 << 10;
+
+thread_local! {
+    /// The memory of the last tree of the thread: to ask for it anew would take longer than to fill it.
+    static LAST: Cell<Option<Bump>> = const { Cell::new(None) };
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.0.allocated_bytes() <= SPARE {
+            let mut bump = std::mem::take(&mut self.0);
+            bump.reset();
+            // A thread that ends keeps nothing.
+            _ = LAST.try_with(|last| last.set(Some(bump)));
+        }
+    }
+}
 
 impl Arena {
     /// Memory for nothing yet.
@@ -18,7 +38,10 @@ impl Arena {
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
         // A tree takes some twelve times its source; more is asked for as it is needed.
-        Self(Bump::with_capacity(512 + 12 * bytes.min(1 << 20)))
+        let usual = 512 + 12 * bytes.min(1 << 20);
+        let last =
+            LAST.try_with(Cell::take).ok().flatten().filter(|last| last.chunk_capacity() >= usual.min(SPARE / 2));
+        Self(last.unwrap_or_else(|| Bump::with_capacity(usual)))
     }
 
     /// One part.

@@ -13,6 +13,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
     let mut functions = functions;
     let mut finisher = Finisher {
         options,
+        fixed: vec![None; resolver.globals.len()],
         texts: &texts,
         written: &written,
         bindings: &bindings,
@@ -27,6 +28,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         finisher.shift = count(own.bindings.len());
         finisher.function(function);
     }
+    let fixed = finisher.fixed;
     for (id, own) in captured.iter().enumerate() {
         if !own.bindings.is_empty() {
             let slots = captured_slots(own, &functions, &captured, &bindings, &captures);
@@ -39,6 +41,7 @@ pub(super) fn finish(resolver: Resolver<'_>) -> Program {
         texts,
         functions,
         globals: resolver.globals,
+        fixed,
         free,
         patterns: resolver.patterns,
         templates: resolver.templates,
@@ -77,6 +80,8 @@ fn shifted(slot: u32, parameters: u32, shift: u32) -> Slot {
 
 struct Finisher<'a> {
     options: &'a Options<'a>,
+    /// The function that each global slot holds once it is initialized.
+    fixed: Vec<Option<FunctionId>>,
     texts: &'a Texts,
     written: &'a [bool],
     bindings: &'a [Binding],
@@ -89,8 +94,8 @@ struct Finisher<'a> {
     shift: u32,
 }
 
-impl Finisher<'_> {
-    fn function(&self, function: &mut Function) {
+impl<'a> Finisher<'a> {
+    fn function(&mut self, function: &mut Function) {
         function.slots += self.shift;
         function.rest.iter_mut().for_each(|slot| self.slot(slot));
         function.itself.iter_mut().for_each(|slot| self.slot(slot));
@@ -103,7 +108,7 @@ impl Finisher<'_> {
         *slot = shifted(slot.0, self.parameters, self.shift);
     }
 
-    fn place(&self, place: &mut Place) -> &Binding {
+    fn place(&self, place: &mut Place) -> &'a Binding {
         let (Place::Slot(Slot(id)) | Place::Cell(Slot(id)) | Place::Global(id)) = *place;
         let binding = &self.bindings[id as usize];
         *place = if binding.global != NONE {
@@ -127,18 +132,23 @@ impl Finisher<'_> {
 
     // ---- Statements: each gives whether it splits --------------------------------------------
 
-    fn statements(&self, statements: &mut [Stmt]) -> bool {
+    fn statements(&mut self, statements: &mut [Stmt]) -> bool {
         statements.iter_mut().fold(false, |splits, statement| splits | self.statement(statement))
     }
 
-    fn statement(&self, statement: &mut Stmt) -> bool {
+    fn statement(&mut self, statement: &mut Stmt) -> bool {
         statement.splits = match &mut statement.kind {
             StmtKind::Enter(place, _) => {
                 self.place(place);
                 false
             }
             StmtKind::Init(place, value) => {
-                self.place(place);
+                let binding = self.place(place);
+                if let (&mut Place::Global(index), &ExprKind::Function(id)) = (place, &value.kind)
+                    && binding.is_fixed()
+                {
+                    self.fixed[index as usize] = Some(id);
+                }
                 self.expression(value)
             }
             StmtKind::Expr(value) | StmtKind::Throw(value) => self.expression(value),
@@ -191,11 +201,11 @@ impl Finisher<'_> {
 
     // ---- Expressions: the same ---------------------------------------------------------------
 
-    fn optional(&self, value: &mut Option<Expr>) -> bool {
+    fn optional(&mut self, value: &mut Option<Expr>) -> bool {
         value.as_mut().is_some_and(|value| self.expression(value))
     }
 
-    fn expression(&self, e: &mut Expr) -> bool {
+    fn expression(&mut self, e: &mut Expr) -> bool {
         match &mut e.kind {
             ExprKind::Read(variable)
             | ExprKind::Update { variable, .. }

@@ -49,6 +49,13 @@ pub(super) struct Binding {
     pub(super) is_cell: bool,
 }
 
+impl Binding {
+    /// Whether it never changes once its declaration has run, and cannot be read before without an error.
+    pub(super) fn is_fixed(&self) -> bool {
+        !self.assigned && matches!(self.kind, Kind::Const | Kind::Let | Kind::Function)
+    }
+}
+
 /// What declares a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -3,13 +3,14 @@
 use super::{Lowering, Origin};
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
+use crate::code::FunctionRef;
 use crate::node::{
-    self, Argument, Built, Call, Callee, Constant, Expression, LeafCall, MethodCall, NativeCall, OpKind, Spread,
-    SpreadCall, SpreadNew, constant_global,
+    self, Argument, Built, Call, Callee, Constant, Expression, FixedCall, LeafCall, MethodCall, NativeCall, OpKind,
+    Spread, SpreadCall, SpreadNew, constant_global,
 };
 use crate::symbol::known;
 use crate::value::{Kind, Value};
-use agentscript_lang::program::{self, Expr, ExprKind, Slot, TextId};
+use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId, Variable};
 
 impl Lowering<'_, '_> {
     /// A free name.
@@ -146,6 +147,11 @@ impl Lowering<'_, '_> {
             self.emit(OpKind::Wait(promise.unwrap_or_else(|| Box::new(Constant(Value::UNDEFINED))), slot));
             return;
         }
+        if let Some(function) = self.fixed(call) {
+            let arguments = self.plain_arguments(&call.arguments);
+            self.at = span.start;
+            return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
+        }
         let mut exprs: Vec<&Expr> = Vec::with_capacity(call.arguments.len() + 2);
         let apply = self.is_prelude_call(call, "$call");
         match &call.callee {
@@ -193,6 +199,18 @@ impl Lowering<'_, '_> {
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
         self.emit(OpKind::Call(Box::new(Call { callee, arguments, spread, callee_span: call.callee_span }), slot));
+    }
+
+    /// The function of the script that a call is known to call, where it needs nothing but its arguments.
+    fn fixed(&self, call: &program::Call) -> Option<FunctionRef> {
+        let program::Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) = &call.callee else { return None };
+        let Variable { place: Place::Global(index), checked: false, .. } = *variable else { return None };
+        let id = self.builder.program.fixed[index as usize]?;
+        let function = &self.builder.program.functions[id.0 as usize];
+        let fits = call.arguments.len() <= function.parameters as usize
+            && call.arguments.iter().all(|argument| !argument.spread);
+        (fits && super::is_simple(function) && !function.is_async)
+            .then(|| self.builder.function_ref(id.0))
     }
 
     /// Read the callee before the arguments: function and receiver in temporaries.

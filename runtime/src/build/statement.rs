@@ -171,11 +171,11 @@ impl Lowering<'_, '_> {
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
         self.place(start);
-        if let Some(test) = test {
-            let test = self.value(test).node();
-            self.emit(OpKind::JumpUnless(test, end.0 as u32));
+        match test.map(|test| self.value(test).node()) {
+            Some(test) if self.builder.is_prelude => self.emit(OpKind::JumpUnless(test, end.0 as u32)),
+            Some(test) => self.emit(OpKind::While(test, end.0 as u32)),
+            None => self.turn(),
         }
-        self.turn();
         self.loop_body(label, body, next, end);
         self.place(next);
         if !fresh.is_empty() {

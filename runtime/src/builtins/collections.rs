@@ -92,7 +92,9 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             }
         }
         _ => {
-            for entry in vm.iterate_to_vec(source)? {
+            let entries = vm.iterate_to_vec(source)?;
+            vm.heap.map_expect(map, entries.len());
+            for entry in entries {
                 let (key, value) = vm.entry_of(entry)?;
                 put(vm, map, key, value)?;
             }
@@ -110,7 +112,9 @@ fn new_set(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = arg(arguments, 0);
     let set = vm.heap.new_map(Kind::Set);
     if !source.is_nullish() {
-        for value in vm.iterate_to_vec(source)? {
+        let values = vm.iterate_to_vec(source)?;
+        vm.heap.map_expect(set, values.len());
+        for value in values {
             put(vm, set, value, Value::UNDEFINED)?;
         }
     }

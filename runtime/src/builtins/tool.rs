@@ -182,7 +182,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.parse_json(text)?;
+        let context = self.given_data(text)?;
         self.host.context = Some(context);
         if !self.script.dialect.input_is_frozen() {
             return Ok(context);
@@ -197,6 +197,15 @@ impl Vm {
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
         }
         Ok(context)
+    }
+
+    /// The value of JSON text that the host gives.
+    fn given_data(&mut self, text: String) -> Result {
+        let before = self.heap.meter.bytes;
+        let value = self.parse_json(text)?;
+        let meter = &mut self.heap.meter;
+        meter.give(meter.bytes.saturating_sub(before));
+        Ok(value)
     }
 
     /// A tool of an app as a function: `users.list`.
@@ -237,7 +246,7 @@ impl Vm {
     }
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
-        let text = self.heap.text(name);
+        let text = self.heap.text(name).into_owned();
         if self.host.inputs.tools.is_reserved(&text) {
             return Err(Thrown::illegal(
                 "SELF_REFERENCE_BLOCKED",
@@ -248,7 +257,7 @@ impl Vm {
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
-        self.add_call(name, input, timeout_ms, style)
+        self.add_call((name, text), input, timeout_ms, style)
     }
 
     fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {

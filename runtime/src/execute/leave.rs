@@ -1,24 +1,32 @@
 //! The end of frames: returns, exceptions, and what waits.
 
-use super::{Context, Exit, Onward};
+use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
-use crate::error::{Cause, Thrown};
-use crate::promise::Reaction;
-use crate::value::Value;
+use crate::error::{Cause, Result, Thrown};
+use crate::node::Slots;
+use crate::promise::{Reaction, State};
+use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::program::Slot;
 
 impl Vm {
-    /// The frame that is executed returns. An error: nothing goes on.
-    #[inline]
-    pub(super) fn leave(&mut self, context: &Context<'_>, value: Value) -> Onward {
-        if let Some(Frame { after: After::Call, .. }) = self.frames.last() {
-            self.frames.pop();
-            return self.resume_caller(context, value);
+    /// The frame that is executed returns to a caller that waits for nothing but its value.
+    #[inline(always)]
+    pub(super) fn return_to_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Option<Active<'s>> {
+        let [below @ .., caller, Frame { after: After::Call, .. }] = &*self.frames else { return None };
+        if below.len() < context.base {
+            return None;
         }
-        self.leave_last(context, value)
+        let active = context.active(caller);
+        active.fp[caller.dst.0 as usize].set(value);
+        self.current = caller.code;
+        self.frames.pop();
+        Some(active)
     }
 
-    fn leave_last(&mut self, context: &Context<'_>, value: Value) -> Onward {
+    /// The frame that is executed returns. An error: nothing goes on.
+    #[inline(never)]
+    pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
         match frame.after {
             After::Call => self.resume_caller(context, value),
@@ -35,18 +43,18 @@ impl Vm {
     }
 
     /// Go on with the caller of a frame that was popped; it gets a value.
-    #[inline]
-    fn resume_caller(&mut self, context: &Context<'_>, value: Value) -> Onward {
+    fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if self.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
         }
-        let Some(caller) = self.frames.last() else { return Err(Exit::Idle) };
-        context.stack.slots(caller.slots)[caller.dst.0 as usize].set(value);
-        Ok(())
+        let Some(&Frame { dst, .. }) = self.frames.last() else { return Err(Exit::Idle) };
+        let caller = self.topmost(context)?;
+        caller.fp[dst.0 as usize].set(value);
+        Ok(caller)
     }
 
     /// An async function waits or has ended: who wants its promise gets it.
-    fn hand_over(&mut self, context: &Context<'_>, promise: Value, waiter: Waiter) -> Onward {
+    fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
         match waiter {
             Waiter::Caller => return self.resume_caller(context, promise),
             Waiter::Job(derived) => self.end_job(derived, Ok(promise)),
@@ -56,7 +64,7 @@ impl Vm {
     }
 
     /// The frame that is executed waits for a promise.
-    pub(super) fn suspend(&mut self, context: &Context<'_>, promise: Value) -> Onward {
+    pub(super) fn suspend<'s>(&mut self, context: &Context<'s>, promise: Value) -> Onward<'s> {
         let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
         let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
         let length = context.function(frame.code).slots;
@@ -76,7 +84,7 @@ impl Vm {
 
     /// Something was thrown in the frame that is executed: find the frame that handles it.
     #[cold]
-    pub(super) fn unwind(&mut self, context: &Context<'_>, thrown: Thrown) -> Onward {
+    pub(super) fn unwind<'s>(&mut self, context: &Context<'s>, thrown: Thrown) -> Onward<'s> {
         let value = match *thrown.0 {
             Cause::Value(value) => value,
             Cause::Stop(failure) => {
@@ -96,7 +104,7 @@ impl Vm {
             if let Some(handler) = handlers.iter().find(|handler| (handler.from..handler.to).contains(&pc)) {
                 context.stack.slots(frame.slots)[handler.slot.0 as usize].set(value);
                 frame.pc = handler.target;
-                return Ok(());
+                return self.topmost(context);
             }
             let after = frame.after;
             self.frames.pop();
@@ -114,5 +122,30 @@ impl Vm {
             }
         }
         Err(Exit::Nested(Err(Thrown::value(value))))
+    }
+
+    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    #[inline(never)]
+    pub(super) fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
+        self.blocked = None;
+        if !value.is(Kind::Promise) {
+            fp[dst.0 as usize].set(value);
+            return Ok(true);
+        }
+        let promise = &self.heap.promises[value.index()];
+        match (promise.state, promise.value) {
+            (State::Fulfilled, value) => {
+                fp[dst.0 as usize].set(value);
+                Ok(true)
+            }
+            (State::Rejected, reason) => Err(Thrown::value(reason)),
+            (State::Pending, _) if self.nesting > 0 => {
+                Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
+            }
+            (State::Pending, _) => {
+                self.blocked = Some(value);
+                Ok(false)
+            }
+        }
     }
 }

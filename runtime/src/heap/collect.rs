@@ -4,6 +4,7 @@
 //! so that a stale handle keeps at most a thing alive that took its place. What is alive is counted
 //! while it is marked; sweeping looks only at what is not.
 
+use super::object::FAR_COST;
 use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
@@ -117,6 +118,7 @@ impl<T> Slab<T> {
 
 struct Marker {
     objects: Marks,
+    far: Marks,
     arrays: Marks,
     strings: Marks,
     closures: Marks,
@@ -137,6 +139,7 @@ impl Marker {
     fn new(heap: &Heap) -> Self {
         Self {
             objects: Marks::of(&heap.objects),
+            far: Marks::of(&heap.far),
             arrays: Marks::of(&heap.arrays),
             strings: Marks::of(&heap.strings),
             closures: Marks::of(&heap.closures),
@@ -183,6 +186,10 @@ impl Marker {
                         self.bytes += object.cost();
                         let (inline, more) = object.values();
                         self.reach_all(inline);
+                        if let Some(far) = object.far() {
+                            self.far.set(far);
+                            self.reach_all(&heap.far[far]);
+                        }
                         match more {
                             Some(Slots::Shaped(slots)) => self.reach_all(slots),
                             Some(Slots::Table(table)) => table.values().for_each(|&value| self.reach(value)),
@@ -264,6 +271,7 @@ impl Heap {
     /// Give back the room that nothing is in, after a collection.
     pub fn shrink(&mut self) {
         self.objects.shrink();
+        self.far.shrink();
         self.arrays.shrink();
         self.strings.shrink();
         self.closures.shrink();
@@ -288,6 +296,7 @@ impl Heap {
         self.traces.retain(|&index, _| marker.objects.get(index as usize));
         let mut bytes = marker.bytes;
         self.objects.sweep(&mut marker.objects, |object| object.release());
+        bytes += self.far.sweep(&mut marker.far, |_| {}) * FAR_COST;
         self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
         self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
         bytes += self.bound.sweep(&mut marker.bound, |_| {}) * Bound::COST;
@@ -310,7 +319,8 @@ impl Heap {
         self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
         let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.collect_at = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        self.meter.due = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        self.meter.collect_at = self.meter.due;
     }
 }
 

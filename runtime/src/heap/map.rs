@@ -111,6 +111,22 @@ impl Heap {
         data.table.find(key.hash, equal).map(|&index| index as usize)
     }
 
+    /// Make room for entries of which so many may come.
+    pub fn map_expect(&mut self, map: Value, entries: usize) {
+        // Many may be the same.
+        const MOST: usize = 64;
+        let data = &mut self.maps[map.index()];
+        let before = data.cost();
+        let more = entries.min(MOST);
+        data.entries.reserve(more);
+        data.hashes.reserve(more);
+        data.numbers.reserve(more);
+        let MapData { table, hashes, .. } = data;
+        table.reserve(more, |&index| hashes[index as usize]);
+        let grown = data.cost() - before;
+        self.meter.add_bytes(grown);
+    }
+
     /// The value of a key.
     pub fn map_get(&self, map: Value, key: Key) -> Option<Value> {
         self.find(map, key).map(|index| self.maps[map.index()].entries[index].1)

@@ -1,6 +1,6 @@
 //! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
 
-use super::{Heap, block, place};
+use super::{Heap, Slab, block, place};
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
 pub const INLINE: usize = 6;
+/// Properties behind those that are kept together.
+pub const FAR: usize = 8;
 /// Keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
 /// Shapes of a run; further objects are tables.
@@ -99,16 +101,23 @@ impl Class {
 
 /// A plain object or an error.
 pub struct Object {
-    shape: u32,
+    shape: u16,
     /// What it is.
     pub class: Class,
     /// The flags of this module.
     pub flags: u8,
+    /// One more than the number of its far slots; 0: it has none.
+    far: u32,
     inline: [Value; INLINE],
     more: Option<Box<Slots>>,
 }
 
-/// Properties that do not fit into the object.
+/// The slots behind the inline ones of an object that has no more than these.
+pub type Far = [Value; FAR];
+/// What they take.
+pub(super) const FAR_COST: usize = place::<Far>();
+
+/// Properties that do not fit into the object and its far slots.
 pub enum Slots {
     /// The slots behind the inline ones.
     Shaped(Vec<Value>),
@@ -163,35 +172,31 @@ impl Shape {
 }
 
 impl Object {
-    #[inline(always)]
-    fn slot(&self, index: usize) -> Value {
-        if index < INLINE { self.inline[index] } else { self.far_slot(index) }
-    }
-
-    fn far_slot(&self, index: usize) -> Value {
-        match self.more.as_deref() {
-            Some(Slots::Shaped(slots)) => slots[index - INLINE],
-            Some(Slots::Table(_)) | None => Value::UNDEFINED,
-        }
+    /// An object without properties but the inline ones.
+    fn new(shape: u32, class: Class, inline: [Value; INLINE]) -> Self {
+        // There are no more than [`MAX_SHAPES`].
+        Self { shape: shape as u16, class, flags: 0, far: 0, inline, more: None }
     }
 
     #[inline(always)]
-    fn set_slot(&mut self, index: usize, value: Value) {
-        if index < INLINE { self.inline[index] = value } else { self.set_far_slot(index, value) }
+    fn slot(&self, far: &Slab<Far>, index: usize) -> Value {
+        if index < INLINE { self.inline[index] } else { self.far_slot(far, index - INLINE) }
     }
 
-    fn set_far_slot(&mut self, index: usize, value: Value) {
-        match self.more.as_deref_mut() {
-            Some(Slots::Shaped(slots)) => match slots.get_mut(index - INLINE) {
-                Some(slot) => *slot = value,
-                None => slots.push(value),
-            },
-            Some(Slots::Table(_)) => {}
-            None => self.more = Some(Box::new(Slots::Shaped(vec![value]))),
+    fn far_slot(&self, far: &Slab<Far>, index: usize) -> Value {
+        match (self.more.as_deref(), self.far()) {
+            (Some(Slots::Shaped(slots)), _) => slots[index],
+            (None, Some(number)) => far[number][index],
+            (Some(Slots::Table(_)), _) | (None, None) => Value::UNDEFINED,
         }
     }
 
-    /// Every value the object holds.
+    /// The number of its far slots.
+    pub(super) fn far(&self) -> Option<usize> {
+        (self.far as usize).checked_sub(1)
+    }
+
+    /// Every value the object holds but those in its far slots.
     pub(super) fn values(&self) -> (&[Value], Option<&Slots>) {
         (&self.inline, self.more.as_deref())
     }
@@ -204,6 +209,7 @@ impl Object {
 
     pub(super) fn release(&mut self) {
         self.more = None;
+        self.far = 0;
     }
 }
 
@@ -218,7 +224,7 @@ impl Heap {
     #[inline]
     pub fn new_of_class(&mut self, class: Class) -> Value {
         self.meter.add_bytes(Object::COST);
-        let object = Object { shape: EMPTY, class, flags: 0, inline: [Value::UNDEFINED; INLINE], more: None };
+        let object = Object::new(EMPTY, class, [Value::UNDEFINED; INLINE]);
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
@@ -239,19 +245,83 @@ impl Heap {
         let mut inline = [Value::UNDEFINED; INLINE];
         let (near, far) = values.split_at(values.len().min(INLINE));
         inline[..near.len()].copy_from_slice(near);
-        let more = (!far.is_empty()).then(|| {
-            let slots = Box::new(Slots::Shaped(far.to_vec()));
-            self.meter.add_bytes(slots.cost());
-            slots
-        });
-        Value::handle(Kind::Object, self.objects.add(Object { shape, class: Class::Plain, flags: 0, inline, more }))
+        let mut object = Object::new(shape, Class::Plain, inline);
+        if !far.is_empty() {
+            self.set_far(&mut object, far);
+        }
+        Value::handle(Kind::Object, self.objects.add(object))
+    }
+
+    /// Give a new object the values behind the inline ones.
+    fn set_far(&mut self, object: &mut Object, values: &[Value]) {
+        let mut far = [Value::UNDEFINED; FAR];
+        match far.get_mut(..values.len()) {
+            Some(slots) => {
+                slots.copy_from_slice(values);
+                self.meter.add_bytes(FAR_COST);
+                object.far = self.far.add(far) + 1;
+            }
+            None => {
+                let slots = Box::new(Slots::Shaped(values.to_vec()));
+                self.meter.add_bytes(slots.cost());
+                object.more = Some(slots);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn set_slot(&mut self, index: usize, slot: usize, value: Value) {
+        match self.objects[index].inline.get_mut(slot) {
+            Some(place) => *place = value,
+            None => self.set_far_slot(index, slot - INLINE, value),
+        }
+    }
+
+    fn set_far_slot(&mut self, index: usize, slot: usize, value: Value) {
+        let Self { objects, far, meter, .. } = self;
+        let object = &mut objects[index];
+        let number = object.far();
+        match (object.more.as_deref_mut(), number) {
+            (Some(Slots::Table(_)), _) => {}
+            (Some(Slots::Shaped(slots)), _) => match slots.get_mut(slot) {
+                Some(place) => *place = value,
+                None => {
+                    meter.add_bytes(16);
+                    slots.push(value);
+                }
+            },
+            (None, Some(number)) if slot < FAR => far[number][slot] = value,
+            (None, None) if slot < FAR => {
+                let mut slots = [Value::UNDEFINED; FAR];
+                slots[slot] = value;
+                meter.add_bytes(FAR_COST);
+                object.far = far.add(slots) + 1;
+            }
+            (None, number) => {
+                let mut slots = number.map_or_else(Vec::new, |number| far[number].to_vec());
+                slots.resize(slot, Value::UNDEFINED);
+                slots.push(value);
+                let slots = Box::new(Slots::Shaped(slots));
+                meter.add_bytes(slots.cost());
+                self.release_far(index);
+                self.objects[index].more = Some(slots);
+            }
+        }
+    }
+
+    /// An object has its properties elsewhere.
+    fn release_far(&mut self, index: usize) {
+        let number = std::mem::take(&mut self.objects[index].far);
+        if let Some(number) = number.checked_sub(1) {
+            self.far.release(number);
+        }
     }
 
     /// A new object of a shape of few keys, whose values come first.
     #[inline]
     pub fn new_inline(&mut self, shape: u32, inline: [Value; INLINE]) -> Value {
         self.meter.add_bytes(Object::COST);
-        let object = Object { shape, class: Class::Plain, flags: 0, inline, more: None };
+        let object = Object::new(shape, Class::Plain, inline);
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
@@ -287,11 +357,11 @@ impl Heap {
     #[inline]
     pub fn own(&self, object: Value, key: Sym) -> Option<Value> {
         let object = &self.objects[object.index()];
-        if object.shape == TABLE {
+        if u32::from(object.shape) == TABLE {
             let Some(Slots::Table(table)) = object.more.as_deref() else { return None };
             return table.get(&key).copied();
         }
-        self.position(object.shape, key).map(|index| object.slot(index))
+        self.position(object.shape.into(), key).map(|index| object.slot(&self.far, index))
     }
 
     /// The same, with a hint where it may be.
@@ -300,8 +370,8 @@ impl Heap {
         let object = &self.objects[value.index()];
         let slot = hint.slot();
         // A table has no keys in its shape.
-        match self.shapes[object.shape as usize].keys.get(slot) {
-            Some(&found) if found == key => Some(object.slot(slot)),
+        match self.shapes[usize::from(object.shape)].keys.get(slot) {
+            Some(&found) if found == key => Some(object.slot(&self.far, slot)),
             _ => self.own_searched(value, key, hint),
         }
     }
@@ -309,12 +379,12 @@ impl Heap {
     #[inline(never)]
     fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
-        if object.shape == TABLE {
+        if u32::from(object.shape) == TABLE {
             return self.own(value, key);
         }
-        let slot = self.position(object.shape, key)?;
+        let slot = self.position(object.shape.into(), key)?;
         hint.set(slot);
-        Some(object.slot(slot))
+        Some(object.slot(&self.far, slot))
     }
 
     /// Set a property that the object has and that can be written, or add one where that can be done;
@@ -323,10 +393,10 @@ impl Heap {
     pub fn set_hinted(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
         let object = &mut self.objects[value.index()];
         let slot = hint.slot();
-        if self.shapes[object.shape as usize].keys.get(slot) != Some(&key) || object.flags & FROZEN != 0 {
+        if self.shapes[usize::from(object.shape)].keys.get(slot) != Some(&key) || object.flags & FROZEN != 0 {
             return self.set_searched(value, key, new, hint);
         }
-        object.set_slot(slot, new);
+        self.set_slot(value.index(), slot, new);
         true
     }
 
@@ -336,7 +406,7 @@ impl Heap {
         if object.flags & (FROZEN | NON_EXTENSIBLE) != 0 || key == known::PROTO {
             return false;
         }
-        if let Some(slot) = self.position(object.shape, key) {
+        if let Some(slot) = self.position(object.shape.into(), key) {
             hint.set(slot);
         }
         self.set_own(value, key, new);
@@ -346,20 +416,16 @@ impl Heap {
     /// Set an own property, whatever the flags of the object.
     pub fn set_own(&mut self, object: Value, key: Sym, value: Value) {
         let index = object.index();
-        let shape = self.objects[index].shape;
+        let shape = u32::from(self.objects[index].shape);
         if shape != TABLE {
             if let Some(slot) = self.position(shape, key) {
-                self.objects[index].set_slot(slot, value);
+                self.set_slot(index, slot, value);
                 return;
             }
             let slot = self.shapes[shape as usize].keys.len();
             if let Some(next) = self.next_shape(shape, key) {
-                if slot >= INLINE {
-                    self.meter.add_bytes(16);
-                }
-                let object = &mut self.objects[index];
-                object.shape = next;
-                object.set_slot(slot, value);
+                self.objects[index].shape = next as u16;
+                self.set_slot(index, slot, value);
                 return;
             }
             self.make_table(index);
@@ -374,13 +440,14 @@ impl Heap {
 
     fn make_table(&mut self, index: usize) {
         let object = &self.objects[index];
-        let keys = &self.shapes[object.shape as usize].keys;
+        let keys = &self.shapes[usize::from(object.shape)].keys;
         let table: IndexMap<Sym, Value, DefaultHashBuilder> =
-            keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect();
+            keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect();
         let slots = Box::new(Slots::Table(table));
         self.meter.add_bytes(slots.cost());
+        self.release_far(index);
         let object = &mut self.objects[index];
-        object.shape = TABLE;
+        object.shape = TABLE as u16;
         object.more = Some(slots);
     }
 
@@ -390,7 +457,7 @@ impl Heap {
         if self.own(object, key).is_none() {
             return 1;
         }
-        if self.objects[index].shape != TABLE {
+        if u32::from(self.objects[index].shape) != TABLE {
             self.make_table(index);
         }
         match self.objects[index].more.as_deref_mut() {
@@ -407,7 +474,8 @@ impl Heap {
     #[inline]
     pub fn shape(&self, object: Value) -> Option<u32> {
         let object = &self.objects[object.index()];
-        (object.shape != TABLE && object.class == Class::Plain).then_some(object.shape)
+        let shape = u32::from(object.shape);
+        (shape != TABLE && object.class == Class::Plain).then_some(shape)
     }
 
     /// The keys of a shape, by slot.
@@ -418,7 +486,7 @@ impl Heap {
     /// The value in a slot of an object that has a shape.
     #[inline]
     pub fn slot(&self, object: Value, slot: usize) -> Value {
-        self.objects[object.index()].slot(slot)
+        self.objects[object.index()].slot(&self.far, slot)
     }
 
     /// How many own properties there are.
@@ -426,7 +494,7 @@ impl Heap {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.len(),
-            Some(Slots::Shaped(_)) | None => self.shapes[object.shape as usize].keys.len(),
+            Some(Slots::Shaped(_)) | None => self.shapes[usize::from(object.shape)].keys.len(),
         }
     }
 
@@ -436,8 +504,8 @@ impl Heap {
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, value)).collect(),
             Some(Slots::Shaped(_)) | None => {
-                let keys = &self.shapes[object.shape as usize].keys;
-                keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(slot))).collect()
+                let keys = &self.shapes[usize::from(object.shape)].keys;
+                keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect()
             }
         }
     }

@@ -203,7 +203,8 @@ impl Heap {
         self.new_counted(bytes, bytes.len())
     }
 
-    fn new_counted(&mut self, bytes: &[u8], units: usize) -> Value {
+    /// A new string of WTF-8 bytes that are so many code units.
+    pub fn new_counted(&mut self, bytes: &[u8], units: usize) -> Value {
         if bytes.len() > SMALL {
             return self.own_buffer(bytes.to_vec(), units);
         }

@@ -1,6 +1,6 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
-use super::{names, push_number, quote_bytes};
+use super::{Records, push_number, quote_bytes};
 use crate::error::{Result, Thrown};
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -9,7 +9,6 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
 use std::io::Write as _;
-use std::rc::Rc;
 
 /// How JSON text is laid out.
 #[derive(Clone, Copy, Default)]
@@ -50,8 +49,7 @@ impl From<Thrown> for Problem {
 impl Vm {
     /// `JSON.stringify(value)`: the text, or `None` where the value has none.
     pub fn stringify(&mut self, value: Value, layout: Layout<'_>) -> Result<Option<Vec<u8>>> {
-        let mut writer = Writer::new(self, layout);
-        writer.write(value).map_err(|problem| match problem {
+        Writer::new(self, layout).finish(value).map_err(|problem| match problem {
             Problem::BigInt => self.type_error("Do not know how to serialize a BigInt"),
             Problem::Cycle(words) => self.type_error(&words),
             Problem::Foreign(what) => self.type_error(what),
@@ -82,7 +80,7 @@ impl Vm {
         }
         let mut writer = Writer::new(self, Layout::default());
         (writer.promises, writer.strict, writer.limit) = (true, strict, limit);
-        match writer.write(value) {
+        match writer.finish(value) {
             Ok(Some(text)) => Ok(String::from_utf8(text).unwrap_or_default()),
             Ok(None) => Err(refused("it is a function; return plain data")),
             Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
@@ -157,7 +155,7 @@ struct Writer<'a> {
     open: Vec<Open>,
     /// The containers that are open beyond the first [`SHALLOW`].
     deep: HashSet<Value>,
-    names: names::Cache,
+    records: Box<Records>,
     /// Bytes and values the meter knows of.
     charged: usize,
     values: usize,
@@ -166,7 +164,7 @@ struct Writer<'a> {
 }
 
 /// A container whose end has not been written.
-struct Open {
+pub struct Open {
     container: Value,
     at: usize,
     empty: bool,
@@ -175,10 +173,13 @@ struct Open {
 
 enum Parts {
     Items(usize),
-    /// The properties of an object that has a shape.
-    Slots(Rc<names::Names>),
+    /// The properties of an object of a record.
+    Slots(u16),
     Entries(Vec<(PropertyKey, Value)>),
 }
+
+/// Bytes of a short text.
+const USUAL: usize = 48;
 
 /// Containers that are searched one by one for a cycle.
 const SHALLOW: usize = 32;
@@ -187,20 +188,31 @@ type Written<T> = std::result::Result<T, Problem>;
 
 impl<'a> Writer<'a> {
     fn new(vm: &'a mut Vm, layout: Layout<'a>) -> Self {
+        let mut records = vm.take_records();
         Self {
+            open: std::mem::take(&mut records.writing),
+            records,
             vm,
-            out: Vec::new(),
+            out: Vec::with_capacity(USUAL),
             layout,
             promises: false,
             strict: false,
             limit: usize::MAX,
-            open: Vec::new(),
             deep: HashSet::new(),
-            names: names::Cache::default(),
             charged: 0,
             values: 0,
             called: false,
         }
+    }
+
+    fn finish(mut self, value: Value) -> Written<Option<Vec<u8>>> {
+        let written = self.write(value);
+        if self.open.capacity() <= SHALLOW {
+            self.open.clear();
+            self.records.writing = self.open;
+        }
+        self.vm.records = Some(self.records);
+        written
     }
 
     fn write(&mut self, value: Value) -> Written<Option<Vec<u8>>> {
@@ -212,7 +224,7 @@ impl<'a> Writer<'a> {
         while let Some(open) = self.open.last() {
             match &open.parts {
                 Parts::Items(length) => self.items(open.container, *length)?,
-                Parts::Slots(names) => self.slots(open.container, &Rc::clone(names))?,
+                Parts::Slots(record) => self.slots(open.container, *record)?,
                 Parts::Entries(_) => self.entry()?,
             }
         }
@@ -233,7 +245,8 @@ impl<'a> Writer<'a> {
         }
         if value.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(value)
-            && !self.names.of(self.vm, shape, self.layout.colon()).to_json
+            && let Some(record) = self.records.of_shape(self.vm, shape)
+            && !self.records[record].to_json
         {
             return Ok(value);
         }
@@ -277,18 +290,21 @@ impl<'a> Writer<'a> {
     }
 
     /// The same for properties.
-    fn slots(&mut self, object: Value, names: &names::Names) -> Written<()> {
+    fn slots(&mut self, object: Value, record: u16) -> Written<()> {
         let depth = self.open.len();
-        while let Some(index) = self.next_part(depth, names.list.len()) {
-            let name = &names.list[index];
+        while let Some(index) = self.next_part(depth, self.records[record].names.len()) {
+            let name = self.records[record].names[index];
             let value = match self.called {
                 true => self.vm.own_property(object, name.key).unwrap_or(Value::UNDEFINED),
-                false => self.vm.heap.slot(object, name.slot),
+                false => self.vm.heap.slot(object, name.slot as usize),
             };
             let value = self.prepared(value, name.key)?;
             if has_text(value) {
                 self.separate();
-                self.out.extend_from_slice(&names.text[name.text.clone()]);
+                self.out.extend_from_slice(self.records[record].text(name));
+                if self.layout.indent.is_some() {
+                    self.out.push(b' ');
+                }
                 self.begin(value)?;
                 if self.open.len() > depth {
                     return Ok(());
@@ -369,8 +385,9 @@ impl<'a> Writer<'a> {
             Parts::Entries(entries)
         } else if container.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(container)
+            && let Some(record) = self.records.of_shape(self.vm, shape)
         {
-            Parts::Slots(self.names.of(self.vm, shape, self.layout.colon()))
+            Parts::Slots(record)
         } else {
             Parts::Entries(self.vm.enumerable_entries(container))
         };
@@ -425,7 +442,7 @@ impl<'a> Writer<'a> {
         let path: Vec<(Value, Option<PropertyKey>)> = self
             .open
             .iter()
-            .map(|open| (open.container, open.key()))
+            .map(|open| (open.container, open.key(&self.records)))
             .skip_while(|&(container, _)| container != value)
             .collect();
         self.vm.cycle_text(&path)
@@ -434,11 +451,11 @@ impl<'a> Writer<'a> {
 
 impl Open {
     /// The key of the part that is being written.
-    fn key(&self) -> Option<PropertyKey> {
+    fn key(&self, records: &Records) -> Option<PropertyKey> {
         let at = self.at.checked_sub(1)?;
         match &self.parts {
             Parts::Items(_) => Some(PropertyKey::Index(at as u32)),
-            Parts::Slots(names) => names.list.get(at).map(|name| name.key),
+            Parts::Slots(record) => records[*record].names.get(at).map(|name| name.key),
             Parts::Entries(entries) => entries.get(at).map(|&(key, _)| key),
         }
     }

@@ -3,6 +3,7 @@
 use super::{Body as FunctionBody, Expression, Node, Slots};
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
+use crate::code::FunctionRef;
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::symbol::Sym;
@@ -109,6 +110,15 @@ pub struct Call {
     pub spread: bool,
     /// Where the text of the callee stands in the source.
     pub callee_span: Span,
+}
+
+/// A call of a function that its name stands for in every run, with no more arguments than it takes. It needs
+/// nothing but these: it captures nothing, and is not async.
+pub struct FixedCall {
+    /// What is called.
+    pub function: FunctionRef,
+    /// With what.
+    pub arguments: Box<[Expression]>,
 }
 
 impl Call {

@@ -43,12 +43,9 @@ impl Run {
                 fixture.rewind();
             }
             let request = ExecuteRequest {
-                script: script.text.clone(),
                 language: script.language,
                 context: context.clone(),
-                allowed_tools: None,
-                policy: session.hub.config().policy.clone(),
-                seed: None,
+                ..ExecuteRequest::new(script.text.clone(), session.hub.config().policy.clone())
             };
             let outcome = session.hub.execute(request, None, session.cancel.clone()).await;
             all_ok &= outcome.status() == Status::Ok;

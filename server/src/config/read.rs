@@ -1,11 +1,15 @@
 //! From text to [`Config`]: the keys, as they are written.
 
 use super::expand::expand;
+use super::secrets::Found;
 use super::*;
+use crate::catalogue::{Expose, Mode, ToolFilter, ToolMetadata};
+use crate::meta::TIMEOUTS;
 use agentscript::{LIMITS, Limit, Loops};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::cell::RefCell;
 
 type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -15,15 +19,43 @@ struct Root {
     #[serde(rename = "$schema")]
     _schema: Option<String>,
     mcp_servers: Map<String, Value>,
+    mode: Mode,
     include_tools: ToolFilter,
+    tools: BTreeMap<String, ToolMetadata>,
+    expose: Expose,
     vm: Map<String, Value>,
     top_k: Option<usize>,
+    #[serde(alias = "embedding")]
+    search: SearchKeys,
     max_definitions: Option<usize>,
     direct_calls: DirectCallsKeys,
     names: Names,
     structured: Option<bool>,
     pool: PoolKeys,
+    // Written as in the configurations that this tool comes from.
+    #[serde(rename = "enable_code_execution")]
+    enable_code_execution: bool,
+    #[serde(rename = "code_execution_timeout_ms")]
+    code_execution_timeout_ms: Option<u64>,
+    #[serde(rename = "code_execution_max_tool_calls")]
+    code_execution_max_tool_calls: Option<u64>,
+    #[serde(rename = "code_execution_pool_size")]
+    code_execution_pool_size: Option<usize>,
     sanitization: SanitizationKeys,
+    rate_limits: Vec<RateLimit>,
+    concurrency_limits: Vec<ConcurrencyLimit>,
+    check_output: CheckOutput,
+    pii: Option<PiiConfig>,
+    cache: CacheConfig,
+    audit: Option<AuditConfig>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct SearchKeys {
+    strategy: Strategy,
+    model_dir: Option<PathBuf>,
+    similarity_threshold: Option<f64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -31,6 +63,7 @@ struct Root {
 struct DirectCallsKeys {
     enabled: Option<bool>,
     allowed_tools: Option<Vec<String>>,
+    filter: ToolFilter,
 }
 
 #[derive(Default, Deserialize)]
@@ -91,23 +124,38 @@ struct ServerKeys {
 
 pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
     let mut value = document(text, format)?;
+    let secrets = RefCell::new(Found::default());
+    let environment = |name: &str| {
+        let value = environment(name)?;
+        secrets.borrow_mut().variable(name, &value);
+        Some(value)
+    };
     let servers = value.as_object_mut().and_then(|root| root.remove("mcpServers"));
-    expand(&mut value, "", environment)?;
+    expand(&mut value, "", &environment)?;
     if let (Some(servers), Some(root)) = (servers, value.as_object_mut()) {
         root.insert("mcpServers".into(), servers);
     }
     let root: Root = keys(value, "", &[])?;
     let defaults = Config::default();
+    check_names(&root.tools)?;
+    check_audit(root.audit.as_ref())?;
     let mut config = Config {
-        include_tools: root.include_tools,
+        tools: ToolPolicy {
+            include: root.include_tools,
+            mode: root.mode,
+            metadata: root.tools,
+            expose: root.expose,
+            names: root.names,
+        },
         policy: policy(root.vm)?,
         top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
+        search: search(root.search)?,
         max_definitions: within("maxDefinitions", root.max_definitions.unwrap_or(defaults.max_definitions), 1, 100)?,
         direct_calls: DirectCalls {
             enabled: root.direct_calls.enabled.unwrap_or(true),
             allowed_tools: root.direct_calls.allowed_tools,
+            filter: root.direct_calls.filter,
         },
-        names: root.names,
         structured: root.structured.unwrap_or(true),
         pool: Pool {
             threads: within("pool.threads", root.pool.threads.unwrap_or(defaults.pool.threads), 1, 256)?,
@@ -115,18 +163,108 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
             queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
         },
+        code_execution: CodeExecution {
+            enabled: root.enable_code_execution,
+            timeout_ms: within(
+                "code_execution_timeout_ms",
+                root.code_execution_timeout_ms.unwrap_or(defaults.code_execution.timeout_ms),
+                *TIMEOUTS.start(),
+                *TIMEOUTS.end(),
+            )?,
+            max_tool_calls: root.code_execution_max_tool_calls.unwrap_or(defaults.code_execution.max_tool_calls),
+            pool_size: within(
+                "code_execution_pool_size",
+                root.code_execution_pool_size.unwrap_or(defaults.code_execution.pool_size),
+                1,
+                100,
+            )?,
+        },
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
             remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),
         },
+        chain: ChainConfig {
+            rate_limits: root.rate_limits,
+            concurrency_limits: root.concurrency_limits,
+            check_output: root.check_output,
+            pii: root.pii,
+            cache: root.cache,
+            audit: root.audit,
+        },
         upstreams: BTreeMap::new(),
+        secrets: Arc::default(),
     };
     for (app, entry) in root.mcp_servers {
-        if let Some(server) = server(&app, entry, environment)? {
+        if let Some(server) = server(&app, entry, &environment)? {
+            server.kind.tell_secrets(&mut secrets.borrow_mut());
             config.upstreams.insert(app, server);
         }
     }
+    config.secrets = Arc::new(Redactor::new(secrets.borrow().all()));
     Ok(config)
+}
+
+fn check_names(tools: &BTreeMap<String, ToolMetadata>) -> Result<(), String> {
+    for (pattern, metadata) in tools {
+        let app = metadata.app_id.as_deref().unwrap_or("-");
+        check_app(&format!("tools.{pattern}.appId"), app)?;
+    }
+    Ok(())
+}
+
+fn check_audit(audit: Option<&AuditConfig>) -> Result<(), String> {
+    match audit {
+        Some(AuditConfig { file: None, stderr: false }) => {
+            Err("audit: give 'file', or 'stderr = true', or both".into())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether an app can have this name.
+fn check_app(path: &str, app: &str) -> Result<(), String> {
+    if app.is_empty() || app.contains(':') || app.trim() != app {
+        return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
+    }
+    if app.eq_ignore_ascii_case("codecall") || crate::catalogue::is_reserved(app) {
+        return Err(format!("{path}: this name is the server's own; choose another"));
+    }
+    Ok(())
+}
+
+impl UpstreamKind {
+    fn tell_secrets(&self, found: &mut Found) {
+        match self {
+            Self::Stdio(config) => {
+                config.env.iter().for_each(|(name, value)| found.variable(name, value));
+                found.arguments(&config.args);
+                for (name, value) in
+                    config.inherit_env.iter().filter_map(|name| Some((name, std::env::var(name).ok()?)))
+                {
+                    found.variable(name, &value);
+                }
+            }
+            Self::Http(config) => {
+                config.headers.iter().for_each(|(name, value)| found.header(name, value));
+                found.address(&config.url);
+            }
+        }
+    }
+}
+
+fn search(keys: SearchKeys) -> Result<SearchConfig, String> {
+    let defaults = SearchConfig::default();
+    let least = keys.similarity_threshold.unwrap_or(defaults.similarity_threshold);
+    // NaN is neither.
+    if !(0.0..=1.0).contains(&least) {
+        return Err("search.similarityThreshold: must be from 0 to 1".into());
+    }
+    if keys.strategy != Strategy::Bm25 && keys.model_dir.is_none() {
+        return Err("search.modelDir: this strategy needs a folder with config.json, tokenizer.json and \
+                    model.safetensors of a sentence transformer"
+            .into());
+    }
+    Ok(SearchConfig { strategy: keys.strategy, model_dir: keys.model_dir, similarity_threshold: least })
 }
 
 fn document(text: &str, format: Format) -> Result<Value, String> {
@@ -197,12 +335,7 @@ fn policy(mut vm: Map<String, Value>) -> Result<Policy, String> {
 
 fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<Option<UpstreamConfig>, String> {
     let path = format!("mcpServers.{app}");
-    if app.is_empty() || app.contains(':') || app.trim() != app {
-        return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
-    }
-    if app.eq_ignore_ascii_case("codecall") {
-        return Err(format!("{path}: this name is the server's own; choose another"));
-    }
+    check_app(&path, app)?;
     let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
     if is("disabled", true) || is("enabled", false) {
         // A server that is switched off may refer to variables that are not set.
@@ -214,7 +347,7 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
     let _ = (keys.enabled, keys.disabled);
     let start_timeout = Duration::from_millis(keys.start_timeout_ms.unwrap_or(30_000));
     let max_message_bytes = keys.max_message_bytes.unwrap_or(16 * 1024 * 1024).max(1024);
-    let tools = ToolFilter { allow: keys.enabled_tools, deny: keys.disabled_tools };
+    let tools = ToolFilter::by_name(keys.enabled_tools, keys.disabled_tools);
     match (keys.command, keys.url) {
         (Some(command), None) => Ok(Some(UpstreamConfig {
             kind: UpstreamKind::Stdio(StdioConfig {

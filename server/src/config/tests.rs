@@ -35,6 +35,20 @@ fn servers_as_clients_write_them() {
 }
 
 #[test]
+fn secrets_are_known() {
+    let config = json(
+        r#"{"mcpServers": {
+            "a": {"command": "x", "env": {"KEY": "k-1234567", "MODE": "production"}, "args": ["--token", "t-1234567"]},
+            "b": {"url": "https://h/mcp?key=q-1234567", "headers": {"Authorization": "Bearer h-1234567", "X": "${TOKEN}"}}
+        }}"#,
+    )
+    .expect("valid");
+    let told = "k-1234567 production t-1234567 q-1234567 h-1234567 s3cret-token --token";
+    let hidden = "[secret] production [secret] [secret] [secret] [secret] --token";
+    assert_eq!(config.secrets.text(told), hidden);
+}
+
+#[test]
 fn every_limit_by_its_name() {
     for limit in agentscript::LIMITS {
         let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);
@@ -53,6 +67,17 @@ fn what_is_asked_for_on_top_of_a_strict_preset_can_be_used() {
 }
 
 #[test]
+fn how_tools_are_found() {
+    let strategy = |text: &str| toml(text).expect(text).search.strategy;
+    assert_eq!(strategy(""), Strategy::Bm25);
+    assert_eq!(strategy("[embedding]\nstrategy = \"tfidf\"\nsimilarityThreshold = 0.3"), Strategy::Bm25);
+    assert_eq!(strategy("[search]\nstrategy = \"hybrid\"\nmodelDir = \"/models/s3cret\""), Strategy::Hybrid);
+    let config = toml("[search]\nstrategy = \"embedding\"\nmodelDir = \"/models/s3cret\"").expect("valid");
+    assert_eq!((config.search.strategy, config.search.similarity_threshold), (Strategy::Embedding, 0.2));
+    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
 fn mistakes_name_the_key_and_never_the_value() {
     for (text, expected) in [
         ("topk = 3", "unknown key 'topk'; did you mean 'topK'?"),
@@ -60,6 +85,9 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[vm]\npreset = \"safe\"", "vm.preset: must be one of locked_down, secure, balanced, experimental"),
         ("[vm]\ntimeoutMs = -3", "vm.timeoutMs: must be a whole number, 0 or more"),
         ("topK = 99", "topK: must be from 1 to 50"),
+        ("[search]\nstrategie = \"bm25\"", "search: unknown key 'strategie'; did you mean 'strategy'?"),
+        ("[search]\nstrategy = \"hybrid\"", "search.modelDir: this strategy needs a folder"),
+        ("[search]\nsimilarityThreshold = 1.5", "search.similarityThreshold: must be from 0 to 1"),
         ("[mcpServers.a]\ncomand = \"x\"", "mcpServers.a: unknown key 'comand'; did you mean 'command'?"),
         ("[mcpServers.a]\nargs = []", "mcpServers.a: 'command' or 'url' is missing"),
         ("[mcpServers.a]\ncommand = \"x\"\nenv = { A = 12345 }", "mcpServers.a.env.A: wrong value, expected a string"),
@@ -71,10 +99,107 @@ fn mistakes_name_the_key_and_never_the_value() {
         ),
         ("[mcpServers.a]\nurl = \"ftp://x\"", "mcpServers.a.url: must begin with http:// or https://"),
         ("names = ", "not valid TOML at line 1"),
+        (
+            "mode = \"s3cret\"",
+            "mode: wrong value, expected one of 'codecall_only', 'codecall_opt_in', 'metadata_driven'",
+        ),
+        ("[includeTools]\ndeny = [3]", "includeTools.deny[0]: wrong value, expected a name, or some of name, app"),
+        ("[includeTools]\ndeny = [{ nam = \"x\" }]", "includeTools.deny[0]: unknown key 'nam'; did you mean 'name'?"),
+        ("[includeTools]\nallow = [{}]", "includeTools.allow[0]: must have one of name, app, source and tag"),
+        ("[tools.x]\nvisible = true", "tools.x: unknown key 'visible'; "),
+        ("[tools.x]\nappId = \"codecall\"", "tools.x.appId: this name is the server's own"),
+        (
+            "[[rateLimits]]\ntool = \"x\"\nlimit = 1\nwindow = \"12345\"",
+            "rateLimits[0].window: must be a length of time such as",
+        ),
+        ("[[rateLimits]]\ntool = \"x\"\nlimit = 0\nwindow = \"1m\"", "rateLimits[0].limit: wrong value, expected"),
+        ("[[rateLimits]]\ntool = \"x\"\nlimit = 1", "rateLimits[0]: missing field `window`"),
+        ("[pii]\ndetect = [\"mail\"]", "pii.detect[0]: wrong value, expected one of 'email', 'iban'"),
+        (
+            "[pii]\npatterns = [{ name = \"x\", pattern = \"(s3cret\" }]",
+            "pii.patterns[0].pattern: must be a regular expression",
+        ),
+        ("[cache]\nrules = [{ tool = \"x\", ttl = \"soon\" }]", "cache.rules[0].ttl: must be a length of time such as"),
+        ("[audit]\nstderr = false", "audit: give 'file', or 'stderr = true', or both"),
     ] {
         let message = toml(text).expect_err(text);
         assert!(message.starts_with(expected), "{text}: {message}");
         assert!(!message.contains("s3cret") && !message.contains("12345"), "{message}");
     }
     assert_eq!(json("{\"a\":").expect_err("cut off"), "not valid JSON at line 1, column 5");
+}
+
+/// Keys that are valid at a place, as the error for a key that is not tells them. `wrap` puts the
+/// members of an object there.
+fn known(wrap: impl Fn(&str) -> String) -> Vec<String> {
+    let message = json(&wrap("\"\\u0001\": 1")).expect_err("a key that nobody knows");
+    let (_, names) = message.split_once("known are ").unwrap_or_else(|| panic!("{message}"));
+    names.split(", ").map(str::to_owned).collect()
+}
+
+/// A section of docs/configuration.md: the keys of its first table, and the names told with them.
+fn documented(section: &str) -> Vec<String> {
+    let page = include_str!("../../../docs/configuration.md");
+    let (_, rest) = page.split_once(&format!("\n## {section}\n")).unwrap_or_else(|| panic!("no section {section}"));
+    let rows =
+        rest.lines().skip_while(|line| !line.starts_with("| key |")).skip(2).take_while(|line| line.starts_with('|'));
+    let mut names = Vec::new();
+    for row in rows {
+        let mut cells = row.split('|').skip(1);
+        let key = cells.next().expect("a key").trim().trim_matches('`');
+        names.push(key.to_owned());
+        let what = cells.nth(1).expect("a sentence");
+        assert!(what.trim().len() > 5, "{section}: {key} says nothing");
+        let also = what.split_once("Also ").map_or("", |(_, also)| also);
+        names.extend(also.split('`').skip(1).step_by(2).map(str::to_owned));
+    }
+    names
+}
+
+/// Who adds a key adds a row to the page, and the other way round.
+#[test]
+fn every_key_is_on_its_page() {
+    let sections: [(&str, &dyn Fn(&str) -> String); 13] = [
+        ("Top level", &|inner| format!("{{{inner}}}")),
+        ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
+        ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
+        ("search", &|inner| format!(r#"{{"search": {{{inner}}}}}"#)),
+        ("vm", &|inner| format!(r#"{{"vm": {{{inner}}}}}"#)),
+        ("directCalls", &|inner| format!(r#"{{"directCalls": {{{inner}}}}}"#)),
+        ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
+        ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
+        ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
+        ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),
+        ("pii", &|inner| format!(r#"{{"pii": {{{inner}}}}}"#)),
+        ("cache", &|inner| format!(r#"{{"cache": {{{inner}}}}}"#)),
+        ("audit", &|inner| format!(r#"{{"audit": {{{inner}}}}}"#)),
+    ];
+    for (section, wrap) in sections {
+        let mut known = known(wrap);
+        if section == "vm" {
+            // They have a page of their own, which is made from them.
+            known.retain(|name| agentscript::Limit::named(name).is_none());
+        }
+        let mut documented = documented(section);
+        known.sort();
+        documented.sort();
+        assert_eq!(known, documented, "keys of '{section}' (left) and its rows in docs/configuration.md (right)");
+    }
+}
+
+#[test]
+fn code_execution() {
+    let config = toml("").expect("valid").code_execution;
+    assert_eq!(config, CodeExecution { enabled: false, timeout_ms: 120_000, max_tool_calls: 0, pool_size: 10 });
+    let text = r#"{"enable_code_execution": true, "code_execution_timeout_ms": 600000, "code_execution_max_tool_calls": 3, "code_execution_pool_size": 100}"#;
+    let config = json(text).expect("valid").code_execution;
+    assert_eq!(config, CodeExecution { enabled: true, timeout_ms: 600_000, max_tool_calls: 3, pool_size: 100 });
+    for (text, expected) in [
+        ("code_execution_timeout_ms = 0", "code_execution_timeout_ms: must be from 1 to 600000"),
+        ("code_execution_timeout_ms = 600001", "code_execution_timeout_ms: must be from 1 to 600000"),
+        ("code_execution_pool_size = 0", "code_execution_pool_size: must be from 1 to 100"),
+        ("code_execution_pool_size = 101", "code_execution_pool_size: must be from 1 to 100"),
+    ] {
+        assert_eq!(toml(text).expect_err(text), expected);
+    }
 }

@@ -79,8 +79,11 @@ async fn with_a_session() {
 
 #[tokio::test]
 async fn without_a_session() {
-    let mut client =
-        Client::start(Config { names: crate::config::Names::Colon, structured: false, ..Config::default() });
+    let mut client = Client::start(Config {
+        tools: crate::catalogue::ToolPolicy { names: crate::config::Names::Colon, ..Default::default() },
+        structured: false,
+        ..Config::default()
+    });
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},

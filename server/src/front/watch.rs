@@ -78,7 +78,7 @@ impl Client {
             Happening::CallStarted { tool, call, input } => {
                 self.progress(format!("{tool} …")).await;
                 self.log("codecall.tools", LoggingLevel::Info, || {
-                    json!({"event": "tool_call_start", "toolName": tool, "input": parsed(&input), "callId": call.to_string()})
+                    json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call.to_string()})
                 })
                 .await;
             }
@@ -89,7 +89,7 @@ impl Client {
                 self.log("codecall.tools", LoggingLevel::Info, || {
                     let status = if error.is_some() { "error" } else { "ok" };
                     let mut data = json!({
-                        "event": "tool_call_end", "toolName": tool, "input": parsed(&input), "callId": call.to_string(),
+                        "event": "tool_call_end", "toolName": tool, "input": input, "callId": call.to_string(),
                         "status": status, "durationMs": u64::try_from(ms).unwrap_or(u64::MAX),
                     });
                     if let Some(error) = error {

@@ -1,7 +1,8 @@
 //! `codecall_describe`: schemas and examples of tools.
 
 use super::*;
-use crate::catalogue::{Entry, is_reserved};
+use crate::catalogue::{Entry, Snapshot, is_reserved};
+use crate::error::nearest;
 
 pub struct Describe;
 
@@ -125,12 +126,25 @@ impl Describe {
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
         }
+        let mut warnings: Vec<String> = not_found.iter().filter_map(|name| meant(&snapshot, name)).collect();
         if !left_out.is_empty() {
-            value["warnings"] =
-                json!([format!("Only {max} tools are described at once; ask again for {}", left_out.join(", "))]);
+            warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
+        }
+        if !warnings.is_empty() {
+            value["warnings"] = warnings.into();
         }
         Answer::ok(value)
     }
+}
+
+/// What a name that is not found may have meant. The server's own tools are never meant.
+fn meant(snapshot: &Snapshot, name: &str) -> Option<String> {
+    if is_reserved(name) {
+        return None;
+    }
+    let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
+    let near: Vec<String> = near.into_iter().map(|name| format!("'{name}'")).collect();
+    (!near.is_empty()).then(|| format!("There is no tool '{name}'; did you mean {}?", near.join(" or ")))
 }
 
 fn described(entry: &Entry, format: Format) -> Value {

@@ -3,6 +3,7 @@
 //! A generated example is checked: its input fits the tool's schema and its code compiles. One that
 //! does not is left out.
 
+use super::typescript::name;
 use crate::catalogue::Entry;
 use crate::sample;
 use serde_json::{Map, Value, json};
@@ -12,11 +13,24 @@ const GENERATED: usize = 2;
 
 /// The examples of a tool as clients see them.
 pub fn of(entry: &Entry) -> Vec<Value> {
-    let own = entry.definition.examples.iter().map(|example| (example.description.clone(), example.code.clone()));
+    let own = entry.definition.examples.iter().filter(|example| compiles(entry, &example.code));
+    let own = own.map(|example| (example.description.clone(), example.code.clone()));
     own.chain(generated(entry).into_iter().take(GENERATED))
         .take(MOST)
         .map(|(description, code)| json!({"description": description, "code": code}))
         .collect()
+}
+
+/// Whether a script can be run. An example that cannot would teach mistakes.
+fn compiles(entry: &Entry, code: &str) -> bool {
+    match agentscript::compile(code, &agentscript::CompileOptions::default()) {
+        Ok(_) => true,
+        Err(error) => {
+            let problem = error.failure.message;
+            tracing::warn!(tool = entry.name, problem, "an example is left out, as it is no script");
+            false
+        }
+    }
 }
 
 /// What a tool is for, by its name.
@@ -73,7 +87,8 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         Intent::Create => examples.push((format!("Create {subject}"), input.clone(), plain)),
         Intent::Get => {
             examples.push((format!("Get {subject}"), input.clone(), plain));
-            if let Some((key, value)) = input.iter().find(|(_, value)| value.is_string() || value.is_number()) {
+            if let Some((key, value)) = input.iter().find(|(key, value)| names_one(&schema["properties"][*key], value))
+            {
                 let mut rest = input.clone();
                 rest.shift_remove(key);
                 let tool = Value::String(entry.name.clone());
@@ -108,16 +123,20 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         }
         Intent::Other => examples.push((format!("Call {}", entry.name), input.clone(), plain)),
     }
-    let options = agentscript::CompileOptions::default();
     examples
         .into_iter()
         .filter(|(_, input, code)| {
             let input = Value::Object(input.clone());
-            entry.validator().is_none_or(|validator| validator.is_valid(&input))
-                && agentscript::compile(code, &options).is_ok()
+            entry.validator().is_none_or(|validator| validator.is_valid(&input)) && compiles(entry, code)
         })
         .map(|(description, _, code)| (description, code))
         .collect()
+}
+
+/// Whether a value of a property can name one thing among many.
+fn names_one(property: &Value, value: &Value) -> bool {
+    let is_fixed = ["enum", "const", "default"].iter().any(|key| property.get(key).is_some());
+    (value.is_string() || value.is_number()) && !is_fixed
 }
 
 /// What the tool works on: the words of its name without the verb, or its app.
@@ -174,15 +193,6 @@ fn literal(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
-}
-
-/// A property name as the language writes it.
-fn name(key: &str) -> String {
-    let plain = key
-        .chars()
-        .enumerate()
-        .all(|(at, c)| c == '_' || c == '$' || c.is_ascii_alphabetic() || at > 0 && c.is_ascii_digit());
-    if plain && !key.is_empty() { key.to_owned() } else { Value::String(key.to_owned()).to_string() }
 }
 
 #[cfg(test)]

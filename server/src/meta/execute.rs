@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::runs::{self, ExecuteRequest};
-use agentscript::{Failure, LIMITS, Language, Loops, Outcome, Policy, Status};
+use agentscript::{Failure, LIMITS, Loops, Outcome, Policy, Status};
 
 pub struct Execute;
 
@@ -12,17 +12,8 @@ struct Arguments {
     script: String,
     context: Option<Value>,
     allowed_tools: Option<Texts>,
-    language: Option<Dialect>,
+    language: Option<Written>,
     limits: Option<Map<String, Value>>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Dialect {
-    #[serde(alias = "js")]
-    JavaScript,
-    #[serde(alias = "ts")]
-    TypeScript,
 }
 
 impl MetaTool for Execute {
@@ -124,15 +115,10 @@ impl Execute {
         let policy =
             lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
-            script: arguments.script,
-            language: arguments.language.map(|dialect| match dialect {
-                Dialect::JavaScript => Language::JavaScript,
-                Dialect::TypeScript => Language::TypeScript,
-            }),
+            language: arguments.language.map(Into::into),
             context: context.map(|context| Value::Object(context).to_string()),
             allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
-            policy,
-            seed: None,
+            ..ExecuteRequest::new(arguments.script, policy)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `codecall_invoke`: call one tool without a script.
 
 use super::*;
-use crate::pipeline::{ToolCall, is_allowed};
+use crate::pipeline::{Caller, ToolCall, is_allowed};
 use crate::upstream::ToolError;
 use std::time::Duration;
 
@@ -19,6 +19,10 @@ struct Arguments {
 impl MetaTool for Invoke {
     fn id(&self) -> &'static str {
         "invoke"
+    }
+
+    fn is_enabled(&self, config: &Config) -> bool {
+        config.direct_calls.enabled
     }
 
     fn title(&self) -> &'static str {
@@ -71,7 +75,7 @@ impl MetaTool for Invoke {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, cancel, .. } = request;
+            let Request { hub, arguments, watcher, cancel } = request;
             let arguments: Arguments = match read(self, arguments) {
                 Ok(arguments) => arguments,
                 Err(refused) => return *refused,
@@ -86,8 +90,11 @@ impl MetaTool for Invoke {
                     let call = ToolCall {
                         tool: arguments.tool.clone(),
                         input: input.clone(),
+                        caller: Caller::Invoke,
                         allowed: None,
+                        apps: None,
                         timeout: Duration::from_millis(hub.config().policy.limits.tool_timeout_ms),
+                        watcher,
                         cancel,
                     };
                     hub.pipeline().call(call).await
@@ -107,13 +114,14 @@ fn permitted(hub: &Hub, tool: &str) -> Result<(), ToolError> {
         return Err(ToolError::new("ACCESS_DENIED", "Direct calls are switched off; use codecall_execute"));
     }
     let snapshot = hub.catalogue().snapshot();
-    match (&direct.allowed_tools, snapshot.lookup(tool)) {
-        (Some(allowed), Some(entry)) if !is_allowed(&snapshot, entry, allowed) => {
-            let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
-            Err(ToolError::new("ACCESS_DENIED", message))
-        }
-        (Some(_) | None, Some(_) | None) => Ok(()),
+    // What is not there is the pipeline's to say.
+    let Some(entry) = snapshot.lookup(tool) else { return Ok(()) };
+    let allowed = direct.allowed_tools.as_ref().is_none_or(|allowed| is_allowed(&snapshot, entry, allowed));
+    if allowed && direct.filter.keeps(&entry.definition) {
+        return Ok(());
     }
+    let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
+    Err(ToolError::new("ACCESS_DENIED", message))
 }
 
 fn failed(error: ToolError, tool: &str, input: Map<String, Value>) -> Answer {

@@ -3,11 +3,13 @@
 use super::*;
 use crate::catalogue::Entry;
 use crate::error::nearest;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::index::{Hit, fuse};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Descriptions are cut here; `describe` gives all of them.
 const LONGEST_DESCRIPTION: usize = 300;
+/// How many apps or tags a warning names at most.
+const MOST_NAMES: usize = 20;
 
 pub struct Search;
 
@@ -65,7 +67,7 @@ impl MetaTool for Search {
                     "additionalProperties": false,
                 },
                 "excludeToolNames": strings("Tools you know already"),
-                "minScore": {"type": "number", "minimum": 0, "maximum": 1},
+                "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Least score of a tool for a query"},
             },
             "additionalProperties": false,
         })
@@ -100,92 +102,155 @@ impl MetaTool for Search {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            match read(self, request.arguments) {
-                Ok(arguments) => self.search(request.hub, arguments),
+            match read::<Arguments>(self, request.arguments)
+                .and_then(|arguments| Asked::of(self, request.hub, arguments))
+            {
+                Ok(asked) => search(request.hub, &asked).await,
                 Err(refused) => *refused,
             }
         })
     }
 }
 
-impl Search {
-    fn search(&self, hub: &Hub, arguments: Arguments) -> Answer {
+/// A request that makes sense.
+struct Asked {
+    /// Each once.
+    queries: Vec<String>,
+    /// Whether the answer says which of them a tool fits.
+    several: bool,
+    top_k: usize,
+    min_score: f64,
+    apps: Option<Vec<String>>,
+    tags: Option<Vec<String>>,
+    openapi: bool,
+    inline: bool,
+    excluded: Vec<String>,
+}
+
+impl Asked {
+    fn of(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
+        let refused = |problem: &str| Err(Box::new(refusal(tool, problem)));
         let several = arguments.queries.is_some();
-        let queries = match (arguments.query, arguments.queries) {
-            (Some(query), None) => vec![query],
-            (None, Some(queries)) => queries.into_vec(),
-            (Some(query), Some(queries)) => std::iter::once(query).chain(queries.into_vec()).collect(),
-            (None, None) => return refusal(self, "'query' is missing"),
-        };
-        if queries.is_empty() || queries.len() > 10 || queries.iter().any(|query| query.trim().is_empty()) {
-            return refusal(self, "give 1 to 10 queries, none of them empty");
+        let given: Vec<String> =
+            arguments.query.into_iter().chain(arguments.queries.map(Texts::into_vec).unwrap_or_default()).collect();
+        if given.is_empty() && !several {
+            return refused("'query' is missing");
+        }
+        if given.is_empty() || given.len() > 10 || given.iter().any(|query| query.trim().is_empty()) {
+            return refused("give 1 to 10 queries, none of them empty");
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
         if !(1..=50).contains(&top_k) {
-            return refusal(self, "'topK' must be from 1 to 50");
+            return refused("'topK' must be from 1 to 50");
         }
-        let least = arguments.min_score.unwrap_or(0.0);
-        if !(0.0..=1.0).contains(&least) {
-            return refusal(self, "'minScore' must be from 0 to 1");
+        let min_score = arguments.min_score.unwrap_or(0.0);
+        if !(0.0..=1.0).contains(&min_score) {
+            return refused("'minScore' must be from 0 to 1");
         }
-        let snapshot = hub.catalogue().snapshot();
-        let mut warnings: Vec<String> = hub.pipeline().troubles();
-        let apps = arguments.filter.app_ids.map(Texts::into_vec);
-        for app in apps.iter().flatten().filter(|app| !snapshot.apps().any(|known| known == app.as_str())) {
-            warnings.push(match nearest(app, snapshot.apps(), 1).first() {
-                Some(near) => format!("There is no app '{app}'; did you mean '{near}'?"),
-                None => {
-                    format!("There is no app '{app}'; there are {}", snapshot.apps().collect::<Vec<_>>().join(", "))
-                }
-            });
-        }
-        let tags = arguments.filter.tags.map(Texts::into_vec);
-        let (openapi, inline) = (arguments.filter.include_open_api, arguments.filter.include_inline);
-        let excluded = arguments.exclude_tool_names.map(Texts::into_vec).unwrap_or_default();
-        let keeps = |entry: &Arc<Entry>| {
-            let tool = &entry.definition;
-            apps.as_ref().is_none_or(|apps| apps.contains(&tool.app))
-                && tags.as_ref().is_none_or(|tags| tags.iter().any(|tag| tool.tags.contains(tag)))
-                && (openapi != Some(false) || tool.source != "openapi")
-                && (inline != Some(false) || tool.source != "inline")
-                && !excluded.iter().any(|name| snapshot.lookup(name).is_some_and(|other| other.name == entry.name))
-        };
-        let mut best: BTreeMap<usize, (f64, Vec<&str>)> = BTreeMap::new();
-        for query in &queries {
-            for (at, score) in snapshot.index().search(query) {
-                if score < least || !keeps(&snapshot.rows()[at]) {
-                    continue;
-                }
-                let row = best.entry(at).or_default();
-                row.0 = row.0.max(score);
-                row.1.push(query);
+        let mut queries = Vec::new();
+        for query in given {
+            if !queries.contains(&query) {
+                queries.push(query);
             }
         }
-        let mut found: Vec<(usize, (f64, Vec<&str>))> = best.into_iter().collect();
-        found.sort_by(|a, b| b.1.0.total_cmp(&a.1.0).then(a.0.cmp(&b.0)));
-        let tools: Vec<Value> = found
-            .into_iter()
-            .take(top_k)
-            .map(|(at, (score, matched))| {
-                let row = &snapshot.rows()[at];
-                let mut tool = json!({
-                    "name": row.name,
-                    "appId": row.definition.app,
-                    "source": row.definition.source,
-                    "description": shortened(&row.definition.description),
-                    "score": score,
-                });
-                if several {
-                    tool["matchedQueries"] = json!(matched);
-                }
-                tool
-            })
-            .collect();
-        let mut value = json!({"tools": tools, "totalIndexed": snapshot.rows().len()});
-        if !warnings.is_empty() {
-            value["warnings"] = json!(warnings);
+        Ok(Self {
+            queries,
+            several,
+            top_k,
+            min_score,
+            apps: arguments.filter.app_ids.map(Texts::into_vec),
+            tags: arguments.filter.tags.map(Texts::into_vec),
+            openapi: arguments.filter.include_open_api != Some(false),
+            inline: arguments.filter.include_inline != Some(false),
+            excluded: arguments.exclude_tool_names.map(Texts::into_vec).unwrap_or_default(),
+        })
+    }
+
+    /// Whether a tool may be in the answer at all. `excluded` are full names.
+    fn keeps(&self, entry: &Entry, excluded: &HashSet<&str>) -> bool {
+        let tool = &entry.definition;
+        self.apps.as_ref().is_none_or(|apps| apps.contains(&tool.app))
+            && self.tags.as_ref().is_none_or(|tags| tags.iter().any(|tag| tool.tags.contains(tag)))
+            && (self.openapi || tool.source != "openapi")
+            && (self.inline || tool.source != "inline")
+            && !excluded.contains(entry.name.as_str())
+    }
+}
+
+async fn search(hub: &Hub, asked: &Asked) -> Answer {
+    let snapshot = hub.catalogue().snapshot();
+    let rows = snapshot.rows();
+    let found = hub.search().search(&snapshot, &asked.queries).await;
+    let mut warnings = hub.pipeline().troubles();
+    warnings.extend(found.warning);
+    warnings.extend(unknown("app", asked.apps.as_deref(), &snapshot.apps().collect()));
+    let tags = rows.iter().flat_map(|row| row.definition.tags.iter().map(String::as_str));
+    warnings.extend(unknown("tag", asked.tags.as_deref(), &tags.collect()));
+    let excluded: HashSet<&str> =
+        asked.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
+    let mut lists: Vec<Vec<Hit>> = Vec::new();
+    for (query, hits) in asked.queries.iter().zip(found.hits) {
+        let fitting: Vec<Hit> = hits.iter().copied().filter(|(at, _)| asked.keeps(&rows[*at], &excluded)).collect();
+        let good: Vec<Hit> = fitting.iter().copied().filter(|(_, score)| *score >= asked.min_score).collect();
+        if good.is_empty() {
+            warnings.push(nothing(query, rows.len(), hits.len(), fitting.first()));
         }
-        Answer::ok(value)
+        lists.push(good);
+    }
+    let mut matched: HashMap<usize, Vec<&str>> = HashMap::new();
+    for (query, list) in asked.queries.iter().zip(&lists) {
+        for (at, _) in list {
+            matched.entry(*at).or_default().push(query);
+        }
+    }
+    let row = |(at, score): Hit| {
+        let tool = &rows[at].definition;
+        let mut row = json!({
+            "name": rows[at].name,
+            "appId": tool.app,
+            "source": tool.source,
+            "description": shortened(&tool.description),
+            "score": score,
+        });
+        if asked.several {
+            row["matchedQueries"] = json!(matched.get(&at));
+        }
+        row
+    };
+    let tools: Vec<Value> = fuse(lists).into_iter().take(asked.top_k).map(row).collect();
+    let mut value = json!({"tools": tools, "totalIndexed": rows.len()});
+    if !warnings.is_empty() {
+        value["warnings"] = json!(warnings);
+    }
+    Answer::ok(value)
+}
+
+/// What is asked for in a filter and is not there.
+fn unknown(kind: &str, asked: Option<&[String]>, known: &BTreeSet<&str>) -> Vec<String> {
+    let missing = asked.into_iter().flatten().filter(|name| !known.contains(name.as_str()));
+    let told = |name: &String| match (nearest(name, known.iter().copied(), 1).first(), known.is_empty()) {
+        (Some(near), _) => format!("There is no {kind} '{name}'; did you mean '{near}'?"),
+        (None, true) => format!("There is no {kind} '{name}'; there are none at all"),
+        (None, false) => {
+            let all: Vec<&str> = known.iter().copied().take(MOST_NAMES).collect();
+            let more = if known.len() > MOST_NAMES { ", …" } else { "" };
+            format!("There is no {kind} '{name}'; there are {}{more}", all.join(", "))
+        }
+    };
+    missing.map(told).collect()
+}
+
+/// Why a query has no tools, and what to do.
+fn nothing(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
+    match (indexed, before_filter, best) {
+        (0, _, _) => "There are no tools at the moment".into(),
+        (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),
+        (_, others, None) => {
+            format!("No tool fits '{query}' within 'filter' and 'excludeToolNames'; {others} do without them")
+        }
+        (_, _, Some((_, score))) => {
+            format!("No tool fits '{query}' as well as 'minScore' asks for; the best has {score}")
+        }
     }
 }
 
@@ -197,3 +262,6 @@ fn shortened(text: &str) -> String {
     let cut = crate::index::cut(text, LONGEST_DESCRIPTION);
     format!("{}…", cut.rsplit_once(char::is_whitespace).map_or(cut, |(words, _)| words))
 }
+
+#[cfg(test)]
+mod tests;

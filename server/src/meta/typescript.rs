@@ -1,130 +1,433 @@
-//! Tools as TypeScript signatures: fewer tokens than JSON schemas.
+//! JSON schemas as TypeScript: what a model needs to write a call, in a fraction of the tokens.
+//!
+//! It is for reading. What TypeScript has no word for (ranges, formats, defaults) stands in comments;
+//! what has no place there is left out, as the pipeline checks the input against the schema itself.
+
+mod comment;
 
 use crate::catalogue::Entry;
+use comment::comment;
 use serde_json::{Map, Value};
+use std::collections::{HashMap, VecDeque};
 
-const DEEPEST: usize = 6;
-const LONGEST_COMMENT: usize = 160;
+/// Longest signature. A longer one is written again with less detail.
+const LONGEST: usize = 8_000;
+/// Levels of objects inside each other, and whether there are comments, from much detail to little.
+const DETAILS: [Detail; 5] = [
+    Detail { depth: 8, comments: true },
+    Detail { depth: 4, comments: true },
+    Detail { depth: 4, comments: false },
+    Detail { depth: 2, comments: false },
+    Detail { depth: 1, comments: false },
+];
+/// How deep schemas are read at all, objects or not.
+const DEEPEST: usize = 32;
+/// Properties of one object that are written.
+const MOST_ROWS: usize = 100;
+/// Longest list of constants that is written in place.
+const SHORT: usize = 60;
 
-/// `callTool('users:list', input: {…}): Promise<…>`
+/// How much is written.
+#[derive(Clone, Copy)]
+struct Detail {
+    depth: usize,
+    comments: bool,
+}
+
+/// `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
 pub fn signature(entry: &Entry) -> String {
     let tool = &entry.definition;
-    let input = write(&tool.input_schema, &tool.input_schema, 0, true);
-    let output =
-        tool.output_schema.as_ref().map_or_else(|| "unknown".to_owned(), |schema| write(schema, schema, 0, true));
-    format!("callTool({}, input: {input}): Promise<{output}>", quoted(&entry.name))
+    let mut text = String::new();
+    for detail in DETAILS {
+        let mut names = Names::default();
+        let mut input = Writer::new(&tool.input_schema, detail, &mut names, "Input");
+        let input_type = input.root();
+        let mut declarations = input.declarations();
+        let output_type = tool.output_schema.as_ref().map(|schema| {
+            let mut output = Writer::new(schema, detail, &mut names, "Output");
+            let written = output.root();
+            declarations.extend(output.declarations());
+            written
+        });
+        let (name, output) = (quoted(&entry.name), output_type.unwrap_or_else(|| "unknown".into()));
+        text = format!("callTool({name}, input: {input_type}): Promise<{output}>");
+        for declaration in declarations {
+            text.push('\n');
+            text.push_str(&declaration);
+        }
+        if text.len() <= LONGEST {
+            break;
+        }
+    }
+    text
 }
 
 /// A schema as a type on one line, without comments.
 pub fn type_of(schema: &Value, root: &Value) -> String {
-    write(schema, root, DEEPEST - 2, false)
+    let mut names = Names::default();
+    let detail = Detail { depth: 2, comments: false };
+    let mut writer = Writer { shared: HashMap::new(), ..Writer::new(root, detail, &mut names, "") };
+    writer.write(schema, 0, 0).text
 }
 
-fn write(schema: &Value, root: &Value, depth: usize, comments: bool) -> String {
-    let Some(members) = schema.as_object() else { return "unknown".into() };
-    if depth > DEEPEST {
-        return "unknown".into();
+/// Names of types that are taken.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    /// A name that is not taken, from any text.
+    fn take(&mut self, wanted: &str) -> String {
+        let words = wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let mut base: String = words
+            .map(|word| {
+                let mut letters = word.chars();
+                letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect::<String>()
+            })
+            .collect();
+        if base.is_empty() || base.starts_with(|c: char| c.is_numeric()) {
+            base.insert(0, 'T');
+        }
+        let mut name = base.clone();
+        let mut number = 2;
+        while self.0.contains(&name) {
+            name = format!("{base}{number}");
+            number += 1;
+        }
+        self.0.push(name.clone());
+        name
     }
-    if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.map_or_else(|| "unknown".into(), |target| write(target, root, depth + 1, comments));
+}
+
+/// How tightly a type holds together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Union,
+    Intersection,
+    Atom,
+}
+
+/// A type as text.
+struct Type {
+    text: String,
+    binding: Binding,
+}
+
+impl Type {
+    fn atom(text: impl Into<String>) -> Self {
+        Self { text: text.into(), binding: Binding::Atom }
     }
-    if let Some(value) = members.get("const") {
-        return value.to_string();
+
+    fn unknown() -> Self {
+        Self::atom("unknown")
     }
-    let union = |schemas: &[Value], separator: &str| {
-        let mut parts: Vec<String> = Vec::new();
-        for part in schemas.iter().map(|part| write(part, root, depth + 1, comments)) {
-            if !parts.contains(&part) {
+
+    fn is_unknown(&self) -> bool {
+        self.text == "unknown"
+    }
+
+    /// The same where nothing looser than `binding` may stand.
+    fn within(self, binding: Binding) -> String {
+        if self.binding >= binding { self.text } else { format!("({})", self.text) }
+    }
+
+    fn array(self) -> Self {
+        match self.binding {
+            Binding::Atom => Self::atom(format!("{}[]", self.text)),
+            Binding::Union | Binding::Intersection => Self::atom(format!("Array<{}>", self.text)),
+        }
+    }
+
+    /// Several types in one: each once, in their order.
+    fn joined(types: Vec<Self>, binding: Binding) -> Option<Self> {
+        let mut parts: Vec<Self> = Vec::new();
+        for part in types {
+            if !parts.iter().any(|other| other.text == part.text) {
                 parts.push(part);
             }
         }
-        parts.join(separator)
-    };
-    if let Some(values) = members.get("enum").and_then(Value::as_array) {
-        return values.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
-    }
-    if let Some(parts) = members.get("anyOf").or_else(|| members.get("oneOf")).and_then(Value::as_array)
-        && !members.contains_key("properties")
-    {
-        return union(parts, " | ");
-    }
-    if let Some(parts) = members.get("allOf").and_then(Value::as_array)
-        && !members.contains_key("properties")
-    {
-        return union(parts, " & ");
-    }
-    match members.get("type") {
-        Some(Value::Array(kinds)) => {
-            let kinds: Vec<String> = kinds
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|kind| typed(kind, members, root, depth, comments))
-                .collect();
-            kinds.join(" | ")
+        if parts.len() < 2 {
+            return parts.pop();
         }
-        Some(Value::String(kind)) => typed(kind, members, root, depth, comments),
-        Some(_) | None if members.contains_key("properties") => typed("object", members, root, depth, comments),
-        Some(_) | None if members.contains_key("items") => typed("array", members, root, depth, comments),
-        Some(_) | None => "unknown".into(),
+        let sign = if binding == Binding::Union { " | " } else { " & " };
+        let parts: Vec<String> = parts.into_iter().map(|part| part.within(binding)).collect();
+        Some(Self { text: parts.join(sign), binding })
     }
 }
 
-fn typed(kind: &str, members: &Map<String, Value>, root: &Value, depth: usize, comments: bool) -> String {
-    match kind {
-        "integer" | "number" => "number".into(),
-        "string" | "boolean" | "null" => kind.into(),
-        "array" => {
-            let item =
-                members.get("items").map_or_else(|| "unknown".into(), |items| write(items, root, depth + 1, comments));
-            if item.contains(' ') && !item.starts_with('{') { format!("Array<{item}>") } else { format!("{item}[]") }
-        }
-        "object" => object(members, root, depth, comments),
-        _ => "unknown".into(),
-    }
+/// One schema in the making.
+struct Writer<'a> {
+    root: &'a Value,
+    detail: Detail,
+    names: &'a mut Names,
+    /// The name of the schema itself, should it refer to itself.
+    own: &'static str,
+    /// Parts that are referred to more than once, by pointer, with their names once they have some.
+    shared: HashMap<&'a str, Option<String>>,
+    /// Those that are named and not written yet.
+    pending: VecDeque<(String, &'a Value)>,
 }
 
-fn object(members: &Map<String, Value>, root: &Value, depth: usize, comments: bool) -> String {
-    let properties = members.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
-    let Some(properties) = properties else {
-        return match members.get("additionalProperties") {
-            Some(values @ Value::Object(_)) => format!("Record<string, {}>", write(values, root, depth + 1, comments)),
-            Some(Value::Bool(false)) => "{}".into(),
-            Some(_) | None => "Record<string, unknown>".into(),
+impl<'a> Writer<'a> {
+    fn new(root: &'a Value, detail: Detail, names: &'a mut Names, own: &'static str) -> Self {
+        let shared = shared(root);
+        Self { root, detail, names, own, shared, pending: VecDeque::new() }
+    }
+
+    /// The type of the whole.
+    fn root(&mut self) -> String {
+        self.write(self.root, 0, 0).text
+    }
+
+    /// The types that were named on the way.
+    fn declarations(&mut self) -> Vec<String> {
+        let mut declarations = Vec::new();
+        while let Some((name, schema)) = self.pending.pop_front() {
+            let written = self.write(schema, 0, 0).text;
+            declarations.push(format!("type {name} = {written};"));
+        }
+        declarations
+    }
+
+    /// `depth` counts objects, `level` everything.
+    fn write(&mut self, schema: &'a Value, depth: usize, level: usize) -> Type {
+        let Some(members) = schema.as_object() else {
+            return if schema == &Value::Bool(false) { Type::atom("never") } else { Type::unknown() };
         };
-    };
-    if depth >= DEEPEST {
-        return "object".into();
+        if level > DEEPEST {
+            return Type::unknown();
+        }
+        let mut parts = Vec::new();
+        if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
+            parts.push(self.reference(reference, depth, level));
+        }
+        parts.extend(self.own_type(members, depth, level));
+        for part in list(members, "allOf") {
+            parts.push(self.write(part, depth, level + 1));
+        }
+        for key in ["anyOf", "oneOf"] {
+            let choices: Vec<Type> =
+                list(members, key).iter().map(|choice| self.write(choice, depth, level + 1)).collect();
+            // A choice that only says which properties there must be has no type.
+            if !choices.iter().any(Type::is_unknown) {
+                parts.extend(Type::joined(choices, Binding::Union));
+            }
+        }
+        parts.retain(|part| !part.is_unknown());
+        let whole = Type::joined(parts, Binding::Intersection).unwrap_or_else(Type::unknown);
+        match members.get("nullable") {
+            Some(Value::Bool(true)) if !whole.is_unknown() => {
+                Type::joined(vec![whole, Type::atom("null")], Binding::Union).unwrap_or_else(Type::unknown)
+            }
+            Some(_) | None => whole,
+        }
     }
-    let required: Vec<&str> =
-        members.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let rows = properties.iter().map(|(key, schema)| {
-        let mark = if required.contains(&key.as_str()) { "" } else { "?" };
-        let row = format!("{}{mark}: {}", name(key), write(schema, root, depth + 1, comments));
-        (row, schema.get("description").and_then(Value::as_str).unwrap_or_default())
-    });
+
+    fn reference(&mut self, reference: &'a str, depth: usize, level: usize) -> Type {
+        let Some(target) = target(self.root, reference) else { return Type::unknown() };
+        match self.shared.get(reference) {
+            Some(Some(name)) => return Type::atom(name.clone()),
+            Some(None) if !is_plain(target) => {}
+            Some(None) | None => return self.write(target, depth, level + 1),
+        }
+        let wanted = reference.rsplit(['/', '#']).find(|part| !part.is_empty()).unwrap_or(self.own);
+        let name = self.names.take(wanted);
+        self.shared.insert(reference, Some(name.clone()));
+        self.pending.push_back((name.clone(), target));
+        Type::atom(name)
+    }
+
+    /// What the schema itself says, without what it is put together from.
+    fn own_type(&mut self, members: &'a Map<String, Value>, depth: usize, level: usize) -> Option<Type> {
+        if let Some(value) = members.get("const") {
+            return Some(Type::atom(value.to_string()));
+        }
+        if let Some(values) = members.get("enum").and_then(Value::as_array) {
+            return Type::joined(values.iter().map(|value| Type::atom(value.to_string())).collect(), Binding::Union);
+        }
+        let kinds: Vec<&str> = match members.get("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            Some(_) | None if has(members, &["properties", "additionalProperties", "patternProperties"]) => {
+                vec!["object"]
+            }
+            Some(_) | None if has(members, &["items", "prefixItems"]) => vec!["array"],
+            Some(_) | None => return None,
+        };
+        let types = kinds.into_iter().map(|kind| self.of_kind(kind, members, depth, level)).collect();
+        Type::joined(types, Binding::Union)
+    }
+
+    fn of_kind(&mut self, kind: &str, members: &'a Map<String, Value>, depth: usize, level: usize) -> Type {
+        match kind {
+            "integer" | "number" => Type::atom("number"),
+            "string" | "boolean" | "null" => Type::atom(kind),
+            "array" => self.array(members, depth, level),
+            "object" => self.object(members, depth, level),
+            _ => Type::unknown(),
+        }
+    }
+
+    fn array(&mut self, members: &'a Map<String, Value>, depth: usize, level: usize) -> Type {
+        let items = members.get("items");
+        // Before 2020 a tuple was a list under `items`, with the rest beside it.
+        let (first, rest) = match (members.get("prefixItems"), items) {
+            (Some(first), rest) => (first.as_array(), rest),
+            (None, Some(Value::Array(first))) => (Some(first), members.get("additionalItems")),
+            (None, rest) => (None, rest),
+        };
+        let rest = rest.filter(|rest| rest != &&Value::Bool(false));
+        let Some(first) = first else {
+            return rest.map_or_else(Type::unknown, |item| self.write(item, depth, level + 1)).array();
+        };
+        let mut parts: Vec<String> = first.iter().map(|item| self.write(item, depth, level + 1).text).collect();
+        if let Some(rest) = rest {
+            parts.push(format!("...{}", self.write(rest, depth, level + 1).array().text));
+        }
+        Type::atom(format!("[{}]", parts.join(", ")))
+    }
+
+    fn object(&mut self, members: &'a Map<String, Value>, depth: usize, level: usize) -> Type {
+        let properties = members.get("properties").and_then(Value::as_object).filter(|rows| !rows.is_empty());
+        let others = self.others(members, properties.is_some(), depth, level);
+        let Some(properties) = properties else {
+            return match others {
+                Some(values) => Type::atom(format!("Record<string, {}>", values.text)),
+                None if members.get("additionalProperties") == Some(&Value::Bool(false)) => Type::atom("{}"),
+                // Of several schemas that are put together, only one says what there is.
+                None if has(members, &["allOf", "anyOf", "oneOf", "$ref"]) => Type::unknown(),
+                None => Type::atom("Record<string, unknown>"),
+            };
+        };
+        if depth >= self.detail.depth {
+            return Type::atom("object");
+        }
+        let required: Vec<&str> = list(members, "required").iter().filter_map(Value::as_str).collect();
+        let mut rows = Vec::new();
+        for (key, schema) in properties.iter().take(MOST_ROWS) {
+            let mark = if required.contains(&key.as_str()) { "" } else { "?" };
+            let row = format!("{}{mark}: {}", name(key), self.write(schema, depth + 1, level + 1).text);
+            rows.push((row, if self.detail.comments { comment(self.described(schema)) } else { String::new() }));
+        }
+        rows.extend(others.map(|values| (format!("[key: string]: {}", values.text), String::new())));
+        let more = properties.len().saturating_sub(MOST_ROWS);
+        Type::atom(laid_out(rows, more, depth, self.detail.comments))
+    }
+
+    /// The type of properties that have no row of their own.
+    fn others(&mut self, members: &'a Map<String, Value>, beside: bool, depth: usize, level: usize) -> Option<Type> {
+        let mut types = Vec::new();
+        for (_, schema) in members.get("patternProperties").and_then(Value::as_object).into_iter().flatten() {
+            types.push(self.write(schema, depth, level + 1));
+        }
+        match members.get("additionalProperties") {
+            Some(schema @ Value::Object(_)) => types.push(self.write(schema, depth, level + 1)),
+            // Anything may stand beside the rows unless it is forbidden; that is not worth a row.
+            Some(Value::Bool(true)) if !beside => types.push(Type::unknown()),
+            Some(_) | None => {}
+        }
+        Type::joined(types, Binding::Union)
+    }
+
+    /// The schema whose description counts: its own, or what it refers to.
+    fn described(&self, schema: &'a Value) -> &'a Value {
+        let referred = schema.get("$ref").and_then(Value::as_str).and_then(|reference| target(self.root, reference));
+        match (schema.get("description"), referred) {
+            (None, Some(target)) => target,
+            (Some(_), _) | (None, None) => schema,
+        }
+    }
+}
+
+/// Rows of an object: a line each, with their comments, or all on one line.
+fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, comments: bool) -> String {
     if !comments {
-        return format!("{{ {} }}", rows.map(|(row, _)| row).collect::<Vec<_>>().join("; "));
+        let mut rows: Vec<String> = rows.into_iter().map(|(row, _)| row).collect();
+        rows.extend((more > 0).then(|| format!("/* {more} more */")));
+        return format!("{{ {} }}", rows.join("; "));
     }
     let indent = "  ".repeat(depth + 1);
     let mut out = String::from("{\n");
     for (row, comment) in rows {
-        let comment = crate::index::cut(comment, LONGEST_COMMENT).split_whitespace().collect::<Vec<_>>().join(" ");
-        out.push_str(&indent);
-        out.push_str(&row);
-        out.push(';');
-        if !comment.is_empty() {
-            out.push_str(" // ");
-            out.push_str(&comment);
+        match (comment.is_empty(), row.contains('\n')) {
+            (true, _) => out.push_str(&format!("{indent}{row};\n")),
+            (false, false) => out.push_str(&format!("{indent}{row}; // {comment}\n")),
+            // Behind its end nobody would know what it is about.
+            (false, true) => out.push_str(&format!("{indent}// {comment}\n{indent}{row};\n")),
         }
-        out.push('\n');
+    }
+    if more > 0 {
+        out.push_str(&format!("{indent}// {more} more\n"));
     }
     out.push_str(&"  ".repeat(depth));
     out.push('}');
     out
 }
 
-fn name(key: &str) -> String {
+/// References that are followed more than once, or that lead to the schema itself.
+fn shared(root: &Value) -> HashMap<&str, Option<String>> {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut work = vec![root];
+    while let Some(value) = work.pop() {
+        match value {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match (key.as_str(), value) {
+                        ("$ref", Value::String(reference)) => *seen.entry(reference).or_default() += 1,
+                        // Data, whatever it looks like.
+                        ("const" | "enum" | "default" | "examples" | "example", _) => {}
+                        _ => work.push(value),
+                    }
+                }
+            }
+            Value::Array(values) => work.extend(values),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let is_shared = |reference: &str, count: usize| count > 1 || reference == "#";
+    seen.into_iter().filter(|(reference, count)| is_shared(reference, *count)).map(|(key, _)| (key, None)).collect()
+}
+
+/// What a reference within the document leads to.
+fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+    root.pointer(&percent_decoded(reference.strip_prefix('#')?))
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let code = (*first == b'%').then(|| std::str::from_utf8(tail.get(..2)?).ok()).flatten();
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a type is too short for a name of its own.
+fn is_plain(schema: &Value) -> bool {
+    let Some(members) = schema.as_object() else { return true };
+    let parts = ["properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "additionalProperties", "$ref"];
+    !has(members, &parts) && members.get("enum").is_none_or(|values| values.to_string().len() <= SHORT)
+}
+
+fn has(members: &Map<String, Value>, keys: &[&str]) -> bool {
+    keys.iter().any(|key| members.contains_key(*key))
+}
+
+fn list<'a>(members: &'a Map<String, Value>, key: &str) -> &'a [Value] {
+    members.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// A property name as TypeScript writes it.
+pub fn name(key: &str) -> String {
     let plain = key
         .chars()
         .enumerate()
@@ -137,36 +440,4 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn types() {
-        for (schema, expected) in [
-            (json!({"type": "string"}), "string"),
-            (json!({"enum": ["a", 1, null]}), "\"a\" | 1 | null"),
-            (json!({"type": ["integer", "null"]}), "number | null"),
-            (
-                json!({"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}),
-                "Array<string | number>",
-            ),
-            (json!({"type": "object", "additionalProperties": {"type": "number"}}), "Record<string, number>"),
-            (
-                json!({"type": "object", "properties": {"a-b": {"type": "string"}, "c": {"$ref": "#/$defs/c"}}, "required": ["c"], "$defs": {"c": {"type": "boolean"}}}),
-                "{ \"a-b\"?: string; c: boolean }",
-            ),
-            (json!(true), "unknown"),
-        ] {
-            assert_eq!(type_of(&schema, &schema), expected);
-        }
-        let endless = json!({"type": "object", "properties": {"x": {"$ref": "#"}}});
-        assert!(write(&endless, &endless, 0, true).len() < 500);
-    }
-
-    #[test]
-    fn comments() {
-        let schema = json!({"type": "object", "properties": {"id": {"type": "string", "description": "Whose\n id"}}, "required": ["id"]});
-        assert_eq!(write(&schema, &schema, 0, true), "{\n  id: string; // Whose id\n}");
-    }
-}
+mod tests;

@@ -3,18 +3,46 @@
 
 use crate::config::Sanitization;
 use crate::upstream::ToolError;
+use serde_json::Value;
 use std::sync::LazyLock;
 
 /// Clean `error`; `sent` is what the caller has sent.
-pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&str>) -> ToolError {
-    if what.remove_stack_traces {
-        error.message = without_stack(&error.message);
-    }
+pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> ToolError {
+    let sent = sent.map(Value::to_string);
+    error.message = text(&error.message, what, sent.as_deref());
     if what.remove_file_paths {
-        error.message = without_paths(&error.message, sent);
-        error.details = error.details.map(|details| without_paths(&details, sent));
+        error.details = error.details.map(|details| without_paths(&details, sent.as_deref()));
     }
     error
+}
+
+/// Clean the texts of a whole result of MCP that says that its tool has failed.
+pub fn content(result: &mut Value, what: Sanitization, sent: &Value) {
+    let sent = sent.to_string();
+    let blocks = result.get_mut("content").and_then(Value::as_array_mut);
+    for block in blocks.into_iter().flatten() {
+        if let Some(Value::String(told)) = block.get_mut("text") {
+            *told = text(told, what, Some(&sent));
+        }
+    }
+    if let Some(structured) = result.get_mut("structuredContent") {
+        texts(structured, &|told| *told = text(told, what, Some(&sent)));
+    }
+}
+
+/// Do something to all texts of a value, which nests as deeply as readers of JSON follow.
+fn texts(value: &mut Value, change: &dyn Fn(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| texts(item, change)),
+        Value::Object(members) => members.values_mut().for_each(|member| texts(member, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn text(text: &str, what: Sanitization, sent: Option<&str>) -> String {
+    let text = if what.remove_stack_traces { without_stack(text) } else { text.to_owned() };
+    if what.remove_file_paths { without_paths(&text, sent) } else { text }
 }
 
 fn without_stack(text: &str) -> String {
@@ -137,7 +165,8 @@ mod tests {
 
     fn clean(text: &str, sent: &str) -> String {
         let all = Sanitization { remove_stack_traces: true, remove_file_paths: true };
-        error(ToolError::new("X", text), all, Some(sent)).message
+        let sent = serde_json::from_str(sent).unwrap_or_default();
+        error(ToolError::new("X", text), all, Some(&sent)).message
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The threads that run scripts, and the queue in front of them.
 
 use super::{Happening, Watcher, refused};
-use agentscript::{CompileOptions, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
+use agentscript::{CompileOptions, Dialect, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
@@ -26,6 +26,7 @@ pub enum Task {
 pub struct Begin {
     pub script: String,
     pub language: Option<Language>,
+    pub dialect: Dialect,
     pub policy: Policy,
     pub inputs: Inputs,
 }
@@ -122,8 +123,8 @@ fn work(queue: &Weak<Queue>) {
 fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
     let (mut run, events) = match task {
         Task::Begin(begin) => {
-            let Begin { script, language, policy, inputs } = *begin;
-            let options = CompileOptions { language, ..CompileOptions::of(&policy) };
+            let Begin { script, language, dialect, policy, inputs } = *begin;
+            let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
             match SCRIPTS.compile(&script, &options) {
                 Ok(script) => (
                     Box::new(script.start(inputs, &policy)),

@@ -12,8 +12,7 @@ fn runs(pool: Pool) -> Runs {
 }
 
 fn request(script: &str) -> ExecuteRequest {
-    let policy = Policy::default();
-    ExecuteRequest { script: script.into(), language: None, context: None, allowed_tools: None, policy, seed: None }
+    ExecuteRequest::new(script, Policy::default())
 }
 
 fn code(outcome: &Outcome) -> &str {
@@ -47,6 +46,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
     let calls = Calls {
         pipeline: Arc::clone(&runs.pipeline),
         allowed: None,
+        apps: None,
         at_once: Arc::new(Semaphore::new(1)),
         watcher: None,
         cancel: CancellationToken::new(),

@@ -69,6 +69,9 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
             .filter(|example| !example.code.is_empty())
             .collect(),
         source: "mcp",
+        // A server does not decide where its tools are.
+        visible_in_list_tools: None,
+        enabled_in_code_call: None,
     }
 }
 
@@ -78,16 +81,7 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
 /// # Errors
 /// The tool says that it has failed.
 pub fn result(tool: &str, response: CallToolResponse) -> Result<Value, ToolError> {
-    let result = match response {
-        CallToolResponse::Complete(result) => result,
-        CallToolResponse::InputRequired(_) => {
-            return Err(failed(format!("Tool '{tool}' asks for input from a person, which is not possible here")));
-        }
-        CallToolResponse::Task(_) => {
-            return Err(failed(format!("Tool '{tool}' answers with a task, which was not asked for")));
-        }
-        _ => return Err(failed(format!("Tool '{tool}' gave an answer of an unknown kind"))),
-    };
+    let result = complete(tool, response)?;
     if result.is_error == Some(true) {
         return Err(failure(tool, &result));
     }
@@ -98,6 +92,26 @@ pub fn result(tool: &str, response: CallToolResponse) -> Result<Value, ToolError
         Some(text) => parsed(text).unwrap_or_else(|| Value::String(text.to_owned())),
         None => serde_json::to_value(&result.content).unwrap_or_default(),
     })
+}
+
+/// The answer of a tool as it is, also where it says that it has failed.
+///
+/// # Errors
+/// It is not a result.
+pub fn whole(tool: &str, response: CallToolResponse) -> Result<Value, ToolError> {
+    let result = complete(tool, response)?;
+    serde_json::to_value(result).map_err(|_| failed(format!("Tool '{tool}' gave an answer that is not JSON")))
+}
+
+fn complete(tool: &str, response: CallToolResponse) -> Result<CallToolResult, ToolError> {
+    match response {
+        CallToolResponse::Complete(result) => Ok(*Box::new(result)),
+        CallToolResponse::InputRequired(_) => {
+            Err(failed(format!("Tool '{tool}' asks for input from a person, which is not possible here")))
+        }
+        CallToolResponse::Task(_) => Err(failed(format!("Tool '{tool}' answers with a task, which was not asked for"))),
+        _ => Err(failed(format!("Tool '{tool}' gave an answer of an unknown kind"))),
+    }
 }
 
 fn single_text(content: &[ContentBlock]) -> Option<&str> {

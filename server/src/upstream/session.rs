@@ -7,10 +7,10 @@ use super::mcp::{self, Client};
 use super::stdio::Child;
 use super::*;
 use crate::config::Lifecycle;
-use rmcp::RoleClient;
-use rmcp::model::{CallToolRequestParams, SubscriptionFilter};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, SubscriptionFilter};
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
 use rmcp::transport::IntoTransport;
+use rmcp::{ErrorData, RoleClient};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
@@ -36,6 +36,8 @@ pub struct Shared {
     pub app: String,
     kind: UpstreamKind,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
+    /// What the server calls itself.
+    title: RwLock<Option<String>>,
     link: watch::Sender<Link>,
     version: watch::Sender<u64>,
     /// A call has found that the connection is of no use.
@@ -61,6 +63,7 @@ impl McpServer {
             app: app.to_owned(),
             kind: kind.clone(),
             tools: RwLock::default(),
+            title: RwLock::default(),
             link: watch::Sender::new(Link::Starting),
             version: watch::Sender::new(0),
             lost: Notify::new(),
@@ -68,6 +71,43 @@ impl McpServer {
         });
         let keeper = tokio::spawn(Arc::clone(&shared).keep());
         Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+    }
+}
+
+impl McpServer {
+    /// The app's id.
+    pub(super) fn app_id(&self) -> &str {
+        &self.shared.app
+    }
+
+    /// The other side, when it has been reached.
+    ///
+    /// # Errors
+    /// It does not work, and why.
+    pub(super) async fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
+        let mut link = self.shared.link.subscribe();
+        let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
+        match link {
+            Ok(Link::Up(peer)) => Ok(peer),
+            Ok(Link::Down(reason)) => Err(ErrorData::internal_error(reason, None)),
+            Ok(Link::Starting) | Err(_) => {
+                Err(ErrorData::internal_error(format!("The MCP server '{}' is not there", self.shared.app), None))
+            }
+        }
+    }
+
+    /// Call a tool, when the server has been reached.
+    async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+        let peer = self.peer().await.map_err(|error| ToolError::new("TOOL_EXECUTION_ERROR", error.message))?;
+        let name = call.tool.name.clone();
+        let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
+        // Dropping this future tells the server that nobody waits any more.
+        peer.call_tool_once(params).await.map_err(|error| {
+            if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+                self.shared.lost.notify_waiters();
+            }
+            mcp::broken(&self.shared.app, &name, error)
+        })
     }
 }
 
@@ -90,33 +130,26 @@ impl Upstream for McpServer {
         self.shared.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn title(&self) -> Option<String> {
+        self.shared.title.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
         Box::pin(async move {
-            let mut link = self.shared.link.subscribe();
-            let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
-            let peer = match link {
-                Ok(Link::Up(peer)) => peer,
-                Ok(Link::Down(reason)) => return Err(ToolError::new("TOOL_EXECUTION_ERROR", reason)),
-                Ok(Link::Starting) | Err(_) => {
-                    return Err(ToolError::new(
-                        "TOOL_EXECUTION_ERROR",
-                        format!("The MCP server '{}' is not there", self.shared.app),
-                    ));
-                }
-            };
             let name = call.tool.name.clone();
-            let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-            // Dropping this future tells the server that nobody waits any more.
-            match peer.call_tool_once(params).await {
-                Ok(response) => mcp::result(&name, response),
-                Err(error) => {
-                    if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
-                        self.shared.lost.notify_waiters();
-                    }
-                    Err(mcp::broken(&self.shared.app, &name, error))
-                }
-            }
+            mcp::result(&name, self.ask(call).await?)
         })
+    }
+
+    fn call_whole(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            let name = call.tool.name.clone();
+            mcp::whole(&name, self.ask(call).await?)
+        })
+    }
+
+    fn offers(&self) -> Option<&dyn Offers> {
+        Some(self)
     }
 
     fn changed(&self) -> Option<watch::Receiver<u64>> {
@@ -264,6 +297,9 @@ impl Shared {
         };
         let tools: Vec<Arc<ToolDefinition>> =
             tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
+        let own = peer.peer_info().and_then(|info| info.server_info.clone());
+        let title = own.map(|own| own.title.unwrap_or(own.name));
+        *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         if *known != tools {
             *known = tools;

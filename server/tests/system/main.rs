@@ -3,7 +3,11 @@
 //! One binary, so that there is one to link. Servers and clients of others are in `others`; they are
 //! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
 
+mod bypass;
+mod chain;
 mod cli;
+mod code_execution;
+mod describe;
 #[cfg(unix)]
 mod hostile;
 mod kit;

@@ -85,6 +85,66 @@ async fn upstreams_of_others() {
     }
 }
 
+/// A server with a tool that tells its environment; its tools, resources and prompts as they are.
+#[tokio::test]
+async fn passed_through_as_it_is() {
+    let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
+    let folder = Folder::new();
+    let config = json!({
+        "mcpServers": {"everything": {"command": "node", "args": [everything, "stdio"], "env": {"API_TOKEN": "tok-12345678"}}},
+        "expose": "direct",
+        "rateLimits": [{"tool": "echo", "limit": 2, "window": "1h"}],
+    });
+    let config = folder.file("config.json", config.to_string());
+    for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
+        let server = Server::start_as(&["--config", &config], lifecycle).await;
+        let peer = server.client.peer();
+        let tools = peer.list_all_tools().await.expect("a list");
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        assert!(names.starts_with(&["codecall_search", "codecall_describe"]) && names[4..].is_sorted(), "{names:?}");
+        for name in ["echo", "get-env", "get-sum", "get-tiny-image", "get-structured-content"] {
+            assert!(names.contains(&name), "{name}: {names:?}");
+        }
+        let environment = text(&server.call("get-env", json!({})).await.expect("a result"));
+        assert!(environment.contains("API_TOKEN") && environment.contains("[secret]"), "{environment}");
+        assert!(!environment.contains("12345678"), "{environment}");
+        let inside =
+            server.execute("return JSON.stringify(await callTool('everything:get-env', {}))").await.to_string();
+        assert!(inside.contains("[secret]") && !inside.contains("12345678"), "{inside}");
+        let image =
+            serde_json::to_value(server.call("get-tiny-image", json!({})).await.expect("a result")).expect("JSON");
+        let blocks = image["content"].as_array().expect("content");
+        assert!(
+            blocks
+                .iter()
+                .any(|block| block["type"] == "image" && block["data"].as_str().is_some_and(|data| data.len() > 1_000))
+        );
+        let weather = server.call("get-structured-content", json!({"location": "Chicago"})).await.expect("a result");
+        assert!(weather.structured_content.is_some_and(|weather| weather["temperature"].is_number()));
+        let wrong = server.call("get-sum", json!({"a": "x"})).await.expect("a result");
+        assert_eq!(wrong.is_error, Some(true));
+        assert!(text(&wrong).starts_with("Invalid input for tool 'everything:get-sum'"), "{wrong:?}");
+        for n in 0..3 {
+            let echo = server.call("everything_echo", json!({"message": "hello"})).await.expect("a result");
+            assert_eq!(text(&echo).starts_with("Rate limit exceeded"), n == 2, "{echo:?}");
+        }
+        let resources = peer.list_all_resources().await.expect("resources");
+        assert!(resources.len() > 3, "{resources:?}");
+        let read = peer.read_resource_once(rmcp::model::ReadResourceRequestParams::new(resources[0].uri.clone())).await;
+        let read = format!("{:?}", read.expect("a resource"));
+        assert!(read.contains(&resources[0].uri), "{read}");
+        assert!(!peer.list_all_resource_templates().await.expect("templates").is_empty());
+        let missing = peer.read_resource_once(rmcp::model::ReadResourceRequestParams::new("no://such/thing")).await;
+        assert!(missing.is_err(), "{missing:?}");
+        let prompts = peer.list_all_prompts().await.expect("prompts");
+        assert!(prompts.iter().any(|prompt| prompt.name == "simple-prompt"), "{prompts:?}");
+        let prompt = peer.get_prompt_once(rmcp::model::GetPromptRequestParams::new("simple-prompt")).await;
+        assert!(format!("{:?}", prompt.expect("a prompt")).contains("prompt"));
+        assert!(peer.get_prompt_once(rmcp::model::GetPromptRequestParams::new("no")).await.is_err());
+        server.end().await;
+    }
+}
+
 #[tokio::test]
 async fn the_typescript_sdk() {
     if node_package("@modelcontextprotocol/sdk").is_none() {

@@ -45,14 +45,7 @@ impl Upstream for Tools {
 }
 
 async fn execute(hub: &Hub, script: &str, policy: Policy) -> (Outcome, Duration) {
-    let request = ExecuteRequest {
-        script: script.into(),
-        language: None,
-        context: None,
-        allowed_tools: None,
-        policy,
-        seed: Some(1),
-    };
+    let request = ExecuteRequest { seed: Some(1), ..ExecuteRequest::new(script, policy) };
     let began = Instant::now();
     let outcome = hub.execute(request, None, CancellationToken::new()).await;
     (outcome, began.elapsed())

@@ -5,6 +5,7 @@ use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::outcome::{Failure, Status};
+use crate::promise::State;
 use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
@@ -23,7 +24,6 @@ impl Vm {
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
-            // Data has no methods: a property `then` of it is no function.
             (Ok(data), Style::Throws) => data,
             (Ok(data), Style::Success) => self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]),
             (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),
@@ -48,13 +48,14 @@ impl Vm {
                 return Ok(());
             }
         };
-        self.resolve_promise(promise, answer);
+        // Data has no methods: a property `then` of it is no function.
+        self.settle_promise(promise, State::Fulfilled, answer);
         Ok(())
     }
 
     /// The data of an answer; a failure of the tool where the answer is no JSON.
     fn tool_data(&mut self, text: String) -> Result<std::result::Result<Value, ToolError>> {
-        match self.parse_json(text) {
+        match self.given_data(text) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
                 crate::error::Cause::Value(_) => {

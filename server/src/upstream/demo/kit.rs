@@ -95,6 +95,7 @@ impl DemoTool {
             tags: self.tags.iter().map(|&tag| tag.into()).collect(),
             examples: self.examples.clone(),
             source,
+            ..ToolDefinition::default()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The child process of an MCP server: its environment, its error output, its end.
 
 use crate::config::StdioConfig;
+use crate::redact::Redactor;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
@@ -60,6 +61,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LINES_PER_WINDOW: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(10);
 const LONGEST_LINE: usize = 500;
+/// How much of a line is looked at: a secret that begins in what is logged ends here, if it is no longer than a key.
+const LONGEST_READ: usize = 8 * 1024;
 const LAST_LINES: usize = 5;
 
 /// A running child.
@@ -100,7 +103,7 @@ impl Child {
             return Err("its streams are not there".into());
         };
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
-        let secrets = config.env.values().filter(|value| value.len() >= 8).cloned().collect();
+        let secrets = Redactor::new(config.env.values().map(String::as_str));
         let drained = tokio::spawn(drain(app.to_owned(), stderr, secrets, Arc::clone(&last_words)));
         let group = process.id();
         Ok((Self { process, group, last_words, drained }, stdin, stdout))
@@ -154,12 +157,7 @@ impl Drop for Child {
 }
 
 /// Read error output for as long as there is some. A flood is counted and not logged.
-async fn drain(
-    app: String,
-    mut stderr: impl AsyncRead + Unpin,
-    secrets: Vec<String>,
-    last: Arc<Mutex<VecDeque<String>>>,
-) {
+async fn drain(app: String, mut stderr: impl AsyncRead + Unpin, secrets: Redactor, last: Arc<Mutex<VecDeque<String>>>) {
     let mut buffer = [0_u8; 8192];
     let mut line: Vec<u8> = Vec::new();
     let (mut since, mut logged, mut dropped) = (Instant::now(), 0, 0_u64);
@@ -167,7 +165,7 @@ async fn drain(
         let read = stderr.read(&mut buffer).await.unwrap_or(0);
         for byte in &buffer[..read] {
             if *byte != b'\n' {
-                if line.len() < LONGEST_LINE {
+                if line.len() < LONGEST_READ {
                     line.push(*byte);
                 }
                 continue;
@@ -188,9 +186,9 @@ async fn drain(
                 dropped += 1;
                 continue;
             }
-            for secret in &secrets {
-                text = text.replace(secret.as_str(), "***");
-            }
+            secrets.clean(&mut text);
+            // Afterwards, or half a secret could stay.
+            text.truncate(crate::index::cut(&text, LONGEST_LINE).len());
             tracing::info!(app, "{text}");
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push_back(text);

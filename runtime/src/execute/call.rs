@@ -1,0 +1,278 @@
+//! Calls: arguments are evaluated straight into the slots of the frame that begins with them.
+
+use super::{Active, Context};
+use crate::activation::Called;
+use crate::builtins::Body as NativeBody;
+use crate::builtins::registry::{Native, registry};
+use crate::code::{After, Frame, Function, FunctionRef};
+use crate::error::Result;
+use crate::node::{Body, Call, Callee, FixedCall, Node, Slots};
+use crate::stack::Window;
+use crate::value::{Kind, Value};
+use crate::vm::Vm;
+use agentscript_lang::program::Slot;
+use std::cell::Cell;
+
+impl Vm {
+    /// A call: its value where it can be had at once, else another frame is active.
+    #[inline(always)]
+    pub(super) fn call_operation<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &Call,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let callee = match &call.callee {
+            Callee::Value(function) => function.eval(self, active.fp).map(|function| (function, Value::UNDEFINED)),
+            callee => callee.eval(self, active.fp),
+        };
+        let (function, this) = callee.map_err(|thrown| thrown.at(self, at))?;
+        if function.is(Kind::Function) && !call.spread {
+            return self.call_function(context, active, call, function, next, at);
+        }
+        let value = self.call_other(context, call, (function, this), active.fp, next, at)?;
+        if value.is_none()
+            && let Ok(callee) = self.topmost(context)
+        {
+            *active = callee;
+        }
+        Ok(value)
+    }
+
+    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
+    /// a leaf; otherwise the frame was pushed and is active.
+    #[inline(always)]
+    fn call_function<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &Call,
+        closure: Value,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let code = self.heap.closures[closure.index()].code;
+        let function = context.function(code);
+        let (window, slots) = self.behind(context, active, next, function.slots);
+        if function.rest.is_some() {
+            self.pass_all(function, closure, call, active.fp, slots)?;
+        } else {
+            let mut free = slots[..function.parameters as usize].iter();
+            for argument in &call.arguments {
+                let value = argument.value.eval(self, active.fp)?;
+                if let Some(slot) = free.next() {
+                    slot.set(value);
+                }
+            }
+            free.for_each(|slot| slot.set(Value::UNDEFINED));
+            self.enter(function, closure, slots, None);
+        }
+        let after = if function.is_async { self.after(function, After::Call) } else { After::Call };
+        self.begin_call(active, Active { function, fp: slots, pc: 0 }, (code, window), after, at)
+    }
+
+    /// Call a function that is known since the script was compiled, and that needs nothing but its arguments.
+    #[inline(always)]
+    pub(super) fn call_fixed<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &mut Active<'s>,
+        call: &FixedCall,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let function = context.function(call.function);
+        let (window, slots) = self.behind(context, active, next, function.slots);
+        let mut free = slots[..function.slots as usize].iter();
+        for argument in &call.arguments {
+            let value = argument.eval(self, active.fp)?;
+            if let Some(slot) = free.next() {
+                slot.set(value);
+            }
+        }
+        free.for_each(|slot| slot.set(Value::UNDEFINED));
+        let callee = Active { function, fp: slots, pc: 0 };
+        self.begin_call(active, callee, (call.function, window), After::Call, at)
+    }
+
+    /// So many slots behind those of the frame that is executed, which end at `next`.
+    #[inline(always)]
+    fn behind<'s>(
+        &mut self,
+        context: &Context<'s>,
+        active: &Active<'s>,
+        next: Window,
+        slots: u32,
+    ) -> (Window, &'s Slots) {
+        match active.fp.get(active.function.slots as usize..) {
+            Some(free) if free.len() >= slots as usize => (next, free),
+            _ => self.elsewhere(context, next, slots),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn elsewhere<'s>(&mut self, context: &Context<'s>, window: Window, slots: u32) -> (Window, &'s Slots) {
+        let window = self.window(context, window, slots);
+        (window, context.stack.slots(window))
+    }
+
+    /// A function whose slots are filled begins: the value of a leaf, or it is what is active.
+    #[inline(always)]
+    fn begin_call<'s>(
+        &mut self,
+        active: &mut Active<'s>,
+        callee: Active<'s>,
+        (code, slots): (FunctionRef, Window),
+        after: After,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let Body::Ops = callee.function.body else {
+            self.tick()?;
+            return self.leaf(code, &callee.function.body, callee.fp).map(Some);
+        };
+        self.check_depth(at)?;
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots });
+        self.current = code;
+        *active = callee;
+        Ok(None)
+    }
+
+    /// A call of what is no function of the script, or with arguments that are spread: its value, unless
+    /// a frame was pushed.
+    #[inline(never)]
+    fn call_other(
+        &mut self,
+        context: &Context<'_>,
+        call: &Call,
+        (function, this): (Value, Value),
+        fp: &Slots,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        if !call.spread
+            && function.is(Kind::Native)
+            && let Native { call: NativeBody::Prelude(_), direct: None, .. } = registry().natives[function.index()]
+        {
+            return self.call_builtin(context, call, (function, this), fp, next, at);
+        }
+        let mut values = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            argument.push(self, fp, &mut values).map_err(|thrown| thrown.at(self, at))?;
+        }
+        if !function.is_callable() {
+            return Err(call.not_callable(self, function, this).at(self, at));
+        }
+        let called = self.call(function, this, &values, After::Call);
+        let called = called.map_err(|thrown| thrown.at(self, at))?;
+        self.called(context, called, next, at)
+    }
+
+    /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
+    /// its callbacks are leaves, so may it be.
+    fn call_builtin(
+        &mut self,
+        context: &Context<'_>,
+        call: &Call,
+        (native, this): (Value, Value),
+        fp: &Slots,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        let mut code = self.prelude_code(native.payload(), false)?;
+        let mut function = context.function(code);
+        let mut window = self.window(context, next, function.slots);
+        let mut slots = context.stack.slots(window);
+        let rest = self.pass(function, Some(this), call, fp, slots)?;
+        let parameters = function.parameters as usize;
+        if self.are_leaves(slots[1..parameters.max(1)].iter().map(Cell::get)) {
+            code = code.for_leaves();
+            function = context.function(code);
+            let arguments = &slots[..parameters];
+            window = self.window(context, window, function.slots);
+            slots = context.stack.slots(window);
+            slots.iter().zip(arguments).for_each(|(to, from)| to.set(from.get()));
+        }
+        let closure = self.prelude_function(code);
+        self.enter(function, closure, slots, rest);
+        self.tick()?;
+        let Body::Ops = function.body else {
+            return self.leaf(code, &function.body, slots).map(Some);
+        };
+        self.check_depth(at)?;
+        let after = self.after(function, After::Call);
+        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        Ok(None)
+    }
+
+    /// The same where the remaining arguments go into an array.
+    #[inline(never)]
+    fn pass_all(&mut self, function: &Function, closure: Value, call: &Call, fp: &Slots, slots: &Slots) -> Result<()> {
+        let rest = self.pass(function, None, call, fp, slots)?;
+        self.enter(function, closure, slots, rest);
+        Ok(())
+    }
+
+    /// Evaluate arguments into the slots of a frame. Gives those that belong into an array.
+    #[inline(never)]
+    fn pass(
+        &mut self,
+        function: &Function,
+        this: Option<Value>,
+        call: &Call,
+        fp: &Slots,
+        slots: &Slots,
+    ) -> Result<Option<Vec<Value>>> {
+        let parameters = function.parameters as usize;
+        let mut count = 0;
+        let mut rest = function.rest.map(|_| Vec::new());
+        let mut pass = |value| {
+            if count < parameters {
+                slots[count].set(value);
+            } else if let Some(rest) = &mut rest {
+                rest.push(value);
+            }
+            count += 1;
+        };
+        if let Some(this) = this {
+            pass(this);
+        }
+        for argument in &call.arguments {
+            pass(argument.value.eval(self, fp)?);
+        }
+        while count < parameters {
+            slots[count].set(Value::UNDEFINED);
+            count += 1;
+        }
+        Ok(rest)
+    }
+
+    /// What follows from what a call has come to: its value, unless a frame was pushed.
+    pub(super) fn called(
+        &mut self,
+        context: &Context<'_>,
+        called: Called,
+        next: Window,
+        at: u32,
+    ) -> Result<Option<Value>> {
+        match called {
+            Called::Value(value) => Ok(Some(value)),
+            Called::Frame(callee) => {
+                self.check_depth(at)?;
+                self.place(context, callee, next);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether one more frame may be pushed.
+    #[inline(always)]
+    fn check_depth(&mut self, at: u32) -> Result<()> {
+        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
+            return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
+        }
+        Ok(())
+    }
+}

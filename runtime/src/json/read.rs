@@ -1,0 +1,267 @@
+//! What stands in JSON text between its containers: strings, numbers, words; and how V8 says what is wrong.
+
+use super::escapes::{flush, push_unit};
+use super::plain_length;
+use crate::error::Thrown;
+use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::{Class, push_utf16, to_utf16, units};
+use crate::symbol::known;
+use crate::value::Value;
+use crate::vm::Vm;
+
+/// A place in a text.
+pub struct Reader<'a> {
+    pub vm: &'a mut Vm,
+    pub text: &'a [u8],
+    pub at: usize,
+    /// Whether all of the text is ASCII.
+    pub is_ascii: bool,
+    /// The buffer that the text is in, and where, if strings are to be parts of it.
+    pub home: Option<(usize, usize)>,
+}
+
+/// What is wrong with a text. The place is where the parser stands.
+pub enum Fault {
+    /// A message of its own: the words before ` in JSON at position`.
+    Expected(&'static str),
+    /// A character that no value begins with or goes on with.
+    Token,
+    Thrown(Thrown),
+}
+
+impl From<Thrown> for Fault {
+    fn from(thrown: Thrown) -> Self {
+        Self::Thrown(thrown)
+    }
+}
+
+pub type Parsed<T = Value> = Result<T, Fault>;
+
+impl Reader<'_> {
+    #[inline(always)]
+    pub fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    #[inline(always)]
+    pub fn space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    /// A value that is no container, by its first character.
+    #[inline(always)]
+    pub fn scalar(&mut self, first: u8) -> Parsed<Option<Value>> {
+        Ok(Some(match first {
+            b'"' => self.string()?,
+            b'-' | b'0'..=b'9' => self.number()?,
+            b't' => self.literal(b"true", Value::TRUE)?,
+            b'f' => self.literal(b"false", Value::FALSE)?,
+            b'n' => self.literal(b"null", Value::NULL)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    pub fn string(&mut self) -> Parsed {
+        let Some((start, end)) = self.plain_string() else {
+            let text = self.escaped_string()?;
+            return Ok(self.vm.heap.take_string(text));
+        };
+        let text = &self.text[start..end];
+        let units = if self.is_ascii { text.len() } else { units(text) };
+        Ok(match self.home {
+            Some((buffer, begin)) => self.vm.heap.part_of(buffer, begin + start, text.len(), units),
+            None => self.vm.heap.new_counted(text, units),
+        })
+    }
+
+    /// The bounds of a string without escapes; reads nothing if this is none.
+    #[inline]
+    pub fn plain_string(&mut self) -> Option<(usize, usize)> {
+        let start = self.at + 1;
+        let end = start + plain_length::<false>(&self.text[start..]);
+        if self.text.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.at = end + 1;
+        Some((start, end))
+    }
+
+    pub fn escaped_string(&mut self) -> Parsed<Vec<u8>> {
+        self.at += 1;
+        let mut out = Vec::new();
+        // A high surrogate that may be the first half of a pair.
+        let mut high: Option<u16> = None;
+        loop {
+            let rest = &self.text[self.at..];
+            let plain = plain_length::<false>(rest);
+            if plain > 0 {
+                flush(&mut high, &mut out);
+                out.extend_from_slice(&rest[..plain]);
+                self.at += plain;
+            }
+            match self.peek() {
+                None => return Err(Fault::Expected("Unterminated string")),
+                Some(b'"') => {
+                    self.at += 1;
+                    flush(&mut high, &mut out);
+                    return Ok(out);
+                }
+                Some(b'\\') => {}
+                Some(_) => return Err(Fault::Expected("Bad control character in string literal")),
+            }
+            self.at += 1;
+            let character = match self.peek() {
+                Some(byte @ (b'"' | b'\\' | b'/')) => byte,
+                Some(b'b') => 8,
+                Some(b'f') => 12,
+                Some(b'n') => b'\n',
+                Some(b'r') => b'\r',
+                Some(b't') => b'\t',
+                Some(b'u') => {
+                    self.at += 1;
+                    let unit = self.hex_unit()?;
+                    push_unit(unit, &mut high, &mut out);
+                    continue;
+                }
+                // V8 has no such words for characters beyond Latin-1.
+                Some(0xC4..) | None => return Err(Fault::Token),
+                Some(_) => return Err(Fault::Expected("Bad escaped character")),
+            };
+            self.at += 1;
+            flush(&mut high, &mut out);
+            out.push(character);
+        }
+    }
+
+    fn hex_unit(&mut self) -> Parsed<u16> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(16)) else {
+                return Err(Fault::Expected("Bad Unicode escape"));
+            };
+            unit = unit << 4 | digit as u16;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    pub fn number(&mut self) -> Parsed {
+        let start = self.at;
+        let negative = self.peek() == Some(b'-');
+        if negative {
+            self.at += 1;
+        }
+        let first = self.at;
+        let mut integer = 0_u64;
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            integer = integer.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            self.at += 1;
+        }
+        if self.at == first {
+            return Err(Fault::Expected("No number after minus sign"));
+        }
+        if self.text[first] == b'0' && self.at > first + 1 {
+            self.at = first + 1;
+            return Err(Fault::Token);
+        }
+        let simple = self.at - first <= 15 && !matches!(self.peek(), Some(b'.' | b'e' | b'E'));
+        if simple {
+            let number = integer as f64;
+            return Ok(Value::number(if negative { -number } else { number }));
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            let point = self.at;
+            self.digits("Unterminated fractional number")?;
+            // Both numbers are exact, so that their quotient is rounded once.
+            if self.at - first <= 16
+                && !matches!(self.peek(), Some(b'e' | b'E'))
+                && let Some(divisor) = POWERS.get(self.at - point)
+            {
+                let digits = &self.text[point..self.at];
+                let whole = digits.iter().fold(integer, |number, digit| number * 10 + u64::from(digit - b'0'));
+                let number = whole as f64 / divisor;
+                return Ok(Value::number(if negative { -number } else { number }));
+            }
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits("Exponent part is missing a number")?;
+        }
+        let number = std::str::from_utf8(&self.text[start..self.at]).ok().and_then(|text| text.parse().ok());
+        Ok(Value::foreign_number(number.unwrap_or(f64::NAN)))
+    }
+
+    fn digits(&mut self, otherwise: &'static str) -> Parsed<()> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { Err(Fault::Expected(otherwise)) } else { Ok(()) }
+    }
+
+    fn literal(&mut self, text: &'static [u8], value: Value) -> Parsed {
+        for &byte in text {
+            if self.peek() != Some(byte) {
+                return Err(Fault::Token);
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    /// Where the parser stands, in UTF-16 code units.
+    pub fn position(&self) -> usize {
+        units(&self.text[..self.at])
+    }
+
+    /// How V8 words that a text cannot go on like this.
+    pub fn token_message(&self) -> Vec<u8> {
+        match self.peek() {
+            None => return b"Unexpected end of JSON input".to_vec(),
+            Some(b'-' | b'0'..=b'9') => {
+                return format!("Unexpected number in JSON at position {}", self.position()).into_bytes();
+            }
+            Some(b'"') => {
+                return format!("Unexpected string in JSON at position {}", self.position()).into_bytes();
+            }
+            Some(_) => {}
+        }
+        if let b"undefined" | b"NaN" | b"Infinity" | b"[object Object]" = self.text {
+            return [b"\"", self.text, b"\" is not valid JSON"].concat();
+        }
+        let text = to_utf16(self.text);
+        let position = self.position();
+        let (from, to) = match text.len() {
+            length if length <= 2 * CONTEXT => (0, length),
+            _ if position < CONTEXT => (0, position + CONTEXT),
+            length if position < length - CONTEXT => (position - CONTEXT, position + CONTEXT),
+            length => (position - CONTEXT, length),
+        };
+        let mut message = b"Unexpected token '".to_vec();
+        push_utf16(&text[position..=position], &mut message);
+        message.extend_from_slice(if text.len() > 2 * CONTEXT && position >= CONTEXT { b"', ...\"" } else { b"', \"" });
+        push_utf16(&text[from..to], &mut message);
+        message.extend_from_slice(if to < text.len() { b"\"... is not valid JSON" } else { b"\" is not valid JSON" });
+        message
+    }
+
+    pub fn syntax_error(&mut self, message: &[u8]) -> Thrown {
+        let error = self.vm.heap.new_of_class(Class::SyntaxError);
+        let text = self.vm.heap.new_string(message);
+        self.vm.heap.set_own(error, known::MESSAGE, text);
+        self.vm.heap.add_flags(error, HIDDEN_MESSAGE | HIDDEN_CAUSE);
+        Thrown::value(error)
+    }
+}
+
+/// Powers of ten.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Characters of the text that a message shows on either side of the wrong one.
+const CONTEXT: usize = 10;

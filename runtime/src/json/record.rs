@@ -1,0 +1,190 @@
+//! The names of objects of one shape as JSON has them: worked out once for all objects of the shape, whether they
+//! are read or written.
+
+use super::parse::Room;
+use super::quote_bytes;
+use super::stringify::Open;
+use crate::property::PropertyKey;
+use crate::symbol::{Sym, known};
+use crate::vm::Vm;
+
+/// The names of a shape in the order of `Object.keys`.
+pub struct Record {
+    shape: u32,
+    pub names: Box<[Name]>,
+    /// All names, each in quotation marks and with its colon.
+    text: Box<[u8]>,
+    /// Whether one of them is `toJSON`.
+    pub to_json: bool,
+    /// Whether a text that begins with these names makes an object of the shape: they have no escapes, and stand in
+    /// the order of the slots.
+    is_readable: bool,
+}
+
+/// A name.
+#[derive(Clone, Copy)]
+pub struct Name {
+    pub key: PropertyKey,
+    /// Where the value is.
+    pub slot: u32,
+    /// Where the name stands in the text.
+    start: u32,
+    end: u32,
+}
+
+impl Record {
+    fn new(vm: &Vm, shape: u32) -> Self {
+        let keys = vm.heap.shape_keys(shape);
+        let mut text = Vec::with_capacity(keys.len() * 16);
+        let mut is_readable = true;
+        let mut names: Vec<Name> = Vec::with_capacity(keys.len());
+        for (slot, &symbol) in keys.iter().enumerate() {
+            let (start, name) = (text.len(), vm.symbols.text(symbol));
+            quote_bytes(name, &mut text);
+            is_readable &= text.len() == start + name.len() + 2;
+            text.push(b':');
+            let (start, end) = (start as u32, text.len() as u32);
+            names.push(Name { key: vm.symbol_key(symbol), slot: slot as u32, start, end });
+        }
+        if names.iter().any(|name| matches!(name.key, PropertyKey::Index(_))) {
+            is_readable = false;
+            names.sort_by_key(|name| name.key.rank());
+        }
+        Self { shape, names: names.into(), text: text.into(), to_json: keys.contains(&known::TO_JSON), is_readable }
+    }
+
+    /// A name of this record as it is written, with its colon.
+    #[inline(always)]
+    pub fn text(&self, name: Name) -> &[u8] {
+        self.text.get(name.start as usize..name.end as usize).unwrap_or(&[])
+    }
+
+    /// The symbol of a name.
+    pub fn symbol(&self, index: usize) -> Option<Sym> {
+        match self.names.get(index)?.key {
+            PropertyKey::Symbol(symbol) => Some(symbol),
+            PropertyKey::Index(_) => None,
+        }
+    }
+
+    /// What objects with these names are.
+    #[inline(always)]
+    pub fn shape(&self) -> u32 {
+        self.shape
+    }
+}
+
+/// Records that there may be, and places of the tables.
+const MOST: usize = 256;
+const SHAPES: usize = 32;
+const FIRST: usize = 16;
+const NAMES: usize = 64;
+/// No record.
+const NONE: u16 = u16::MAX;
+
+/// The records that a run has met since it waited, by number.
+pub struct Records {
+    list: Vec<Record>,
+    /// The last record of a shape.
+    by_shape: [u16; SHAPES],
+    /// The record that began with a name lately.
+    by_first: [u16; FIRST],
+    /// Names that were read lately.
+    names: [Sym; NAMES],
+    /// What reading a text takes, to be used for the next one.
+    pub(super) room: Room,
+    /// The same of writing one.
+    pub(super) writing: Vec<Open>,
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        let list = Vec::new();
+        Self {
+            list,
+            by_shape: [NONE; SHAPES],
+            by_first: [NONE; FIRST],
+            names: [known::EMPTY; NAMES],
+            room: Room::default(),
+            writing: Vec::new(),
+        }
+    }
+}
+
+impl std::ops::Index<u16> for Records {
+    type Output = Record;
+    #[inline(always)]
+    fn index(&self, number: u16) -> &Record {
+        &self.list[usize::from(number)]
+    }
+}
+
+impl Records {
+    /// The record of a shape; none where there are too many.
+    #[inline]
+    pub fn of_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
+        let number = self.by_shape[shape as usize % SHAPES];
+        match self.list.get(usize::from(number)) {
+            Some(record) if record.shape == shape => Some(number),
+            _ => self.find_shape(vm, shape),
+        }
+    }
+
+    #[inline(never)]
+    fn find_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
+        let number = match self.list.iter().position(|record| record.shape == shape) {
+            Some(number) => number,
+            None if self.list.len() >= MOST => return None,
+            None => {
+                self.list.push(Record::new(vm, shape));
+                self.list.len() - 1
+            }
+        };
+        let number = u16::try_from(number).ok()?;
+        self.by_shape[shape as usize % SHAPES] = number;
+        Some(number)
+    }
+
+    /// The record that objects lately were that begin with a name.
+    pub fn of_first(&self, first: Sym) -> Option<u16> {
+        let number = self.by_first[first.0 as usize % FIRST];
+        let record = self.list.get(usize::from(number))?;
+        (record.symbol(0) == Some(first)).then_some(number)
+    }
+
+    /// Expect more objects of a shape to be read that begins with a name.
+    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Sym) -> Option<u16> {
+        let number = self.of_shape(vm, shape)?;
+        if !self[number].is_readable {
+            return None;
+        }
+        self.by_first[first.0 as usize % FIRST] = number;
+        Some(number)
+    }
+
+    /// The symbol of a name in a text.
+    pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Sym {
+        let place = match text {
+            [first, .., last] => usize::from(*first) ^ usize::from(*last) << 2 ^ text.len() << 4,
+            [only] => usize::from(*only),
+            [] => 0,
+        } % NAMES;
+        let symbol = self.names[place];
+        if vm.symbols.text(symbol) == text {
+            return symbol;
+        }
+        let (symbol, bytes) = vm.symbols.intern(text);
+        if bytes > 0 {
+            vm.heap.meter.add_bytes(bytes);
+        }
+        self.names[place] = symbol;
+        symbol
+    }
+}
+
+impl Vm {
+    /// The records of the run, for as long as a text is read or written.
+    pub(super) fn take_records(&mut self) -> Box<Records> {
+        self.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
+    }
+}

@@ -1,0 +1,178 @@
+//! Patterns of tools: by name, app, source and tag.
+
+use crate::upstream::ToolDefinition;
+use serde::{Deserialize, Deserializer};
+
+/// Which tools are meant: all that `allow` names (absent: all) and `deny` does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolFilter {
+    /// Absent: all.
+    pub allow: Option<Vec<ToolPattern>>,
+    /// None of these.
+    pub deny: Vec<ToolPattern>,
+}
+
+impl ToolFilter {
+    /// Those that fit `allow` (absent: all) and none of `deny`, by name.
+    #[must_use]
+    pub fn by_name(allow: Option<Vec<String>>, deny: Vec<String>) -> Self {
+        let patterns = |names: Vec<String>| names.into_iter().map(ToolPattern::named).collect();
+        Self { allow: allow.map(patterns), deny: patterns(deny) }
+    }
+
+    /// Whether a tool is meant.
+    #[must_use]
+    pub fn keeps(&self, tool: &ToolDefinition) -> bool {
+        self.keeps_any(&[tool])
+    }
+
+    /// Whether a tool is meant that has several descriptions, as one that was put into another app:
+    /// what fits one of them fits the tool.
+    #[must_use]
+    pub fn keeps_any(&self, forms: &[&ToolDefinition]) -> bool {
+        let any = |patterns: &[ToolPattern]| patterns.iter().any(|p| forms.iter().any(|form| p.fits(form)));
+        self.allow.as_deref().is_none_or(any) && !any(&self.deny)
+    }
+}
+
+/// Tools that fit all that is given here. In the configuration, a text alone is a name.
+///
+/// Every member is a pattern in which `*` stands for any text. A name is compared with the full one
+/// (`users:list`) and with the tool's own (`list`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolPattern {
+    /// Of the tool.
+    pub name: Option<String>,
+    /// Of the app.
+    pub app: Option<String>,
+    /// Of the kind of upstream: `mcp`, `openapi`, `inline`, …
+    pub source: Option<String>,
+    /// Of one of its tags.
+    pub tag: Option<String>,
+}
+
+impl ToolPattern {
+    /// A pattern of names alone.
+    #[must_use]
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..Self::default() }
+    }
+
+    /// Whether a tool fits.
+    #[must_use]
+    pub fn fits(&self, tool: &ToolDefinition) -> bool {
+        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|p| matches(p, text));
+        self.name.as_ref().is_none_or(|p| matches(p, &tool.full_name()) || matches(p, &tool.name))
+            && is(&self.app, &tool.app)
+            && is(&self.source, tool.source)
+            && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches(p, tag)))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PatternKeys {
+    name: Option<String>,
+    app: Option<String>,
+    source: Option<String>,
+    tag: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for ToolPattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = ToolPattern;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a name, or some of name, app, source and tag")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ToolPattern, E> {
+                Ok(ToolPattern::named(name))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<ToolPattern, A::Error> {
+                let keys = PatternKeys::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let PatternKeys { name, app, source, tag } = keys;
+                let pattern = ToolPattern { name, app, source, tag };
+                if pattern == ToolPattern::default() {
+                    // It would fit every tool, which nobody writes in this way.
+                    return Err(serde::de::Error::custom("must have one of name, app, source and tag"));
+                }
+                Ok(pattern)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("a*c", "abc", true),
+            ("a*c", "abcd", false),
+            ("*b*", "abc", true),
+            ("abc", "abc", true),
+            ("ab", "abc", false),
+            ("a*b*b", "ab", false),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_fits_by_all_that_it_names() {
+        let tool = ToolDefinition {
+            app: "users".into(),
+            name: "list".into(),
+            source: "mcp",
+            tags: vec!["read".into()],
+            ..ToolDefinition::default()
+        };
+        for (pattern, expected) in [
+            (r#""users:*""#, true),
+            (r#""list""#, true),
+            (r#"{"app": "users", "tag": "re*"}"#, true),
+            (r#"{"app": "users", "tag": "write"}"#, false),
+            (r#"{"source": "openapi"}"#, false),
+            (r#"{"name": "*", "source": "mcp"}"#, true),
+        ] {
+            let pattern: ToolPattern = serde_json::from_str(pattern).expect("a pattern");
+            assert_eq!(pattern.fits(&tool), expected, "{pattern:?}");
+        }
+        for wrong in ["{}", "3", r#"{"nam": "x"}"#] {
+            assert!(serde_json::from_str::<ToolPattern>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Several lists of the same tools as one: reciprocal rank fusion.
+//!
+//! Only the places in the lists decide the order: scores of different queries, or of words and
+//! meanings, cannot be compared.
+
+use super::Hit;
+use std::collections::BTreeMap;
+
+/// How little the first places of a list count beside the others: the constant of the method.
+const FLATNESS: f64 = 60.0;
+
+/// One list of all the tools in `lists`, each sorted by score; the best first, equal ones in the order
+/// of their places. A list alone stays as it is. Otherwise the first gets the best of all scores, and
+/// the others their share of it.
+#[must_use]
+pub fn fuse(mut lists: Vec<Vec<Hit>>) -> Vec<Hit> {
+    lists.retain(|list| !list.is_empty());
+    if lists.len() < 2 {
+        return lists.pop().unwrap_or_default();
+    }
+    let best = lists.iter().filter_map(|list| list.first()).map(|(_, score)| *score).fold(0.0, f64::max);
+    let mut fused: BTreeMap<usize, f64> = BTreeMap::new();
+    for list in &lists {
+        let mut rank = 0;
+        for (place, (at, score)) in list.iter().enumerate() {
+            // Equal scores share a place: their order means nothing.
+            if place > 0 && list[place - 1].1 != *score {
+                rank = place;
+            }
+            *fused.entry(*at).or_default() += 1.0 / (FLATNESS + 1.0 + rank as f64);
+        }
+    }
+    let most = fused.values().copied().fold(0.0, f64::max);
+    let mut hits: Vec<Hit> = fused.into_iter().map(|(at, sum)| (at, (sum / most * best * 1e4).round() / 1e4)).collect();
+    hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    hits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(lists: &[&[Hit]]) -> Vec<usize> {
+        fuse(lists.iter().map(|list| list.to_vec()).collect()).into_iter().map(|(at, _)| at).collect()
+    }
+
+    #[test]
+    fn what_is_high_in_several_lists_is_first() {
+        assert_eq!(order(&[&[(1, 0.9), (2, 0.8)], &[(3, 0.3), (2, 0.2)]]), [2, 1, 3]);
+        assert_eq!(order(&[&[(5, 0.2)], &[(4, 0.9)]]), [4, 5], "equal places in the order of the rows");
+        assert_eq!(order(&[&[(1, 0.5), (2, 0.5)], &[(2, 0.5), (3, 0.5)]]), [2, 1, 3], "equal scores share a place");
+    }
+
+    #[test]
+    fn scores() {
+        let hits = fuse(vec![vec![(1, 0.9), (2, 0.1)], vec![(2, 0.4)]]);
+        assert_eq!(hits[0], (2, 0.9));
+        assert!(hits[1].1 > 0.0 && hits[1].1 < 0.9, "{hits:?}");
+        let alone = vec![(1, 0.9), (2, 0.1)];
+        assert_eq!(fuse(vec![Vec::new(), alone.clone()]), alone);
+        assert!(fuse(vec![Vec::new(), Vec::new()]).is_empty());
+    }
+}

@@ -1,0 +1,213 @@
+//! `code_execution`: a script in the synchronous dialect, with shapes of its own. Off unless the
+//! configuration switches it on.
+
+use super::*;
+use crate::config::{CodeExecution as Settings, Config};
+use crate::runs::{self, ExecuteRequest};
+use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
+use std::ops::RangeInclusive;
+
+/// Milliseconds that a run may take.
+pub const TIMEOUTS: RangeInclusive<u64> = 1..=600_000;
+
+pub struct CodeExecution;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    code: String,
+    language: Option<Written>,
+    input: Option<Value>,
+    #[serde(default)]
+    options: Options,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Options {
+    timeout_ms: Option<f64>,
+    max_tool_calls: Option<f64>,
+    allowed_servers: Option<Vec<String>>,
+}
+
+impl MetaTool for CodeExecution {
+    fn id(&self) -> &'static str {
+        "code_execution"
+    }
+
+    fn own_name(&self) -> Option<&'static str> {
+        Some("code_execution")
+    }
+
+    fn is_enabled(&self, config: &Config) -> bool {
+        config.code_execution.enabled
+    }
+
+    fn title(&self) -> &'static str {
+        "Execute code"
+    }
+
+    fn description(&self) -> &'static str {
+        include_str!("code_execution.md").trim_end()
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The code; see the description of this tool"},
+                "language": {"type": "string", "enum": ["javascript", "typescript"], "default": "javascript", "description": "Types are erased"},
+                "input": {"type": "object", "default": {}, "description": "Data for the code, seen as the global input"},
+                "options": {
+                    "type": "object",
+                    "properties": {
+                        "timeout_ms": {"type": "number", "minimum": TIMEOUTS.start(), "maximum": TIMEOUTS.end(), "description": "How long it may take, waits for tools included"},
+                        "max_tool_calls": {"type": "number", "minimum": 0, "description": "How many tools it may call; 0: no limit"},
+                        "allowed_servers": strings("The only servers whose tools it may call; empty: all"),
+                    },
+                    "additionalProperties": false,
+                },
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn output_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "ok": {"type": "boolean"},
+                "value": {},
+                "error": {
+                    "type": "object",
+                    "properties": {
+                        "code": {"enum": [
+                            "SYNTAX_ERROR", "RUNTIME_ERROR", "TIMEOUT", "MAX_TOOL_CALLS_EXCEEDED", "SERVER_NOT_ALLOWED",
+                            "SERIALIZATION_ERROR",
+                        ]},
+                        "message": {"type": "string"},
+                        "stack": {"type": "string"},
+                    },
+                    "required": ["code", "message", "stack"],
+                },
+            },
+            "required": ["ok"],
+        })
+    }
+
+    fn annotations(&self) -> Value {
+        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    }
+
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let script = match self.request(request.hub.config(), request.arguments) {
+                Ok(script) => script,
+                Err(refused) => return *refused,
+            };
+            let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
+            for line in &outcome.logs {
+                tracing::info!(target: "codecall::console", "{line}");
+            }
+            let stats = runs::json(&outcome.stats.to_json()).unwrap_or_default();
+            let (value, is_error) = told(outcome);
+            Answer { value, is_error, meta: Some(json!({"codecall/stats": stats})) }
+        })
+    }
+}
+
+impl CodeExecution {
+    fn request(&self, config: &Config, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
+        let Arguments { code, language, input, options } = read(self, arguments)?;
+        let refused = |problem: &str| Box::new(refusal(self, problem));
+        if code.trim().is_empty() {
+            return Err(refused("'code' is empty"));
+        }
+        let input = object(input.unwrap_or_default()).map_err(|problem| refused(&format!("'input' {problem}")))?;
+        let mut settings = config.code_execution;
+        if let Some(timeout) = options.timeout_ms {
+            settings.timeout_ms = number("timeout_ms", timeout, &TIMEOUTS).map_err(|problem| refused(&problem))?;
+        }
+        if let Some(calls) = options.max_tool_calls {
+            settings.max_tool_calls =
+                number("max_tool_calls", calls, &(0..=u64::from(u32::MAX))).map_err(|problem| refused(&problem))?;
+        }
+        Ok(ExecuteRequest {
+            language: language.map(Into::into),
+            dialect: Dialect::Sync,
+            context: Some(Value::Object(input).to_string()),
+            allowed_apps: options.allowed_servers.filter(|servers| !servers.is_empty()),
+            ..ExecuteRequest::new(code, policy(&config.policy, settings))
+        })
+    }
+}
+
+fn number(name: &str, value: f64, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    let whole = value.ceil() as u64;
+    match range.contains(&whole) && value >= *range.start() as f64 {
+        true => Ok(whole),
+        false => Err(format!("'options.{name}' must be from {} to {}", range.start(), range.end())),
+    }
+}
+
+/// What is forbidden everywhere is forbidden here too. Loops and steps are limited by time alone.
+fn policy(configured: &Policy, settings: Settings) -> Policy {
+    let mut policy = Policy { loops: Loops::All, ..configured.clone() };
+    let limits = &mut policy.limits;
+    (limits.timeout_ms, limits.max_duration_ms) = (settings.timeout_ms, settings.timeout_ms);
+    limits.max_tool_calls = settings.max_tool_calls;
+    (limits.max_iterations, limits.max_steps) = (u64::MAX, u64::MAX);
+    policy
+}
+
+/// An outcome in the shape of this tool, and whether it is a failure.
+fn told(outcome: Outcome) -> (Value, bool) {
+    let failure = match outcome.result {
+        Ok(text) => match runs::json(&text) {
+            Ok(value) => return (json!({"ok": true, "value": value}), false),
+            Err(_) => {
+                let message = "The result is nested too deeply; return less of it, or a flat form";
+                Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message)
+            }
+        },
+        Err(failure) => *failure,
+    };
+    let error = json!({
+        "code": code_of(&failure),
+        "message": message_of(&failure),
+        "stack": failure.stack.unwrap_or_default(),
+    });
+    (json!({"ok": false, "error": error}), true)
+}
+
+/// One of the six codes.
+fn code_of(failure: &Failure) -> &'static str {
+    match (failure.status, failure.code.as_str()) {
+        (Status::Timeout, _) => "TIMEOUT",
+        // What is refused before anything runs is no code of this language.
+        (Status::SyntaxError, _) => "SYNTAX_ERROR",
+        (Status::IllegalAccess, _) if !failure.issues.is_empty() => "SYNTAX_ERROR",
+        (_, "MAX_TOOL_CALLS_EXCEEDED") => "MAX_TOOL_CALLS_EXCEEDED",
+        (_, "SERVER_NOT_ALLOWED") => "SERVER_NOT_ALLOWED",
+        (_, "SERIALIZATION_ERROR") => "SERIALIZATION_ERROR",
+        _ => "RUNTIME_ERROR",
+    }
+}
+
+fn message_of(failure: &Failure) -> String {
+    let name = match failure.status {
+        Status::SyntaxError => Some("SyntaxError"),
+        // Only an error of the script has a stack.
+        _ => failure.name.as_deref().filter(|_| failure.stack.is_some()),
+    };
+    let mut message = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    message.push_str(&failure.message);
+    if let Some(place) = failure.location {
+        message.push_str(&format!(" (line {}, column {})", place.line, place.column));
+    }
+    if let Some(hint) = &failure.hint {
+        message.push_str(&format!("; {hint}"));
+    }
+    message
+}

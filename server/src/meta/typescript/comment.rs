@@ -1,0 +1,77 @@
+//! What stands behind a property: its description, and what its type cannot say.
+
+use serde_json::{Map, Value};
+
+/// Longest description; what is longer is cut at a word.
+const LONGEST: usize = 160;
+/// Longest pattern and default that are worth their tokens.
+const LONGEST_VALUE: usize = 40;
+
+/// The comment on a schema, on one line; empty where there is nothing to say.
+pub fn comment(schema: &Value) -> String {
+    let Some(members) = schema.as_object() else { return String::new() };
+    let text = members.get("description").and_then(Value::as_str).unwrap_or_default();
+    let text = cut(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let facts = facts(members, &text);
+    match (text.is_empty(), facts.is_empty()) {
+        (_, true) => text,
+        (true, false) => facts.join(", "),
+        (false, false) => format!("{text} ({})", facts.join(", ")),
+    }
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(LONGEST).collect();
+    let words = head.rsplit_once(' ').map_or(head.as_str(), |(words, _)| words);
+    format!("{}…", words.trim_end_matches([',', '.', ';', ':']))
+}
+
+/// What is not said in the text already.
+fn facts(members: &Map<String, Value>, text: &str) -> Vec<String> {
+    let mut facts = Vec::new();
+    let number = |key: &str| members.get(key).filter(|value| value.is_number()).map(Value::to_string);
+    let least = number("minimum").or_else(|| number("exclusiveMinimum").map(|least| format!("> {least}")));
+    let most = number("maximum").or_else(|| number("exclusiveMaximum").map(|most| format!("< {most}")));
+    facts.extend(range(least, most));
+    for (least, most, unit) in [("minLength", "maxLength", "characters"), ("minItems", "maxItems", "items")] {
+        // That something must not be empty goes without saying.
+        let least = number(least).filter(|least| least != "0" && least != "1");
+        facts.extend(range(least, number(most)).map(|range| format!("{range} {unit}")));
+    }
+    if let Some(format) = members.get("format").and_then(Value::as_str)
+        && !matches!(format, "int32" | "int64" | "float" | "double")
+    {
+        facts.push(format.to_owned());
+    }
+    if let Some(pattern) = members.get("pattern").and_then(Value::as_str)
+        && pattern.len() <= LONGEST_VALUE
+    {
+        facts.push(format!("/{pattern}/"));
+    }
+    if let Some(default) = members.get("default").filter(|default| !default.is_null()).map(Value::to_string)
+        && default.len() <= LONGEST_VALUE
+        && !text.to_lowercase().contains("default")
+    {
+        facts.push(format!("default {default}"));
+    }
+    facts
+}
+
+/// Bounds of JavaScript's own numbers are none.
+fn range(least: Option<String>, most: Option<String>) -> Option<String> {
+    let is_one = |bound: &String| !bound.contains("9007199254740991") && !bound.contains("e+");
+    match (least.filter(is_one), most.filter(is_one)) {
+        (Some(least), Some(most)) if !least.starts_with('>') && !most.starts_with('<') => {
+            Some(format!("{least}–{most}"))
+        }
+        (Some(least), Some(most)) => Some(format!("{least}, {most}")),
+        (Some(least), None) if least.starts_with('>') => Some(least),
+        (Some(least), None) => Some(format!("≥ {least}")),
+        (None, Some(most)) if most.starts_with('<') => Some(most),
+        (None, Some(most)) => Some(format!("≤ {most}")),
+        (None, None) => None,
+    }
+}

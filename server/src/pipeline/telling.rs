@@ -1,0 +1,108 @@
+//! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
+
+use super::{Caller, Pipeline, Record};
+use crate::runs::{Happening, Watcher};
+use crate::upstream::ToolError;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A call under way. Dropped without [`Telling::end`], it was abandoned or has crashed, which is told
+/// and recorded too.
+pub struct Telling<'a> {
+    pipeline: &'a Pipeline,
+    id: u64,
+    name: String,
+    caller: Caller,
+    watcher: Watcher,
+    /// The input, masked.
+    shown: Arc<Value>,
+    began: Instant,
+    answered_by: Option<&'static str>,
+    ended: bool,
+}
+
+impl<'a> Telling<'a> {
+    /// A call begins.
+    pub fn begin(pipeline: &'a Pipeline, name: String, caller: Caller, sent: &Arc<Value>, watcher: Watcher) -> Self {
+        let mut shown = Arc::clone(sent);
+        if let Some(pii) = &pipeline.pii {
+            pii.mask(Arc::make_mut(&mut shown));
+        }
+        if !pipeline.secrets.is_empty() {
+            pipeline.secrets.value(Arc::make_mut(&mut shown));
+        }
+        let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
+        let telling =
+            Self { pipeline, id, name, caller, watcher, shown, began: Instant::now(), answered_by: None, ended: false };
+        telling.tell(|tool, input| Happening::CallStarted { tool, call: id, input });
+        telling
+    }
+
+    /// Number of the call in this process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A hook has answered it instead of the tool.
+    pub fn answered_by(&mut self, hook: &'static str) {
+        self.answered_by = Some(hook);
+    }
+
+    /// The call has ended. A `whole` result of MCP may itself be a failure.
+    pub fn end(mut self, result: &Result<Value, ToolError>, whole: bool) {
+        match result {
+            Ok(value) if whole && value["isError"] == true => {
+                let said = value["content"][0]["text"].as_str().unwrap_or("The tool failed");
+                let error = ToolError::new("TOOL_EXECUTION_ERROR", crate::index::cut(said, 1_000));
+                self.finish(Some(&error));
+            }
+            Ok(_) => self.finish(None),
+            Err(error) => self.finish(Some(error)),
+        }
+    }
+
+    fn finish(&mut self, error: Option<&ToolError>) {
+        self.ended = true;
+        let duration = self.began.elapsed();
+        let error = error.cloned().map(|mut error| {
+            if let Some(pii) = &self.pipeline.pii {
+                pii.mask_error(&mut error);
+            }
+            error
+        });
+        let error = error.as_ref();
+        self.tell(|tool, input| Happening::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
+        let record = Record {
+            id: self.id,
+            name: &self.name,
+            caller: self.caller,
+            input: &self.shown,
+            duration,
+            error,
+            answered_by: self.answered_by,
+        };
+        self.pipeline.hooks.iter().for_each(|hook| hook.recorded(&record));
+    }
+
+    fn tell(&self, happening: impl FnOnce(String, Arc<Value>) -> Happening) {
+        if let Some(watcher) = &self.watcher {
+            watcher(happening(self.name.clone(), Arc::clone(&self.shown)));
+        }
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let error = if std::thread::panicking() {
+            ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")
+        } else {
+            ToolError::new("EXECUTION_ABORTED", "Nobody waits for the result any more")
+        };
+        self.finish(Some(&error));
+    }
+}

