@@ -18,7 +18,7 @@ mod words;
 
 use crate::catalogue::Entry;
 use crate::upstream::ToolDefinition;
-pub use engine::Engine;
+pub use engine::{Engine, Found};
 pub use fuse::fuse;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -46,7 +46,7 @@ const SUMMARY: Field = Field { weight: 2.0, usual: 10.0, slope: 0.5 };
 const TEXT: Field = Field { weight: 0.2, usual: 30.0, slope: 0.7 };
 /// Names and descriptions of parameters.
 const PARAMETER: Field = Field { weight: 0.5, usual: 20.0, slope: 0.7 };
-/// How slowly more of the same word stops to count.
+/// How slowly more of the same word stops counting.
 const K1: f32 = 2.5;
 /// What a synonym counts beside the word itself, and a part beside the whole.
 const SYNONYM: f32 = 0.5;
@@ -56,8 +56,10 @@ const UNKNOWN: f32 = 0.5;
 /// Texts are read up to here; some are books.
 const LONGEST_DESCRIPTION: usize = 4_000;
 const LONGEST_SUMMARY: usize = 240;
+const LONGEST_NAME: usize = 200;
 const LONGEST_PARAMETER: usize = 200;
-/// A query is read up to here.
+/// A query is read up to here: so many bytes, so many words.
+const LONGEST_QUERY: usize = 4_000;
 const MOST_WORDS: usize = 64;
 
 /// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
@@ -195,7 +197,7 @@ impl Index {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
-        for word in words(query).into_iter().take(MOST_WORDS) {
+        for word in words(cut(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
             // Where the whole is not known, its parts are the words.
             let whole = word.parts.is_empty() || self.words.contains_key(word.stem.as_str());
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };
@@ -268,16 +270,17 @@ fn counts(tool: &ToolDefinition, title: Option<&str>) -> HashMap<String, f32> {
     let mut parameters = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            parameters.push(name.as_str());
+            parameters.push(cut(name, LONGEST_NAME));
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
                 parameters.push(cut(text, LONGEST_PARAMETER));
             }
         }
     }
-    add(&[&tool.name], NAME);
-    let tags: Vec<&str> = tool.title.as_deref().into_iter().chain(tool.tags.iter().map(String::as_str)).collect();
+    add(&[cut(&tool.name, LONGEST_NAME)], NAME);
+    let tags = tool.title.as_deref().into_iter().chain(tool.tags.iter().map(String::as_str));
+    let tags: Vec<&str> = tags.map(|text| cut(text, LONGEST_NAME)).collect();
     add(&tags, TITLE);
-    add(&[&tool.app, title.unwrap_or_default()], APP);
+    add(&[&tool.app, cut(title.unwrap_or_default(), LONGEST_NAME)], APP);
     add(&[summary], SUMMARY);
     add(&[text], TEXT);
     add(&parameters, PARAMETER);

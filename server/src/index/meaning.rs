@@ -32,7 +32,7 @@ impl Meaning {
         Ok(Self { model: Model::open(folder)?, least, known: HashMap::new(), rows: (Weak::new(), Vec::new()) })
     }
 
-    /// The tools that answer each of `queries`, the best first. It takes as long as it takes: some ten
+    /// The tools that answer each of `queries`, the best first. It takes as long as it takes: tens of
     /// milliseconds for a query, as much again for every tool that has no vector yet.
     ///
     /// # Errors

@@ -112,8 +112,8 @@ impl<'a> Measured<'a> {
 }
 
 /// Compare the part of the page with what is measured, or write it anew. A part stands between
-/// `<!-- NAME -->` and `<!-- /NAME -->`.
-fn page(name: &str, part: &str) {
+/// `<!-- NAME -->` and `<!-- /NAME -->`. What is not `exact` may differ from one processor to another.
+fn page(name: &str, part: &str, exact: bool) {
     let path = root().join("docs/search.md");
     let text = std::fs::read_to_string(&path).expect("a page");
     let begin = format!("<!-- {name} -->\n");
@@ -123,7 +123,7 @@ fn page(name: &str, part: &str) {
         let mut fresh = text;
         fresh.replace_range(begin..end, part);
         std::fs::write(path, fresh).expect("the page can be written");
-    } else {
+    } else if exact {
         assert!(text[begin..end] == *part, "docs/search.md is out of date, UPDATE=1 writes it:\n{part}");
     }
 }
@@ -134,12 +134,24 @@ fn snapshot() -> Arc<Snapshot> {
     lists::catalogue(&files, all).snapshot()
 }
 
+/// As requests come: ten queries each.
 async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Query]) -> Vec<Vec<Hit>> {
     let engine = Engine::open(config).expect("an engine");
     let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
-    let found = engine.search(snapshot, &texts).await;
-    assert_eq!(found.warning, None);
-    found.hits
+    let mut hits = Vec::new();
+    for queries in texts.chunks(10) {
+        // The vectors of a model take their time: meanwhile there is a warning, in the end there is none.
+        let mut found = engine.search(snapshot, queries).await;
+        for _ in 0..30 {
+            if found.warning.is_none() {
+                break;
+            }
+            found = engine.search(snapshot, queries).await;
+        }
+        assert_eq!(found.warning, None);
+        hits.extend(found.hits);
+    }
+    hits
 }
 
 #[test]
@@ -167,7 +179,7 @@ async fn by_words() {
     let (snapshot, queries) = (snapshot(), queries());
     let found = search(&SearchConfig::default(), &snapshot, &queries).await;
     let measured = Measured::new(&queries, &snapshot, &found);
-    page("words", &measured.table());
+    page("words", &measured.table(), true);
     measured.floor("terse", 0.99, |query| query.kind == "terse");
     measured.floor("sentence", 0.95, |query| query.kind == "sentence");
     measured.floor("goal", 0.78, |query| query.kind == "goal");
@@ -209,7 +221,8 @@ async fn by_meaning() {
         let config = SearchConfig { strategy, model_dir: Some(model.clone()), ..SearchConfig::default() };
         let found = search(&config, &snapshot, &queries).await;
         let measured = Measured::new(&queries, &snapshot, &found);
-        page(name, &measured.table());
+        println!("{name}\n{}", measured.table());
+        page(name, &measured.table(), false);
         measured.floor(name, all, |_| true);
         measured.floor(name, held_out, |query| query.held_out);
     }

@@ -14,4 +14,5 @@ mod kit;
 mod others;
 mod protocol;
 mod runs;
+mod search;
 mod statuses;
