@@ -4,6 +4,7 @@
 mod language;
 
 use agentscript::{LIMITS, Loops, Policy, Preset, Unit};
+use codecall_tests::limits::{Place, ROWS};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -71,15 +72,29 @@ fn rewritten(path: &str, parts: &[(&str, String)]) {
     }
 }
 
+/// Which limit is met where, by the rows of the test.
+fn tested() -> String {
+    let mut table =
+        "| limit | plainly | after an await | in a callback | in a built-in | under `catch` and `finally` |".to_owned();
+    write!(table, "\n|---|{}", ":-:|".repeat(Place::ALL.len())).expect("a string can be written");
+    for limit in LIMITS {
+        let is_met = |place| ROWS.iter().any(|row| row.limit == limit.name && row.place == place);
+        let cells = Place::ALL.map(|place| if is_met(place) { "×" } else { "–" }).join(" | ");
+        write!(table, "\n| `{}` | {cells} |", limit.name).expect("a string can be written");
+    }
+    table
+}
+
 #[test]
 fn limits_are_those_of_the_code() {
-    rewritten("docs/limits.md", &[("presets", presets())]);
+    rewritten("docs/limits.md", &[("presets", presets()), ("tested", tested())]);
 }
 
 #[test]
 fn every_limit_says_what_is_over_it() {
     let text = read("docs/limits.md");
     let (_, over) = text.split_once("## Over the limit").expect("a section");
+    let over = over.split("\n## ").next().unwrap_or_default();
     let told: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let expected: Vec<&str> = LIMITS.iter().map(|limit| limit.name).chain(["loops", "allowConsole"]).collect();
     assert_eq!(told, expected);

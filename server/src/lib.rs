@@ -13,6 +13,7 @@ pub mod index;
 pub mod meta;
 pub mod pipeline;
 pub mod redact;
+pub mod results;
 pub mod runs;
 pub mod sample;
 pub mod stateless;

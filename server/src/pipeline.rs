@@ -144,6 +144,30 @@ impl Pipeline {
         &self.secrets
     }
 
+    /// Whether a call would reach its tool, and which: found, allowed, input checked. No hook is asked
+    /// and nothing happens.
+    ///
+    /// # Errors
+    /// The call would be refused.
+    pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
+        let snapshot = self.catalogue.snapshot();
+        let entry = self.find(&snapshot, call).and_then(|entry| admitted(&snapshot, entry, call).map(|()| entry));
+        entry.cloned().map_err(|error| self.cleaned(error, Some(&Value::Object(call.input.clone()))))
+    }
+
+    /// What a call sends as notifications and logs show it: personal data masked, without secrets.
+    #[must_use]
+    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
+        let mut shown = Arc::clone(sent);
+        if let Some(pii) = &self.pii {
+            pii.mask(Arc::make_mut(&mut shown));
+        }
+        if !self.secrets.is_empty() {
+            self.secrets.value(Arc::make_mut(&mut shown));
+        }
+        shown
+    }
+
     /// Why tools of some upstreams do not work at the moment, in words for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
@@ -192,8 +216,7 @@ impl Pipeline {
         whole: bool,
         telling: &mut Telling<'_>,
     ) -> Result<Value, ToolError> {
-        allow(snapshot, entry, call.allowed.as_deref())?;
-        check::input(entry, &call.input)?;
+        admitted(snapshot, entry, &call)?;
         let known = HookCall {
             id: telling.id(),
             name: entry.name.clone(),
@@ -311,6 +334,12 @@ pub fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> boo
     allowed.iter().any(|pattern| {
         matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
     })
+}
+
+/// Whether a call of a tool may go on to the hooks.
+fn admitted(snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
+    allow(snapshot, entry, call.allowed.as_deref())?;
+    check::input(entry, &call.input)
 }
 
 fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Result<(), ToolError> {

@@ -54,10 +54,14 @@ fn every_limit_by_its_name() {
         let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);
         assert_eq!(limit.get(&config.policy.limits), 7, "{}", limit.name);
     }
-    let config = toml("[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]").expect("valid");
+    let config = toml(
+        "[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]\ndisabledBuiltins = [\"Map\"]",
+    )
+    .expect("valid");
     assert_eq!(config.policy.loops, Loops::None);
     assert!(!config.policy.allow_console);
-    assert_eq!(config.policy.disabled, ["Date"]);
+    assert_eq!(config.policy.disabled_globals, ["Date"]);
+    assert_eq!(config.policy.disabled_builtins, ["Map"]);
 }
 
 #[test]
@@ -159,7 +163,7 @@ fn documented(section: &str) -> Vec<String> {
 /// Who adds a key adds a row to the page, and the other way round.
 #[test]
 fn every_key_is_on_its_page() {
-    let sections: [(&str, &dyn Fn(&str) -> String); 13] = [
+    let sections: [(&str, &dyn Fn(&str) -> String); 14] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
@@ -167,6 +171,7 @@ fn every_key_is_on_its_page() {
         ("vm", &|inner| format!(r#"{{"vm": {{{inner}}}}}"#)),
         ("directCalls", &|inner| format!(r#"{{"directCalls": {{{inner}}}}}"#)),
         ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
+        ("resultStore", &|inner| format!(r#"{{"resultStore": {{{inner}}}}}"#)),
         ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
         ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
         ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),
