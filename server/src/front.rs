@@ -30,6 +30,10 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 const INSTRUCTIONS: &str = "The tools behind this server are not listed. Find them with codecall_search, get their schemas with \
     codecall_describe, then call as many as needed in one script with codecall_execute, which returns only what the script returns.";
 
+const INSTRUCTIONS_WITH_TOOLS: &str = "Most tools behind this server are not listed. Find them with codecall_search, get their schemas with \
+    codecall_describe, then call as many as needed in one script with codecall_execute, which returns only what the script returns. \
+    What is listed can also be called as it is.";
+
 /// Serve MCP on standard input and output until the client goes away, then close the hub.
 ///
 /// # Errors
@@ -171,7 +175,7 @@ impl ServerHandler for Front {
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(if self.hub.config().tools.may_list() { INSTRUCTIONS_WITH_TOOLS } else { INSTRUCTIONS })
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

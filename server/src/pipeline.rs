@@ -13,8 +13,8 @@ mod rate;
 mod sanitize;
 mod telling;
 
-use crate::catalogue::{Catalogue, Entry, Snapshot, ToolPattern, is_reserved, matches};
-use crate::config::{ChainConfig, CheckOutput, Config, Sanitization};
+use crate::catalogue::{Catalogue, Entry, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};
+use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
 use crate::error::{Error, nearest};
 use crate::redact::Redactor;
 use crate::runs::Watcher;
@@ -40,6 +40,8 @@ pub struct Pipeline {
     /// What masks the input in what is told and recorded; one of the hooks too.
     pii: Option<Arc<pii::Pii>>,
     rates: Arc<rate::RateLimits>,
+    /// What may be called without a script.
+    direct_calls: DirectCalls,
     turns: Vec<(ToolPattern, Arc<Semaphore>)>,
     calls: AtomicU64,
 }
@@ -78,6 +80,7 @@ impl Pipeline {
             hooks: Vec::new(),
             pii: None,
             rates: Arc::new(rate::RateLimits::new(Vec::new())),
+            direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             turns: Vec::new(),
             calls: AtomicU64::new(1),
         }
@@ -93,6 +96,7 @@ impl Pipeline {
         let mut pipeline = Self::new(catalogue, config.sanitization);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
+        pipeline.direct_calls = config.direct_calls.clone();
         pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone()));
         pipeline.pii = pii.clone().map(|pii| Arc::new(pii::Pii::new(pii)));
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
@@ -151,7 +155,7 @@ impl Pipeline {
     /// The call would be refused.
     pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
         let snapshot = self.catalogue.snapshot();
-        let entry = self.find(&snapshot, call).and_then(|entry| admitted(&snapshot, entry, call).map(|()| entry));
+        let entry = self.find(&snapshot, call).and_then(|entry| self.admitted(&snapshot, entry, call).map(|()| entry));
         entry.cloned().map_err(|error| self.cleaned(error, Some(&Value::Object(call.input.clone()))))
     }
 
@@ -216,7 +220,7 @@ impl Pipeline {
         whole: bool,
         telling: &mut Telling<'_>,
     ) -> Result<Value, ToolError> {
-        admitted(snapshot, entry, &call)?;
+        self.admitted(snapshot, entry, &call)?;
         let known = HookCall {
             id: telling.id(),
             name: entry.name.clone(),
@@ -291,6 +295,29 @@ impl Pipeline {
         Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' not found. {hint}")))
     }
 
+    /// Whether a call of a tool may go on to the hooks.
+    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
+        allow(snapshot, entry, call.allowed.as_deref())?;
+        if call.caller == Caller::Invoke {
+            self.allow_direct(snapshot, entry)?;
+        }
+        check::input(entry, &call.input)
+    }
+
+    /// Whether a tool may be called without a script.
+    fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
+        let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
+        if !enabled {
+            return Err(ToolError::new("ACCESS_DENIED", "Direct calls are switched off; use codecall_execute"));
+        }
+        let allowed = allowed_tools.as_ref().is_none_or(|allowed| is_allowed(snapshot, entry, allowed));
+        if allowed && filter.keeps(&entry.definition) {
+            return Ok(());
+        }
+        let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
+        Err(ToolError::new("ACCESS_DENIED", message))
+    }
+
     /// Call the tool, when its turn has come.
     async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, whole: bool) -> Result<Value, ToolError> {
         let cancel = call.cancel.child_token();
@@ -330,16 +357,10 @@ impl Pipeline {
 
 /// Whether a list of allowed names, in any spelling or as patterns, holds the tool.
 #[must_use]
-pub fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
+fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
     allowed.iter().any(|pattern| {
         matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
     })
-}
-
-/// Whether a call of a tool may go on to the hooks.
-fn admitted(snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
-    allow(snapshot, entry, call.allowed.as_deref())?;
-    check::input(entry, &call.input)
 }
 
 fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Result<(), ToolError> {
@@ -355,7 +376,7 @@ fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{ToolFilter, tests::catalogue};
+    use crate::catalogue::tests::catalogue;
     use serde_json::json;
 
     fn pipeline() -> Pipeline {

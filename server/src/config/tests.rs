@@ -163,7 +163,9 @@ fn documented(section: &str) -> Vec<String> {
 /// Who adds a key adds a row to the page, and the other way round.
 #[test]
 fn every_key_is_on_its_page() {
-    let sections: [(&str, &dyn Fn(&str) -> String); 14] = [
+    // What puts the members of an object into the section.
+    type Wrap<'a> = &'a dyn Fn(&str) -> String;
+    let sections: [(&str, Wrap<'_>); 14] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),

@@ -1,7 +1,7 @@
 //! `codecall_invoke`: call one tool without a script.
 
 use super::*;
-use crate::pipeline::{Caller, ToolCall, is_allowed};
+use crate::pipeline::{Caller, ToolCall};
 use crate::upstream::ToolError;
 use std::time::Duration;
 
@@ -84,44 +84,22 @@ impl MetaTool for Invoke {
                 Ok(input) => input,
                 Err(problem) => return refusal(self, &format!("'input' {problem}")),
             };
-            let result = match permitted(hub, &arguments.tool) {
-                Err(error) => Err(error),
-                Ok(()) => {
-                    let call = ToolCall {
-                        tool: arguments.tool.clone(),
-                        input: input.clone(),
-                        caller: Caller::Invoke,
-                        allowed: None,
-                        apps: None,
-                        timeout: Duration::from_millis(hub.config().policy.limits.tool_timeout_ms),
-                        watcher,
-                        cancel,
-                    };
-                    hub.pipeline().call(call).await
-                }
+            let call = ToolCall {
+                tool: arguments.tool.clone(),
+                input: input.clone(),
+                caller: Caller::Invoke,
+                allowed: None,
+                apps: None,
+                timeout: Duration::from_millis(hub.config().policy.limits.tool_timeout_ms),
+                watcher,
+                cancel,
             };
-            match result {
+            match hub.pipeline().call(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
                 Err(error) => failed(error, &arguments.tool, input),
             }
         })
     }
-}
-
-fn permitted(hub: &Hub, tool: &str) -> Result<(), ToolError> {
-    let direct = &hub.config().direct_calls;
-    if !direct.enabled {
-        return Err(ToolError::new("ACCESS_DENIED", "Direct calls are switched off; use codecall_execute"));
-    }
-    let snapshot = hub.catalogue().snapshot();
-    // What is not there is the pipeline's to say.
-    let Some(entry) = snapshot.lookup(tool) else { return Ok(()) };
-    let allowed = direct.allowed_tools.as_ref().is_none_or(|allowed| is_allowed(&snapshot, entry, allowed));
-    if allowed && direct.filter.keeps(&entry.definition) {
-        return Ok(());
-    }
-    let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
-    Err(ToolError::new("ACCESS_DENIED", message))
 }
 
 fn failed(error: ToolError, tool: &str, input: Map<String, Value>) -> Answer {

@@ -1,6 +1,6 @@
 //! The lists of tools of real servers, as upstreams that are only lists.
 
-use codecall::catalogue::{Catalogue, ToolFilter};
+use codecall::catalogue::{Catalogue, ToolFilter, ToolPolicy};
 use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
 use serde_json::Value;
 use std::path::Path;
@@ -50,7 +50,7 @@ pub fn catalogue(files: &[Value], most: usize) -> Catalogue {
     for round in 0.. {
         for file in files {
             if left == 0 {
-                return Catalogue::new(upstreams, ToolFilter::default());
+                return Catalogue::new(upstreams, ToolPolicy::default(), Arc::default());
             }
             let name = file["app"].as_str().expect("a name");
             let app = if round == 0 { name.to_owned() } else { format!("{name}{round}") };

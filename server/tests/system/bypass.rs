@@ -361,6 +361,34 @@ async fn the_servers_own_tools_end_a_run() {
     assert_eq!(world.called(), [""; 0]);
 }
 
+/// The synchronous dialect has the same doors.
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_in_the_synchronous_dialect() {
+    let world = world(CONFIG);
+    let run = async |script: &str| {
+        let request =
+            ExecuteRequest { dialect: agentscript::Dialect::Sync, ..ExecuteRequest::new(script, Policy::default()) };
+        world.hub.execute(request, None, CancellationToken::new()).await.to_json()
+    };
+    for name in AWAY {
+        let (app, own) = name.split_once(':').expect("app and tool");
+        for script in [
+            format!("call_tool('{app}', '{own}', {{}})"),
+            format!("['{own}'].map((own) => call_tool('{app}', own, {{}}))[0]"),
+            format!("const f = call_tool; f('{app}', '{own}', {{}})"),
+        ] {
+            let ended = run(&script).await;
+            assert!(ended.contains(r#""ok":false"#) && ended.contains("TOOL_NOT_FOUND"), "{script}: {ended}");
+        }
+    }
+    for script in ["call_tool('codecall', 'execute', {})", "try { call_tool('CodeCall', 'search', {}) } catch { 1 }"] {
+        let ended = run(script).await;
+        assert!(ended.contains("SELF_REFERENCE_BLOCKED") && !ended.contains(r#""status":"ok""#), "{script}: {ended}");
+    }
+    assert_eq!(world.called(), [""; 0]);
+    assert!(run("call_tool('shop', 'list', {})").await.contains(r#""ok":true"#));
+}
+
 /// By name, beside the meta-tools, only what is visible; in the modes that ask for it, only what is
 /// said to be there.
 #[tokio::test(flavor = "multi_thread")]

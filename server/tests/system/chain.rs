@@ -256,7 +256,7 @@ async fn results_fit_the_schema_of_their_tool() {
 async fn records_of_all_calls() {
     let folder = Folder::new();
     let file = folder.path("audit.jsonl");
-    let config = json!({"audit": {"file": file}, "pii": {}, "cache": {"rules": [{"tool": "t:echo", "ttl": "1h"}]}});
+    let config = json!({"audit": {"file": file}, "pii": {}, "directCalls": {"filter": {"deny": ["t:number"]}}, "cache": {"rules": [{"tool": "t:echo", "ttl": "1h"}]}});
     let world = world(config, vec![]);
     for _ in 0..2 {
         world.invoke("t:echo", json!({"to": "ann@example.com"})).await;
@@ -271,7 +271,8 @@ async fn records_of_all_calls() {
     assert_eq!(answer["result"], 1, "{answer}");
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
     assert!(direct.expect("visible").is_ok());
-    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 6).await;
+    assert_eq!(world.invoke("t:number", json!({"n": 1})).await, "ACCESS_DENIED");
+    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 7).await;
     let text = std::fs::read_to_string(&file).expect("a file");
     assert!(!text.contains("@example"), "{text}");
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -297,6 +298,7 @@ async fn records_of_all_calls() {
             "script t:fail error BROKEN",
             "script t:none error TOOL_NOT_FOUND",
             "direct t:visible ok -",
+            "invoke t:number error ACCESS_DENIED",
         ]
     );
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));
