@@ -211,6 +211,15 @@ impl Pipeline {
         error
     }
 
+    /// Whether a call of a tool may go on to the hooks.
+    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
+        allow(snapshot, entry, call.allowed.as_deref())?;
+        if call.caller == Caller::Invoke {
+            self.allow_direct(snapshot, entry)?;
+        }
+        check::input(entry, &call.input)
+    }
+
     /// The chain itself.
     async fn pass(
         &self,

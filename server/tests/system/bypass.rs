@@ -86,7 +86,7 @@ impl World {
             seed: Some(1),
             ..ExecuteRequest::new(script, Policy::default())
         };
-        let outcome = self.hub.execute(request, None, CancellationToken::new()).await;
+        let outcome = self.hub.execute(request, None, CancellationToken::new()).await.outcome;
         match &outcome.result {
             Ok(_) => format!("ok {}", outcome.to_json()),
             Err(failure) => format!("{} {}", outcome.status().as_str(), failure.code),
@@ -368,7 +368,7 @@ async fn nor_in_the_synchronous_dialect() {
     let run = async |script: &str| {
         let request =
             ExecuteRequest { dialect: agentscript::Dialect::Sync, ..ExecuteRequest::new(script, Policy::default()) };
-        world.hub.execute(request, None, CancellationToken::new()).await.to_json()
+        world.hub.execute(request, None, CancellationToken::new()).await.outcome.to_json()
     };
     for name in AWAY {
         let (app, own) = name.split_once(':').expect("app and tool");
