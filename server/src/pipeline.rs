@@ -304,15 +304,6 @@ impl Pipeline {
         Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' not found. {hint}")))
     }
 
-    /// Whether a call of a tool may go on to the hooks.
-    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
-        allow(snapshot, entry, call.allowed.as_deref())?;
-        if call.caller == Caller::Invoke {
-            self.allow_direct(snapshot, entry)?;
-        }
-        check::input(entry, &call.input)
-    }
-
     /// Whether a tool may be called without a script.
     fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
         let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
