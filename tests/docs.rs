@@ -4,6 +4,7 @@
 mod language;
 
 use agentscript::{LIMITS, Loops, Policy, Preset, Unit};
+use codecall_tests::limits::{Place, ROWS};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -71,15 +72,29 @@ fn rewritten(path: &str, parts: &[(&str, String)]) {
     }
 }
 
+/// Which limit is met where, by the rows of the test.
+fn tested() -> String {
+    let mut table =
+        "| limit | plainly | after an await | in a callback | in a built-in | under `catch` and `finally` |".to_owned();
+    write!(table, "\n|---|{}", ":-:|".repeat(Place::ALL.len())).expect("a string can be written");
+    for limit in LIMITS {
+        let is_met = |place| ROWS.iter().any(|row| row.limit == limit.name && row.place == place);
+        let cells = Place::ALL.map(|place| if is_met(place) { "×" } else { "–" }).join(" | ");
+        write!(table, "\n| `{}` | {cells} |", limit.name).expect("a string can be written");
+    }
+    table
+}
+
 #[test]
 fn limits_are_those_of_the_code() {
-    rewritten("docs/limits.md", &[("presets", presets())]);
+    rewritten("docs/limits.md", &[("presets", presets()), ("tested", tested())]);
 }
 
 #[test]
 fn every_limit_says_what_is_over_it() {
     let text = read("docs/limits.md");
     let (_, over) = text.split_once("## Over the limit").expect("a section");
+    let over = over.split("\n## ").next().unwrap_or_default();
     let told: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let expected: Vec<&str> = LIMITS.iter().map(|limit| limit.name).chain(["loops", "allowConsole"]).collect();
     assert_eq!(told, expected);
@@ -122,6 +137,35 @@ fn the_performance_page_names_every_case() {
     }
 }
 
+/// Tests that the page of compatibility names exist: `file#test`, or `file#title of a case` of the corpus.
+#[test]
+fn the_compatibility_page_names_tests_that_exist() {
+    let text = read("docs/compatibility.md");
+    let mut named = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        // The last table has no tests: it tells what there is not.
+        let [_, _, proof] = cells.as_slice() else { continue };
+        if proof.trim() == "proof" {
+            continue;
+        }
+        let tests: Vec<(&str, &str)> =
+            proof.split('`').skip(1).step_by(2).filter_map(|test| test.split_once('#')).collect();
+        assert!(!tests.is_empty(), "no test proves: {row}");
+        for (file, test) in tests {
+            let file_text = read(file);
+            let found = if file.ends_with(".txt") {
+                file_text.lines().any(|line| line.strip_prefix("=== ") == Some(test))
+            } else {
+                file_text.contains(&format!("fn {test}("))
+            };
+            assert!(found, "docs/compatibility.md names {file}#{test}, which does not exist");
+            named += 1;
+        }
+    }
+    assert!(named > 50, "only {named} tests are named");
+}
+
 /// Paths in code marks, and links, lead to something.
 #[test]
 fn what_the_pages_point_to_exists() {
@@ -130,6 +174,7 @@ fn what_the_pages_point_to_exists() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/architecture.md",
+        "docs/compatibility.md",
         "docs/limits.md",
         "docs/language.md",
         "docs/performance.md",
@@ -144,6 +189,7 @@ fn what_the_pages_point_to_exists() {
         for path in text.split('`').skip(1).step_by(2) {
             let first = path.split('/').next().unwrap_or_default();
             let ours = ["lang", "runtime", "server", "tests", "benches", "docs", "examples"].contains(&first);
+            let path = path.split('#').next().unwrap_or_default();
             let plain = path.contains('/') && !path.contains(['<', '*', '{', ' ', '…']);
             assert!(!(ours && plain) || root().join(path).exists(), "{page} names {path}");
         }

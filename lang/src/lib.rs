@@ -46,8 +46,8 @@ pub enum Language {
     TypeScript,
 }
 
-/// Which loops a script may contain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Which loops a script may contain, the fewest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loops {
     /// None at all.
     None,

@@ -75,7 +75,7 @@ impl ScriptCache {
     }
 
     fn keep(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
-        let bytes = script.bytes() + size_of::<Entry>() + options.disabled.iter().map(String::capacity).sum::<usize>();
+        let bytes = script.bytes() + size_of::<Entry>() + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {
             return script;
         }
@@ -179,7 +179,7 @@ mod tests {
             ("LOOP_NOT_ALLOWED", CompileOptions { loops: Loops::None, ..all.clone() }),
             ("VALIDATION_ERROR", CompileOptions { allow_console: false, ..all.clone() }),
             ("SCRIPT_TOO_LARGE", CompileOptions { max_bytes: 10, ..all.clone() }),
-            ("VALIDATION_ERROR", CompileOptions { disabled: vec!["console".into()], ..all.clone() }),
+            ("VALIDATION_ERROR", CompileOptions { disabled_globals: vec!["console".into()], ..all.clone() }),
         ] {
             let error = cache.compile(source, &other).err().map(|error| error.diagnostics[0].code.as_str());
             assert_eq!(error, Some(code));

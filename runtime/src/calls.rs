@@ -112,6 +112,19 @@ impl Calls {
         Some(call)
     }
 
+    /// How many have no answer.
+    pub fn unanswered(&self) -> usize {
+        self.open.len() - self.answered
+    }
+
+    /// The first of those, by their numbers: tool, input, and whether the host was told.
+    pub fn take_unanswered(&mut self, most: usize) -> Vec<(CallId, Open, bool)> {
+        let queued = self.queued.front().map(|first| first.id);
+        self.answered = 0;
+        let open = std::mem::take(&mut self.open).into_iter().filter_map(|(id, call)| Some((CallId(id), call?)));
+        open.take(most).map(|(id, call)| (id, call, queued.is_none_or(|first| id < first))).collect()
+    }
+
     /// Calls without an answer with what the answer settles, in their order; also those that the host was
     /// not told of.
     pub fn open(&self) -> Vec<(CallId, Value)> {

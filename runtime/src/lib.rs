@@ -76,6 +76,6 @@ pub use dialect::Dialect;
 pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
-pub use outcome::{Failure, Issue, Outcome, Stats, Status};
+pub use outcome::{Failure, Issue, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
 pub use run::Run;
 pub use script::{CompileError, CompileOptions, Script, compile};

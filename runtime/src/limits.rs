@@ -158,8 +158,11 @@ pub struct Policy {
     pub loops: Loops,
     /// Whether a script may use `console`.
     pub allow_console: bool,
-    /// Built-in functions and globals that are refused on top of the language's own list.
-    pub disabled: Vec<String>,
+    /// Built-ins that are refused on top of the language's own list, by their names (`Map`): kind
+    /// `IllegalBuiltinAccess`.
+    pub disabled_builtins: Vec<String>,
+    /// Globals that are refused on top of the language's own list: kind `DisallowedGlobal`.
+    pub disabled_globals: Vec<String>,
 }
 
 impl Policy {
@@ -174,7 +177,8 @@ impl Policy {
                 Preset::Balanced | Preset::Experimental => Loops::All,
             },
             allow_console: preset != Preset::LockedDown,
-            disabled: Vec::new(),
+            disabled_builtins: Vec::new(),
+            disabled_globals: Vec::new(),
         }
     }
 }

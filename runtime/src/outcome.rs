@@ -1,5 +1,6 @@
 //! How a run ended, and the JSON that clients see of it.
 
+use crate::host::CallId;
 use crate::json::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
 use std::fmt::Write as _;
@@ -13,6 +14,27 @@ pub struct Outcome {
     pub logs: Vec<String>,
     /// What the run used.
     pub stats: Stats,
+    /// Tool calls that had no answer when the run ended, in the order of the calls; no more than
+    /// [`MOST_UNANSWERED`] of them.
+    pub unanswered: Vec<Unanswered>,
+}
+
+/// How many unanswered calls an outcome tells of.
+pub const MOST_UNANSWERED: usize = 100;
+
+/// A tool call that had no answer when its run ended: nobody awaited it, or the run was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Its number.
+    pub id: CallId,
+    /// The tool, as the script names it.
+    pub tool: String,
+    /// The input: JSON text of an object.
+    pub input: String,
+    /// Whether the host was told of it; else nothing has happened.
+    pub started: bool,
+    /// Whether the script waited for it; else an `await` is missing, most likely.
+    pub awaited: bool,
 }
 
 /// What a run used.
@@ -164,7 +186,7 @@ impl Outcome {
     /// The outcome of a script that was not compiled.
     #[must_use]
     pub fn not_compiled(failure: Box<Failure>) -> Self {
-        Self { result: Err(failure), logs: Vec::new(), stats: Stats::default() }
+        Self { result: Err(failure), logs: Vec::new(), stats: Stats::default(), unanswered: Vec::new() }
     }
 
     /// How the run ended, in a word.
@@ -229,9 +251,7 @@ impl Failure {
             let issues: Vec<String> = self.issues.iter().map(Issue::to_json).collect();
             object.json("issues", Some(&format!("[{}]", issues.join(","))));
         }
-        if self.issues.is_empty() {
-            object.json("toolCalls", Some(&self.tool_calls.to_string()));
-        }
+        object.json("toolCalls", Some(&self.tool_calls.to_string()));
         object.finish()
     }
 }

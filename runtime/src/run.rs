@@ -7,7 +7,7 @@ use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
-use crate::outcome::{Failure, Outcome, Stats, Status};
+use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
 use crate::promise::State;
 use crate::script::Script;
 use crate::symbol::{SymbolStrings, Symbols, known};
@@ -99,13 +99,14 @@ impl Run {
     /// Go on until nothing can go on without an event, or the slice is used up.
     ///
     /// Events are settled in their order, and everything that follows from one is done before the
-    /// next. After [`Progress::Done`] nothing is left to be done, and the run answers
-    /// [`Progress::Calls`] without calls.
+    /// next; [`Event::Cancel`] alone ends the run at once. After [`Progress::Done`] nothing is left to
+    /// be done, and the run answers [`Progress::Calls`] without calls.
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
-        self.events.extend(events);
+        let mut cancelled = false;
+        self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
         self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
         self.vm.heap.meter.given = 0;
-        let progress = self.advance();
+        let progress = if cancelled { self.cancel() } else { self.advance() };
         let host = &mut self.vm.host;
         host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
         match progress {
@@ -123,6 +124,19 @@ impl Run {
         let bytes = std::mem::take(&mut self.vm.host.message_bytes);
         self.vm.release_bytes(bytes);
         std::mem::take(&mut self.vm.host.messages)
+    }
+
+    /// Bytes that the run has in use by its own account, garbage included: what its host may add up
+    /// over many runs.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.vm.heap.meter.bytes
+    }
+
+    /// How many tool calls have been made and have no answer, those included that wait for their turn.
+    #[must_use]
+    pub fn unanswered_calls(&self) -> usize {
+        self.vm.host.calls.unanswered()
     }
 
     /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that
@@ -143,7 +157,7 @@ impl Run {
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
         // Promises in a result are waited for without a reaction to them.
-        let in_result = matches!(self.stage, Stage::Result);
+        let in_result = matches!(self.stage, Stage::Result) || self.vm.blocked.is_some();
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
@@ -176,6 +190,20 @@ impl Run {
     #[doc(hidden)]
     pub fn hide_frames(&mut self) {
         self.vm.hide_frames = true;
+    }
+
+    /// Nobody wants the result any more.
+    fn cancel(&mut self) -> Result<Option<Progress>, Box<Failure>> {
+        match self.stage {
+            Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
+            Stage::New | Stage::Main | Stage::Result => {
+                if matches!(self.stage, Stage::New) {
+                    self.vm.host.began = self.vm.host.resumed;
+                }
+                let message = "The run was cancelled";
+                Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)))
+            }
+        }
     }
 
     fn advance(&mut self) -> Result<Option<Progress>, Box<Failure>> {
@@ -248,10 +276,7 @@ impl Run {
     fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
         match event {
             Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
-            Event::Cancel => {
-                let message = "The run was cancelled";
-                Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)))
-            }
+            Event::Cancel => self.cancel().map(drop),
         }
     }
 
@@ -286,11 +311,7 @@ impl Run {
             };
         }
         match self.vm.result_text(value) {
-            Ok(json) => {
-                self.stage = Stage::Done;
-                let outcome = Outcome { result: Ok(json), logs: self.take_logs(), stats: self.stats() };
-                Ok(Some(Progress::Done(Box::new(outcome))))
-            }
+            Ok(json) => Ok(Some(self.done(Ok(json)))),
             Err(thrown) => match *thrown.0 {
                 Cause::Value(reason) => Err(Box::new(self.uncaught(reason))),
                 Cause::Stop(failure) => Err(failure),
@@ -352,9 +373,27 @@ impl Run {
     }
 
     fn failed(&mut self, mut failure: Failure) -> Progress {
-        self.stage = Stage::Done;
         failure.tool_calls = self.vm.host.calls.made();
-        let outcome = Outcome { result: Err(Box::new(failure)), logs: self.take_logs(), stats: self.stats() };
+        self.done(Err(Box::new(failure)))
+    }
+
+    fn done(&mut self, result: Result<String, Box<Failure>>) -> Progress {
+        let (logs, stats) = (self.take_logs(), self.stats());
+        // What is in a result that is there was not waited for.
+        if result.is_ok() {
+            self.stage = Stage::Done;
+        }
+        let awaited: Vec<bool> = self.open_calls().into_iter().map(|call| call.awaited).collect();
+        let unanswered = self.vm.host.calls.take_unanswered(MOST_UNANSWERED).into_iter().zip(awaited);
+        let unanswered = unanswered.map(|((id, call, started), awaited)| Unanswered {
+            id,
+            tool: self.vm.heap.text(call.tool).into_owned(),
+            input: call.input.into(),
+            started,
+            awaited,
+        });
+        let outcome = Outcome { result, logs, stats, unanswered: unanswered.collect() };
+        self.stage = Stage::Done;
         Progress::Done(Box::new(outcome))
     }
 

@@ -25,8 +25,10 @@ pub struct CompileOptions {
     pub allow_console: bool,
     /// Longest source in bytes.
     pub max_bytes: u64,
-    /// Names refused on top of the language's own list.
-    pub disabled: Vec<String>,
+    /// Built-ins refused on top of the language's own list.
+    pub disabled_builtins: Vec<String>,
+    /// Globals refused on top of the language's own list.
+    pub disabled_globals: Vec<String>,
 }
 
 impl CompileOptions {
@@ -39,7 +41,8 @@ impl CompileOptions {
             loops: policy.loops,
             allow_console: policy.allow_console,
             max_bytes: policy.limits.max_script_bytes,
-            disabled: policy.disabled.clone(),
+            disabled_builtins: policy.disabled_builtins.clone(),
+            disabled_globals: policy.disabled_globals.clone(),
         }
     }
 }
@@ -73,9 +76,10 @@ pub struct CompileError {
 pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
     let registry = registry();
     let disabled: Vec<(String, Refusal)> = options
-        .disabled
+        .disabled_builtins
         .iter()
         .map(|name| (name.clone(), Refusal::IllegalBuiltinAccess))
+        .chain(options.disabled_globals.iter().map(|name| (name.clone(), Refusal::DisallowedGlobal)))
         .chain((!options.allow_console).then(|| ("console".to_owned(), Refusal::DisallowedGlobal)))
         .collect();
     let lang = Options {

@@ -4,6 +4,7 @@
 
 mod chain;
 mod expand;
+pub mod policy;
 mod read;
 mod secrets;
 
@@ -40,8 +41,10 @@ pub struct Config {
     pub direct_calls: DirectCalls,
     /// Whether results come as `structuredContent` too.
     pub structured: bool,
-    /// How many runs there may be.
+    /// How many runs there may be, and what all of them may use.
     pub pool: Pool,
+    /// Where results that are too long for a model are kept.
+    pub result_store: ResultStore,
     /// The meta-tool `code_execution`.
     pub code_execution: CodeExecution,
     /// What is taken out of error messages.
@@ -219,7 +222,7 @@ pub enum Names {
     Underscore,
 }
 
-/// How many runs there may be.
+/// How many runs there may be, and what is a run's whatever its policy says.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
     /// Threads that run scripts.
@@ -230,12 +233,61 @@ pub struct Pool {
     pub max_queue: usize,
     /// How long a run waits for its turn.
     pub queue_timeout: Duration,
+    /// How long a run may hold a thread at a time before it is given up (`WORKER_TIMEOUT`). No script
+    /// comes near it: its own limits of time are looked at all the while.
+    pub watchdog: Duration,
+    /// Bytes that all runs may have in use together; the largest one ends (`WORKER_MEMORY_EXCEEDED`).
+    pub max_memory_bytes: u64,
+    /// Tool calls of one run that may be made and not answered (`TOO_MANY_PENDING_CALLS`).
+    pub max_pending_calls: usize,
+    /// Log messages and notifications of one run (`MESSAGE_FLOOD`).
+    pub max_messages: u64,
+    /// Longest single message in bytes: what a script sends to the client or to a tool, and what a tool
+    /// answers (`MESSAGE_TOO_LARGE`).
+    pub max_message_bytes: usize,
+}
+
+/// Where results that are longer than `maxResultBytes` are kept, to be read in pieces.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultStore {
+    /// Without it, such a run ends with `RESULT_TOO_LARGE`.
+    pub enabled: bool,
+    /// Bytes of all results that are kept; the oldest ones go first.
+    pub max_bytes: usize,
+    /// How many are kept.
+    pub max_results: usize,
+    /// Longest single result; a longer one is `RESULT_TOO_LARGE` still.
+    pub max_result_bytes: usize,
+    /// How long a result is kept after it was last read.
+    pub expiry: Duration,
+}
+
+impl Default for ResultStore {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_bytes: 64 * 1024 * 1024,
+            max_results: 100,
+            max_result_bytes: 16 * 1024 * 1024,
+            expiry: Duration::from_secs(600),
+        }
+    }
 }
 
 impl Default for Pool {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(1, 4));
-        Self { threads, max_runs: 32, max_queue: 256, queue_timeout: Duration::from_secs(30) }
+        Self {
+            threads,
+            max_runs: 32,
+            max_queue: 256,
+            queue_timeout: Duration::from_secs(30),
+            watchdog: Duration::from_secs(30),
+            max_memory_bytes: 1024 * 1024 * 1024,
+            max_pending_calls: 1_000,
+            max_messages: 1_000,
+            max_message_bytes: 16 * 1024 * 1024,
+        }
     }
 }
 
@@ -279,6 +331,7 @@ impl Default for Config {
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             structured: true,
             pool: Pool::default(),
+            result_store: ResultStore::default(),
             code_execution: CodeExecution::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
             chain: ChainConfig::default(),

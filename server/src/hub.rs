@@ -2,14 +2,15 @@
 //! two users of it.
 
 use crate::catalogue::{Catalogue, ToolFilter};
-use crate::config::{Config, Pool};
+use crate::config::Config;
 use crate::error::Error;
 use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
-use crate::runs::{ExecuteRequest, Happening, Runs, Watcher};
+use crate::results::Results;
+use crate::runs::{ExecuteRequest, Finished, Happening, Runs, Watcher};
 use crate::upstream::{ToolError, Upstream, connect};
-use agentscript::{Dialect, Outcome};
+use agentscript::Dialect;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub struct Hub {
     search: Engine,
     pipeline: Arc<Pipeline>,
     runs: Runs,
+    results: Results,
     /// Runs of `code_execution`, which have places of their own.
     code_runs: Option<Runs>,
     started: Instant,
@@ -61,11 +63,9 @@ impl Hub {
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        let code_runs = config.code_execution.enabled.then(|| {
-            let pool = Pool { max_runs: config.code_execution.pool_size, ..config.pool };
-            Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), pool)
-        });
-        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, started: Instant::now() }))
+        let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
+        let results = Results::new(config.result_store);
+        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, results, started: Instant::now() }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -100,8 +100,14 @@ impl Hub {
         &self.pipeline
     }
 
+    /// The results that are kept for clients.
+    #[must_use]
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
     /// Run a script.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,

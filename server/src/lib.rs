@@ -13,8 +13,10 @@ pub mod index;
 pub mod meta;
 pub mod pipeline;
 pub mod redact;
+pub mod results;
 pub mod runs;
 pub mod sample;
+pub mod stateless;
 pub mod upstream;
 
 pub use config::Config;

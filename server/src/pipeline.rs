@@ -148,6 +148,30 @@ impl Pipeline {
         &self.secrets
     }
 
+    /// Whether a call would reach its tool, and which: found, allowed, input checked. No hook is asked
+    /// and nothing happens.
+    ///
+    /// # Errors
+    /// The call would be refused.
+    pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
+        let snapshot = self.catalogue.snapshot();
+        let entry = self.find(&snapshot, call).and_then(|entry| self.admitted(&snapshot, entry, call).map(|()| entry));
+        entry.cloned().map_err(|error| self.cleaned(error, Some(&Value::Object(call.input.clone()))))
+    }
+
+    /// What a call sends as notifications and logs show it: personal data masked, without secrets.
+    #[must_use]
+    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
+        let mut shown = Arc::clone(sent);
+        if let Some(pii) = &self.pii {
+            pii.mask(Arc::make_mut(&mut shown));
+        }
+        if !self.secrets.is_empty() {
+            self.secrets.value(Arc::make_mut(&mut shown));
+        }
+        shown
+    }
+
     /// Why tools of some upstreams do not work at the moment, in words for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
@@ -187,6 +211,15 @@ impl Pipeline {
         error
     }
 
+    /// Whether a call of a tool may go on to the hooks.
+    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
+        allow(snapshot, entry, call.allowed.as_deref())?;
+        if call.caller == Caller::Invoke {
+            self.allow_direct(snapshot, entry)?;
+        }
+        check::input(entry, &call.input)
+    }
+
     /// The chain itself.
     async fn pass(
         &self,
@@ -196,11 +229,7 @@ impl Pipeline {
         whole: bool,
         telling: &mut Telling<'_>,
     ) -> Result<Value, ToolError> {
-        allow(snapshot, entry, call.allowed.as_deref())?;
-        if call.caller == Caller::Invoke {
-            self.allow_direct(snapshot, entry)?;
-        }
-        check::input(entry, &call.input)?;
+        self.admitted(snapshot, entry, &call)?;
         let known = HookCall {
             id: telling.id(),
             name: entry.name.clone(),

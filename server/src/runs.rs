@@ -3,29 +3,33 @@
 //! A run goes on in slices; one that is not done goes to the end of the queue. While it waits for
 //! tools it takes no thread. Dropping the future of [`Runs::execute`] drops the run.
 
+mod calls;
+mod life;
 mod queue;
+mod rehearsal;
 
 use crate::catalogue::Catalogue;
 use crate::config::Pool;
-use crate::pipeline::{Caller, Pipeline, ToolCall};
+use crate::pipeline::Pipeline;
 use agentscript::{
-    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status,
-    SystemClock, ToolError,
+    CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
+    ToolError,
 };
+use calls::{CallLog, Calls};
+use life::{Ledger, Life};
 use queue::{Begin, Queue, Step, Task};
-use serde_json::Value;
+use serde_json::{Value, json as object};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How long a run may go on before others have their turn.
-const SLICE: Duration = Duration::from_millis(10);
-/// How many tool calls of one run may have been made and not answered.
-const MOST_PENDING: usize = 10_000;
+/// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
+/// alone, and ends there.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// One script to run.
 #[derive(Clone, Debug)]
@@ -46,6 +50,8 @@ pub struct ExecuteRequest {
     pub policy: Policy,
     /// Seed of random numbers; absent: a fresh one.
     pub seed: Option<u64>,
+    /// Whether no tool is reached: results are examples made from output schemas.
+    pub dry_run: bool,
 }
 
 impl ExecuteRequest {
@@ -61,7 +67,27 @@ impl ExecuteRequest {
             allowed_apps: None,
             policy,
             seed: None,
+            dry_run: false,
         }
+    }
+}
+
+/// A run that has ended.
+pub struct Finished {
+    /// How.
+    pub outcome: Outcome,
+    log: Arc<CallLog>,
+    pipeline: Arc<Pipeline>,
+}
+
+impl Finished {
+    /// What machines see beside the result (`_meta`): `codecall/stats`, and `codecall/calls` with every
+    /// call of a tool (the first ones, where there are many) and those that were left without an answer.
+    #[must_use]
+    pub fn meta(&self) -> Value {
+        let shown = |input: &str| self.pipeline.shown(&Arc::new(json(input).unwrap_or_default()));
+        let stats = json(&self.outcome.stats.to_json()).unwrap_or_default();
+        object!({"codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
     }
 }
 
@@ -104,24 +130,42 @@ pub struct Runs {
     clock: Arc<dyn Clock>,
     pool: Pool,
     queue: Arc<Queue>,
+    ledger: Arc<Ledger>,
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
     closed: CancellationToken,
 }
 
 impl Runs {
-    /// Start the threads.
+    /// No run yet; threads are started when there is one.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>, pool: Pool) -> Self {
         Self {
             catalogue,
             pipeline,
             clock: Arc::new(SystemClock),
-            queue: Queue::start(pool.threads),
+            queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
+            ledger: Ledger::new(pool.max_memory_bytes),
             places: Arc::new(Semaphore::new(pool.max_runs)),
             waiting: AtomicUsize::new(0),
             closed: CancellationToken::new(),
             pool,
+        }
+    }
+
+    /// Runs with places of their own on the same threads, within the same memory.
+    #[must_use]
+    pub fn beside(&self, max_runs: usize) -> Self {
+        Self {
+            catalogue: Arc::clone(&self.catalogue),
+            pipeline: Arc::clone(&self.pipeline),
+            clock: Arc::clone(&self.clock),
+            queue: Arc::clone(&self.queue),
+            ledger: Arc::clone(&self.ledger),
+            places: Arc::new(Semaphore::new(max_runs)),
+            waiting: AtomicUsize::new(0),
+            closed: CancellationToken::new(),
+            pool: Pool { max_runs, ..self.pool },
         }
     }
 
@@ -131,31 +175,44 @@ impl Runs {
     }
 
     /// Run a script to its end.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
         let cancel = cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
-        if self.closed.is_cancelled() {
-            return refused("POOL_DISPOSED", "The server is shutting down");
-        }
+        let log = Arc::new(CallLog::new(request.dry_run));
+        let began = Instant::now();
+        let outcome = self.let_in(request, watcher, cancel, &log).await;
+        Finished { outcome: accounted(outcome, &log, began), log, pipeline: Arc::clone(&self.pipeline) }
+    }
+
+    async fn let_in(
+        &self,
+        request: ExecuteRequest,
+        watcher: Watcher,
+        cancel: CancellationToken,
+        log: &Arc<CallLog>,
+    ) -> Outcome {
         let place = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(refused("EXECUTION_ABORTED", "The execution was cancelled before it began")),
             () = self.closed.cancelled() => Err(refused("POOL_DISPOSED", "The server is shutting down")),
+            () = cancel.cancelled() => Err(refused("EXECUTION_ABORTED", "The execution was cancelled before it began")),
             place = self.place() => place,
         };
         let _place = match place {
             Ok(place) => place,
             Err(outcome) => return outcome,
         };
-        let closing = tokio::spawn({
-            let (closed, cancel) = (self.closed.clone(), cancel.clone());
-            async move {
-                tokio::select! { () = closed.cancelled() => cancel.cancel(), () = cancel.cancelled() => {} }
+        // The client of a dry run is not told of what does not happen.
+        let watcher = watcher.filter(|_| !request.dry_run);
+        let life = Life::begin(&self.ledger, self.pool, watcher, cancel);
+        let mut driven = std::pin::pin!(self.drive(request, &life, log));
+        let outcome = tokio::select! {
+            outcome = &mut driven => outcome,
+            () = self.closed.cancelled() => {
+                life.end("POOL_DISPOSED", "The server shut down while the script was running");
+                driven.await
             }
-        });
-        let outcome = self.drive(request, watcher, cancel).await;
-        closing.abort();
-        outcome
+        };
+        life.settle(outcome)
     }
 
     /// One of the places that runs take, now or in time.
@@ -177,14 +234,15 @@ impl Runs {
         }
     }
 
-    async fn drive(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Outcome {
+    async fn drive(&self, request: ExecuteRequest, life: &Arc<Life>, log: &Arc<CallLog>) -> Outcome {
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
             apps: request.allowed_apps.map(Into::into),
             at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
-            watcher: watcher.clone(),
-            cancel: cancel.clone(),
+            life: Arc::clone(life),
+            log: Arc::clone(log),
+            dry: request.dry_run,
         };
         let begin = Begin {
             script: request.script,
@@ -196,13 +254,19 @@ impl Runs {
                 tools: self.catalogue.snapshot(),
                 clock: Arc::clone(&self.clock),
                 seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
-                slice: Some(SLICE),
+                slice: Some(queue::SLICE),
             },
         };
         let mut task = Task::Begin(Box::new(begin));
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
         loop {
-            let (run, progress) = match self.queue.run(task, watcher.clone(), cancel.clone()).await {
+            let step = tokio::select! {
+                step = self.queue.run(task, Arc::clone(life)) => step,
+                () = overdue(&life.cancel) => {
+                    Step::Ended(Box::new(refused("EXECUTION_ABORTED", "The run was cancelled")))
+                }
+            };
+            let (run, progress) = match step {
                 Step::Went(run, progress) => (run, progress),
                 Step::Ended(outcome) => return *outcome,
             };
@@ -213,12 +277,6 @@ impl Runs {
                     continue;
                 }
                 Progress::Calls(new) => {
-                    if pending.len() + new.len() > MOST_PENDING {
-                        return refused(
-                            "TOO_MANY_PENDING_CALLS",
-                            format!("More than {MOST_PENDING} tool calls are waiting at once"),
-                        );
-                    }
                     for call in new {
                         pending.spawn(calls.clone().make(call));
                     }
@@ -227,7 +285,7 @@ impl Runs {
                     }
                 }
             }
-            let events = self.events(&mut pending, run.deadline(), &cancel).await;
+            let events = self.events(&mut pending, run.deadline(), &life.cancel).await;
             task = Task::Resume(run, events);
         }
     }
@@ -260,6 +318,25 @@ impl Runs {
         events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
         events
     }
+}
+
+/// Resolves when a cancelled run has had time enough to end.
+async fn overdue(cancel: &CancellationToken) {
+    cancel.cancelled().await;
+    tokio::time::sleep(FAREWELL).await;
+}
+
+/// An outcome that the runtime has not made knows nothing of what was before.
+fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
+    let stats = &mut outcome.stats;
+    stats.tool_calls = stats.tool_calls.max(log.made());
+    if stats.duration_ms == 0.0 {
+        stats.duration_ms = began.elapsed().as_secs_f64() * 1_000.0;
+    }
+    if let Err(failure) = &mut outcome.result {
+        failure.tool_calls = failure.tool_calls.max(stats.tool_calls);
+    }
+    outcome
 }
 
 /// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:
@@ -319,59 +396,6 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// What the tool calls of one run share.
-#[derive(Clone)]
-struct Calls {
-    pipeline: Arc<Pipeline>,
-    allowed: Option<Arc<[String]>>,
-    apps: Option<Arc<[String]>>,
-    at_once: Arc<Semaphore>,
-    watcher: Watcher,
-    cancel: CancellationToken,
-}
-
-impl Calls {
-    async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
-        let _turn = self.at_once.acquire().await;
-        let result = self.answer(&call).await;
-        (call.id, result)
-    }
-
-    async fn answer(&self, call: &Call) -> Result<String, ToolError> {
-        let input = match json(&call.input) {
-            Ok(Value::Object(input)) => input,
-            Ok(_) => {
-                return Err(ToolError::new(
-                    "INVALID_INPUT",
-                    format!("The input of tool '{}' must be an object", call.tool),
-                ));
-            }
-            Err(error) => {
-                let message = format!("The input of tool '{}' cannot be sent: {error}", call.tool);
-                return Err(ToolError::new("INVALID_INPUT", message));
-            }
-        };
-        let call = ToolCall {
-            tool: call.tool.clone(),
-            input,
-            caller: Caller::Script,
-            allowed: self.allowed.clone(),
-            apps: self.apps.clone(),
-            timeout: Duration::from_millis(call.timeout_ms),
-            watcher: self.watcher.clone(),
-            cancel: self.cancel.clone(),
-        };
-        // A task of its own: a crash of an upstream is the failure of this call alone.
-        let pipeline = Arc::clone(&self.pipeline);
-        let mut made = JoinSet::new();
-        made.spawn(async move { pipeline.call(call).await });
-        match made.join_next().await {
-            Some(Ok(result)) => result.map(|value| value.to_string()),
-            Some(Err(_)) | None => Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
-        }
     }
 }
 

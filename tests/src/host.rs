@@ -149,8 +149,11 @@ pub fn policy(case: &Case) -> Policy {
         match (name.as_str(), value) {
             ("allowConsole", Value::Bool(allow)) => policy.allow_console = *allow,
             ("allowLoops", Value::Bool(allow)) => policy.loops = if *allow { Loops::All } else { Loops::None },
-            ("disabledBuiltins" | "disabledGlobals", Value::Array(names)) => {
-                policy.disabled.extend(names.iter().filter_map(Value::as_str).map(Into::into));
+            ("disabledBuiltins", Value::Array(names)) => {
+                policy.disabled_builtins.extend(names.iter().filter_map(Value::as_str).map(Into::into));
+            }
+            ("disabledGlobals", Value::Array(names)) => {
+                policy.disabled_globals.extend(names.iter().filter_map(Value::as_str).map(Into::into));
             }
             (name, value) => Limit::named(name)
                 .expect("a limit")

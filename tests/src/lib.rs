@@ -4,3 +4,4 @@ pub mod compare;
 pub mod corpus;
 pub mod garbage;
 pub mod host;
+pub mod limits;

@@ -25,6 +25,7 @@ impl Upstream for Echo {
             match call.tool.name.as_str() {
                 "fail" => Err(ToolError::new("TOOL_EXECUTION_ERROR", "at /home/me/secret/file.js: broken")),
                 "slow" => std::future::pending().await,
+                "long" => Ok("x".repeat(call.input["n"].as_u64().map_or(0, |n| n as usize)).into()),
                 _ => Ok(Value::Object(call.input)),
             }
         })

@@ -25,7 +25,11 @@ impl PolicyFlags {
     pub fn on(&self, configured: Policy) -> Policy {
         let mut policy = match self.preset {
             // What the configuration forbids by name stays forbidden.
-            Some(preset) => Policy { disabled: configured.disabled, ..Policy::preset(preset) },
+            Some(preset) => Policy {
+                disabled_builtins: configured.disabled_builtins,
+                disabled_globals: configured.disabled_globals,
+                ..Policy::preset(preset)
+            },
             None => configured,
         };
         for (limit, value) in &self.limits.0 {

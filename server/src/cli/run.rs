@@ -25,6 +25,9 @@ pub struct Run {
     /// Found out when left out; files that end in .ts are TypeScript.
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<LanguageFlag>,
+    /// Call no tool: results are examples made from output schemas, and `calls` tells what would be called.
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     sources: Sources,
     #[command(flatten)]
@@ -45,11 +48,12 @@ impl Run {
             let request = ExecuteRequest {
                 language: script.language,
                 context: context.clone(),
-                ..ExecuteRequest::new(script.text.clone(), session.hub.config().policy.clone())
+                dry_run: self.dry_run,
+                ..ExecuteRequest::new(script.text.as_str(), session.hub.config().policy.clone())
             };
-            let outcome = session.hub.execute(request, None, session.cancel.clone()).await;
-            all_ok &= outcome.status() == Status::Ok;
-            let json = outcome.to_json();
+            let finished = session.hub.execute(request, None, session.cancel.clone()).await;
+            all_ok &= finished.outcome.status() == Status::Ok;
+            let json = if self.dry_run { finished.rehearsed_json() } else { finished.outcome.to_json() };
             let printed = if self.is_one() { output::json(&json) } else { output::line(&script.labelled(&json)) };
             if printed.is_err() || session.cancel.is_cancelled() {
                 session.hub.close().await;

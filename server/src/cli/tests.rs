@@ -68,11 +68,11 @@ fn every_limit_is_a_flag() {
 
 #[test]
 fn a_preset_replaces_the_configuration_but_not_what_it_forbids() {
-    let configured = Policy { disabled: vec!["Math.random".into()], ..Policy::preset(Preset::Experimental) };
+    let configured = Policy { disabled_builtins: vec!["Map".into()], ..Policy::preset(Preset::Experimental) };
     let policy = run("run a.js --preset locked_down --timeout 50").policy.on(configured);
     let mut expected = Policy::preset(Preset::LockedDown);
     expected.limits.timeout_ms = 50;
-    expected.disabled = vec!["Math.random".into()];
+    expected.disabled_builtins = vec!["Map".into()];
     assert_eq!(policy, expected);
 }
 

@@ -1,11 +1,11 @@
 //! From text to [`Config`]: the keys, as they are written.
 
 use super::expand::expand;
+use super::policy::Wanted;
 use super::secrets::Found;
 use super::*;
 use crate::catalogue::{Expose, Mode, ToolFilter, ToolMetadata};
 use crate::meta::TIMEOUTS;
-use agentscript::{LIMITS, Limit, Loops};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -32,6 +32,7 @@ struct Root {
     names: Names,
     structured: Option<bool>,
     pool: PoolKeys,
+    result_store: ResultStoreKeys,
     // Written as in the configurations that this tool comes from.
     #[serde(rename = "enable_code_execution")]
     enable_code_execution: bool,
@@ -73,6 +74,21 @@ struct PoolKeys {
     max_runs: Option<usize>,
     max_queue: Option<usize>,
     queue_timeout_ms: Option<u64>,
+    watchdog_ms: Option<u64>,
+    max_memory_bytes: Option<u64>,
+    max_pending_calls: Option<usize>,
+    max_messages: Option<u64>,
+    max_message_bytes: Option<usize>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct ResultStoreKeys {
+    enabled: Option<bool>,
+    max_bytes: Option<usize>,
+    max_results: Option<usize>,
+    max_result_bytes: Option<usize>,
+    expiry_ms: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -80,17 +96,6 @@ struct PoolKeys {
 struct SanitizationKeys {
     remove_stack_traces: Option<bool>,
     remove_file_paths: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-struct VmKeys {
-    preset: Option<String>,
-    loops: Option<String>,
-    allow_loops: Option<bool>,
-    allow_console: Option<bool>,
-    disabled_builtins: Vec<String>,
-    disabled_globals: Vec<String>,
 }
 
 /// One entry of `mcpServers`. The last fields are written by clients for themselves and ignored.
@@ -147,7 +152,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             expose: root.expose,
             names: root.names,
         },
-        policy: policy(root.vm)?,
+        policy: Wanted::read(root.vm, "vm")?.policy(),
         top_k: within("topK", root.top_k.unwrap_or(defaults.top_k), 1, 50)?,
         search: search(root.search)?,
         max_definitions: within("maxDefinitions", root.max_definitions.unwrap_or(defaults.max_definitions), 1, 100)?,
@@ -162,6 +167,18 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             max_runs: within("pool.maxRuns", root.pool.max_runs.unwrap_or(defaults.pool.max_runs), 1, 100_000)?,
             max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
             queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
+            watchdog: root.pool.watchdog_ms.map_or(defaults.pool.watchdog, Duration::from_millis),
+            max_memory_bytes: root.pool.max_memory_bytes.unwrap_or(defaults.pool.max_memory_bytes),
+            max_pending_calls: root.pool.max_pending_calls.unwrap_or(defaults.pool.max_pending_calls),
+            max_messages: root.pool.max_messages.unwrap_or(defaults.pool.max_messages),
+            max_message_bytes: root.pool.max_message_bytes.unwrap_or(defaults.pool.max_message_bytes),
+        },
+        result_store: ResultStore {
+            enabled: root.result_store.enabled.unwrap_or(defaults.result_store.enabled),
+            max_bytes: root.result_store.max_bytes.unwrap_or(defaults.result_store.max_bytes),
+            max_results: root.result_store.max_results.unwrap_or(defaults.result_store.max_results),
+            max_result_bytes: root.result_store.max_result_bytes.unwrap_or(defaults.result_store.max_result_bytes),
+            expiry: root.result_store.expiry_ms.map_or(defaults.result_store.expiry, Duration::from_millis),
         },
         code_execution: CodeExecution {
             enabled: root.enable_code_execution,
@@ -287,52 +304,6 @@ fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most
     Ok(value)
 }
 
-fn policy(mut vm: Map<String, Value>) -> Result<Policy, String> {
-    let mut limits: Vec<(&Limit, Value)> = Vec::new();
-    for limit in LIMITS {
-        if let Some(value) = vm.shift_remove(limit.name) {
-            limits.push((limit, value));
-        }
-    }
-    let names: Vec<&str> = LIMITS.iter().map(|limit| limit.name).collect();
-    let vm: VmKeys = keys(Value::Object(vm), "vm", &names)?;
-    let preset = match &vm.preset {
-        None => Preset::default(),
-        Some(name) => Preset::named(name).ok_or_else(|| {
-            let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.as_str()).collect();
-            format!("vm.preset: must be one of {}", known.join(", "))
-        })?,
-    };
-    let mut policy = Policy::preset(preset);
-    for (limit, value) in limits {
-        let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()));
-        let number = number.ok_or_else(|| format!("vm.{}: must be a whole number, 0 or more", limit.name))?;
-        limit.set(&mut policy.limits, number);
-    }
-    policy.loops = match (vm.loops.as_deref(), vm.allow_loops) {
-        (None, None) => policy.loops,
-        (None, Some(true)) | (Some("all"), None) => Loops::All,
-        (None, Some(false)) | (Some("none"), None) => Loops::None,
-        (Some("bounded"), None) => Loops::Bounded,
-        (Some(_), Some(_)) => return Err("vm: give either 'loops' or 'allowLoops', not both".into()),
-        (Some(_), None) => return Err("vm.loops: must be one of none, bounded, all".into()),
-    };
-    // A preset without loops has no iterations either; loops asked for mean that they can be entered.
-    if policy.loops != Loops::None && policy.limits.max_iterations == 0 {
-        policy.limits.max_iterations = agentscript::Limits::preset(Preset::Secure).max_iterations;
-    }
-    if let Some(allowed) = vm.allow_console {
-        policy.allow_console = allowed;
-        let secure = agentscript::Limits::preset(Preset::Secure);
-        if allowed && policy.limits.max_console_bytes == 0 && policy.limits.max_console_calls == 0 {
-            policy.limits.max_console_bytes = secure.max_console_bytes;
-            policy.limits.max_console_calls = secure.max_console_calls;
-        }
-    }
-    policy.disabled = vm.disabled_builtins.into_iter().chain(vm.disabled_globals).collect();
-    Ok(policy)
-}
-
 fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<Option<UpstreamConfig>, String> {
     let path = format!("mcpServers.{app}");
     check_app(&path, app)?;
@@ -383,7 +354,7 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
 }
 
 /// Read a table. `more` are names that are valid there besides the fields.
-fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
+pub fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = crate::error::mended(&error.inner().to_string(), more);
         let mut inner = error.path().to_string();

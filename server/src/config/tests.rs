@@ -54,10 +54,14 @@ fn every_limit_by_its_name() {
         let config = toml(&format!("[vm]\npreset = \"balanced\"\n{} = 7", limit.name)).expect(limit.name);
         assert_eq!(limit.get(&config.policy.limits), 7, "{}", limit.name);
     }
-    let config = toml("[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]").expect("valid");
+    let config = toml(
+        "[vm]\nallowLoops = false\nallowConsole = false\ndisabledGlobals = [\"Date\"]\ndisabledBuiltins = [\"Map\"]",
+    )
+    .expect("valid");
     assert_eq!(config.policy.loops, Loops::None);
     assert!(!config.policy.allow_console);
-    assert_eq!(config.policy.disabled, ["Date"]);
+    assert_eq!(config.policy.disabled_globals, ["Date"]);
+    assert_eq!(config.policy.disabled_builtins, ["Map"]);
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn documented(section: &str) -> Vec<String> {
 fn every_key_is_on_its_page() {
     // What puts the members of an object into the section.
     type Wrap<'a> = &'a dyn Fn(&str) -> String;
-    let sections: [(&str, Wrap<'_>); 13] = [
+    let sections: [(&str, Wrap<'_>); 14] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
@@ -169,6 +173,7 @@ fn every_key_is_on_its_page() {
         ("vm", &|inner| format!(r#"{{"vm": {{{inner}}}}}"#)),
         ("directCalls", &|inner| format!(r#"{{"directCalls": {{{inner}}}}}"#)),
         ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
+        ("resultStore", &|inner| format!(r#"{{"resultStore": {{{inner}}}}}"#)),
         ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
         ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
         ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),

@@ -106,13 +106,13 @@ impl MetaTool for CodeExecution {
                 Ok(script) => script,
                 Err(refused) => return *refused,
             };
-            let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
-            for line in &outcome.logs {
+            let finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            let meta = Some(finished.meta());
+            for line in &finished.outcome.logs {
                 tracing::info!(target: "codecall::console", "{line}");
             }
-            let stats = runs::json(&outcome.stats.to_json()).unwrap_or_default();
-            let (value, is_error) = told(outcome);
-            Answer { value, is_error, meta: Some(json!({"codecall/stats": stats})) }
+            let (value, is_error) = told(finished.outcome);
+            Answer { value, is_error, meta }
         })
     }
 }

@@ -1,19 +1,26 @@
 //! `codecall_execute`: run a script.
 
 use super::*;
-use crate::runs::{self, ExecuteRequest};
-use agentscript::{Failure, LIMITS, Loops, Outcome, Policy, Status};
+use crate::config::policy::Wanted;
+use crate::results::{Missing, Piece};
+use crate::runs::{self, ExecuteRequest, Finished};
+use agentscript::{Failure, Outcome, Status};
 
 pub struct Execute;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
-    script: String,
+    script: Option<String>,
     context: Option<Value>,
     allowed_tools: Option<Texts>,
     language: Option<Written>,
     limits: Option<Map<String, Value>>,
+    #[serde(default)]
+    dry_run: bool,
+    handle: Option<String>,
+    offset: Option<usize>,
+    limit: Option<usize>,
 }
 
 impl MetaTool for Execute {
@@ -38,8 +45,11 @@ impl MetaTool for Execute {
                 "allowedTools": strings("The only tools the script may call; 'users:*' allows an app"),
                 "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
                 "limits": {"type": "object", "description": "Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …"},
+                "dryRun": {"type": "boolean", "description": "Call no tool; tell what would be called"},
+                "handle": {"type": "string", "description": "In place of script: read on in a result that was cut"},
+                "offset": {"type": "integer", "description": "With handle: where to read on"},
+                "limit": {"type": "integer", "description": "With handle: most bytes of this piece"},
             },
-            "required": ["script"],
             "additionalProperties": false,
         })
     }
@@ -56,6 +66,20 @@ impl MetaTool for Execute {
                     "required": ["code", "message"],
                 },
                 "logs": {"type": "array", "items": {"type": "string"}},
+                "truncated": {
+                    "type": "object",
+                    "properties": {
+                        "bytes": {"type": "integer"},
+                        "handle": {"type": "string"},
+                        "offset": {"type": "integer"},
+                        "next": {"type": "integer"},
+                    },
+                    "required": ["bytes", "handle"],
+                },
+                "dryRun": {"const": true},
+                "calls": {"type": "array", "items": {"type": "object"}},
+                "omitted": {"type": "integer"},
+                "note": {"type": "string"},
             },
             "required": ["status"],
         })
@@ -67,23 +91,95 @@ impl MetaTool for Execute {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let script = match self.request(request.hub, request.arguments) {
+            let arguments: Arguments = match read(self, request.arguments) {
+                Ok(arguments) => arguments,
+                Err(refused) => return *refused,
+            };
+            if arguments.handle.is_some() {
+                return self.piece(request.hub, arguments);
+            }
+            let mut script = match self.request(request.hub, arguments) {
                 Ok(script) => script,
                 Err(refused) => return *refused,
             };
-            let outcome = request.hub.execute(script, request.watcher, request.cancel).await;
-            let stats = runs::json(&outcome.stats.to_json()).unwrap_or_default();
-            let (outcome, value) = match runs::json(&outcome.to_json()) {
-                Ok(value) => (outcome, value),
-                Err(_) => {
-                    let outcome = without_depth(outcome);
-                    let value = runs::json(&outcome.to_json()).unwrap_or_default();
-                    (outcome, value)
-                }
-            };
-            Answer { value, is_error: outcome.status() != Status::Ok, meta: Some(json!({"codecall/stats": stats})) }
+            // What is longer than the policy lets a client see is cut here, not refused there.
+            let limits = &mut script.policy.limits;
+            let shown = limits.max_result_bytes;
+            limits.max_result_bytes = request.hub.results().longest(shown);
+            let dry = script.dry_run;
+            let finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            shown_of(request.hub, finished, usize::try_from(shown).unwrap_or(usize::MAX), dry)
         })
     }
+}
+
+/// What a client sees of a run, of whose result it may see `most` bytes.
+fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer {
+    let meta = Some(finished.meta());
+    let cut = match &mut finished.outcome.result {
+        Ok(text) if text.len() > most => Some(keep(hub, std::mem::take(text), most)),
+        Ok(_) | Err(_) => None,
+    };
+    let truncated = match cut {
+        None => None,
+        Some(Ok((handle, piece))) => {
+            finished.outcome.result = Ok(Value::from(with_marker(hub, &handle, &piece)).to_string());
+            Some(truncated(&handle, &piece))
+        }
+        Some(Err(())) => {
+            let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
+            let mut failure = Failure::new(Status::RuntimeError, "RESULT_TOO_LARGE", message);
+            failure.tool_calls = finished.outcome.stats.tool_calls;
+            finished.outcome.result = Err(Box::new(failure));
+            None
+        }
+    };
+    let json =
+        |finished: &Finished| runs::json(&if dry { finished.rehearsed_json() } else { finished.outcome.to_json() });
+    let mut value = json(&finished).unwrap_or_else(|_| {
+        finished.outcome = without_depth(finished.outcome.clone());
+        json(&finished).unwrap_or_default()
+    });
+    if let Some(truncated) = truncated {
+        value["truncated"] = truncated;
+    }
+    Answer { value, is_error: finished.outcome.status() != Status::Ok, meta }
+}
+
+/// Keep a result that is too long; gives its handle and the first piece of it. A text is kept as such,
+/// anything else as JSON.
+fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
+    let mut text = match runs::json(&json) {
+        Ok(Value::String(text)) => Value::String(text),
+        Ok(_) | Err(_) => Value::String(json),
+    };
+    // Cleaned as a whole: of a secret on the edge of a piece, both halves would pass.
+    hub.pipeline().secrets().value(&mut text);
+    let Value::String(text) = text else { return Err(()) };
+    let handle = hub.results().keep(text).ok_or(())?;
+    let piece = hub.results().read(&handle, 0, most).map_err(drop)?;
+    Ok((handle, piece))
+}
+
+/// A piece as a client sees it: where something follows, it says so itself.
+fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
+    let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
+    let tool = hub.config().tools.names.spell(&Execute);
+    let more = json!({"handle": handle, "offset": next});
+    format!(
+        "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
+    )
+}
+
+fn truncated(handle: &str, piece: &Piece) -> Value {
+    let mut truncated = json!({"bytes": piece.bytes, "handle": handle});
+    if piece.offset > 0 {
+        truncated["offset"] = piece.offset.into();
+    }
+    if let Some(next) = piece.next {
+        truncated["next"] = next.into();
+    }
+    truncated
 }
 
 /// The same without what nests deeper than JSON readers follow: theirs as well as ours.
@@ -102,82 +198,47 @@ fn without_depth(mut outcome: Outcome) -> Outcome {
 }
 
 impl Execute {
-    fn request(&self, hub: &Hub, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
-        let arguments: Arguments = read(self, arguments)?;
+    /// A piece of a result that was cut.
+    fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
+        let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
+            return refusal(self, "give either 'script' or 'handle', not both");
+        };
+        let most = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
+        match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))) {
+            Ok(piece) => {
+                let result = with_marker(hub, &handle, &piece);
+                Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
+            }
+            Err(Missing::Offset(bytes)) => {
+                refusal(self, &format!("'offset' must be below {bytes}, where the result ends"))
+            }
+            Err(Missing::Result) => {
+                refusal(self, "there is no result with this 'handle' (any more); run the script again and return less")
+            }
+        }
+    }
+
+    fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, Box<Answer>> {
         let refused = |problem: &str| Box::new(refusal(self, problem));
-        if arguments.script.trim().is_empty() {
+        let script = arguments.script.ok_or_else(|| refused("'script' is missing"))?;
+        if script.trim().is_empty() {
             return Err(refused("'script' is empty"));
+        }
+        if arguments.offset.is_some() || arguments.limit.is_some() {
+            return Err(refused("'offset' and 'limit' belong to 'handle'"));
         }
         let context = match arguments.context {
             None | Some(Value::Null) => None,
             Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
         };
-        let policy =
-            lowered(&hub.config().policy, arguments.limits.unwrap_or_default()).map_err(|problem| refused(&problem))?;
+        let wanted =
+            Wanted::read(arguments.limits.unwrap_or_default(), "limits").map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
             language: arguments.language.map(Into::into),
             context: context.map(|context| Value::Object(context).to_string()),
             allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
-            ..ExecuteRequest::new(arguments.script, policy)
+            dry_run: arguments.dry_run,
+            ..ExecuteRequest::new(script, wanted.lowering(&hub.config().policy))
         })
-    }
-}
-
-/// The policy with the limits of a request, which can only lower it: a higher one changes nothing.
-fn lowered(policy: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
-    let mut policy = policy.clone();
-    for (name, value) in limits {
-        match (name.as_str(), &value) {
-            ("allowLoops", Value::Bool(allow)) => {
-                if !allow {
-                    policy.loops = Loops::None;
-                }
-            }
-            ("allowConsole", Value::Bool(allow)) => policy.allow_console &= allow,
-            ("disabledBuiltins" | "disabledGlobals", Value::Array(names)) => {
-                policy.disabled.extend(names.iter().filter_map(|name| name.as_str().map(str::to_owned)));
-            }
-            (name, value) => {
-                let Some(limit) = agentscript::Limit::named(name) else {
-                    let known = LIMITS.iter().map(|limit| limit.name).chain(["allowLoops", "allowConsole"]);
-                    let near = crate::error::nearest(name, known.clone(), 1);
-                    let near = near
-                        .first()
-                        .map_or_else(|| known.collect::<Vec<_>>().join(", "), |near| format!("did you mean '{near}'?"));
-                    return Err(format!("'limits': there is no limit '{name}'; {near}"));
-                };
-                let wanted =
-                    value.as_u64().ok_or_else(|| format!("'limits.{name}' must be a whole number, 0 or more"))?;
-                let current = limit.get(&policy.limits);
-                // No limit is the highest one.
-                let height = |calls: u64| if limit.name == "maxToolCalls" && calls == 0 { u64::MAX } else { calls };
-                if height(wanted) < height(current) {
-                    limit.set(&mut policy.limits, wanted);
-                }
-            }
-        }
-    }
-    Ok(policy)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_only_go_down() {
-        let base = Policy::default();
-        let lower = |text: &str| lowered(&base, serde_json::from_str(text).expect("an object"));
-        let policy = lower(r#"{"timeoutMs": 100, "maxSteps": 99999999999, "maxToolCalls": 0, "allowLoops": false}"#)
-            .expect("fits");
-        assert_eq!(policy.limits.timeout_ms, 100);
-        assert_eq!(policy.limits.max_steps, base.limits.max_steps);
-        assert_eq!(policy.limits.max_tool_calls, base.limits.max_tool_calls);
-        assert_eq!(policy.loops, Loops::None);
-        assert_eq!(
-            lower(r#"{"timeout": 1}"#).expect_err("unknown"),
-            "'limits': there is no limit 'timeout'; did you mean 'timeoutMs'?"
-        );
-        assert!(lower(r#"{"timeoutMs": -1}"#).is_err());
     }
 }

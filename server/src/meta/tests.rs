@@ -105,7 +105,7 @@ async fn requests_that_do_not_fit_say_how_to_mend_them() {
         (
             "codecall_execute",
             json!({"script": "x", "limits": {"timeout": 1}}),
-            "Invalid arguments: 'limits': there is no limit 'timeout'",
+            "Invalid arguments: limits: unknown key 'timeout'; did you mean 'timeoutMs'?",
         ),
         ("codecall_invoke", json!({"tool": "x", "input": 1}), "Invalid arguments: 'input' must be an object"),
     ] {
@@ -113,4 +113,114 @@ async fn requests_that_do_not_fit_say_how_to_mend_them() {
         let text = answer.value.as_str().expect("a text");
         assert!(answer.is_error && text.starts_with(expected), "{text}");
     }
+}
+
+/// A server whose policy shows so many bytes of a result.
+fn showing(bytes: u64, store: crate::config::ResultStore) -> Arc<Hub> {
+    let mut config = Config { result_store: store, ..Config::default() };
+    config.policy.limits.max_result_bytes = bytes;
+    hub(config)
+}
+
+async fn tell(hub: &Hub, arguments: Value) -> Answer {
+    hub.meta("codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_long_is_read_in_pieces() {
+    let hub = showing(1_000, crate::config::ResultStore::default());
+    let script = "return Array.from({ length: 500 }, (_, i) => ({ id: i, text: 'é\\n' }))";
+    let answer = tell(&hub, json!({"script": script})).await;
+    assert!(!answer.is_error);
+    assert_eq!(answer.value["status"], "ok");
+    let truncated = answer.value["truncated"].clone();
+    let bytes = truncated["bytes"].as_u64().expect("a length");
+    let first = answer.value["result"].as_str().expect("a text");
+    let (mut whole, marker) =
+        first.split_once("\n… [cut: ").map(|(text, rest)| (text.to_owned(), rest)).expect("a marker");
+    assert!(
+        marker
+            .starts_with(&format!("these are bytes 0 to {} of {bytes}. Read on with codecall_execute {{", whole.len()))
+    );
+    assert!(serde_json::to_string(&whole).expect("JSON").len() <= 1_002);
+    let mut next = truncated["next"].clone();
+    while !next.is_null() {
+        let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": next})).await;
+        assert_eq!((&answer.value["status"], &answer.value["truncated"]["bytes"]), (&json!("ok"), &json!(bytes)));
+        let piece = answer.value["result"].as_str().expect("a text");
+        whole.push_str(piece.split_once("\n… [cut: ").map_or(piece, |(text, _)| text));
+        next = answer.value["truncated"]["next"].clone();
+    }
+    assert_eq!(whole.len() as u64, bytes);
+    let whole: Value = serde_json::from_str(&whole).expect("the JSON of the result");
+    assert_eq!(whole[499], json!({"id": 499, "text": "é\n"}));
+    // A smaller piece, and one that a request has asked for.
+    let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": 0, "limit": 10})).await;
+    assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("[{\"id\":0\n…")), "{}", answer.value);
+    let answer = tell(&hub, json!({"script": "return 'x'.repeat(50)", "limits": {"maxResultBytes": 20}})).await;
+    assert_eq!(answer.value["truncated"]["next"], 20);
+    // A text is kept as a text.
+    assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("xxxxxxxxxxxxxxxxxxxx\n…")));
+}
+
+#[tokio::test]
+async fn results_that_cannot_be_kept_are_refused() {
+    let off = crate::config::ResultStore { enabled: false, ..crate::config::ResultStore::default() };
+    let small = crate::config::ResultStore { max_result_bytes: 2_000, ..crate::config::ResultStore::default() };
+    for (store, length) in [(off, 1_500), (small, 3_000)] {
+        let hub = showing(1_000, store);
+        let answer =
+            tell(&hub, json!({"script": format!("await callTool('users:list', {{}}); return 'x'.repeat({length})")}))
+                .await;
+        assert!(answer.is_error);
+        assert_eq!(answer.value["error"]["code"], "RESULT_TOO_LARGE", "{}", answer.value);
+        assert_eq!(answer.value["error"]["toolCalls"], 1);
+    }
+    let hub = showing(1_000, small);
+    for (arguments, expected) in [
+        (json!({"handle": "result-00"}), "there is no result with this 'handle'"),
+        (json!({"handle": "x", "script": "return 1"}), "give either 'script' or 'handle'"),
+        (json!({"offset": 3}), "'script' is missing"),
+        (json!({"script": "return 1", "offset": 3}), "'offset' and 'limit' belong to 'handle'"),
+    ] {
+        let answer = tell(&hub, arguments).await;
+        assert!(
+            answer.is_error && answer.value.as_str().is_some_and(|text| text.contains(expected)),
+            "{}",
+            answer.value
+        );
+    }
+    let kept = tell(&hub, json!({"script": "return 'x'.repeat(1500)"})).await.value;
+    let beyond = tell(&hub, json!({"handle": kept["truncated"]["handle"], "offset": 1500})).await;
+    assert!(beyond.value.as_str().is_some_and(|text| text.contains("'offset' must be below 1500")), "{}", beyond.value);
+}
+
+#[tokio::test]
+async fn a_dry_run() {
+    let script = "const user = await callTool('users:get', { id: 1 }); await callTool('mail:fail', {}); \
+        await callTool('users:get', { id: 'x' }); return user";
+    let answer = ask("codecall_execute", json!({"script": script, "dryRun": true})).await;
+    assert_eq!((&answer.value["status"], &answer.value["dryRun"]), (&json!("tool_error"), &json!(true)));
+    let calls = &answer.value["calls"];
+    assert_eq!(calls[0], json!({"toolName": "users:get", "input": {"id": 1}, "fits": true, "result": "unknown"}));
+    assert_eq!((&calls[2]["fits"], &calls[2]["refused"]["code"]), (&json!(false), &json!("INVALID_INPUT")));
+    assert_eq!(answer.value["error"]["code"], "INVALID_INPUT");
+}
+
+#[tokio::test]
+async fn the_calls_of_a_run_are_in_its_meta() {
+    let answer =
+        ask("codecall_execute", json!({"script": "await users.get({ id: 1 }); users.list({}); throw 1"})).await;
+    let meta = answer.meta.expect("statistics");
+    assert_eq!(meta["codecall/stats"]["toolCalls"], 2);
+    let calls = &meta["codecall/calls"];
+    assert_eq!((&calls["calls"][0]["toolName"], &calls["calls"][0]["status"]), (&json!("users:get"), &json!("ok")));
+    assert_eq!(
+        (&calls["unanswered"][0]["toolName"], &calls["unanswered"][0]["started"]),
+        (&json!("users:list"), &json!(false))
+    );
+    assert_eq!(answer.value["error"]["toolCalls"], 2);
+    let refused = ask("codecall_execute", json!({"script": "eval('1')"})).await;
+    assert_eq!(refused.value["error"]["toolCalls"], 0);
+    assert_eq!(refused.meta.expect("statistics")["codecall/calls"], json!({"calls": []}));
 }

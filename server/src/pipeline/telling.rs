@@ -26,13 +26,7 @@ pub struct Telling<'a> {
 impl<'a> Telling<'a> {
     /// A call begins.
     pub fn begin(pipeline: &'a Pipeline, name: String, caller: Caller, sent: &Arc<Value>, watcher: Watcher) -> Self {
-        let mut shown = Arc::clone(sent);
-        if let Some(pii) = &pipeline.pii {
-            pii.mask(Arc::make_mut(&mut shown));
-        }
-        if !pipeline.secrets.is_empty() {
-            pipeline.secrets.value(Arc::make_mut(&mut shown));
-        }
+        let shown = pipeline.shown(sent);
         let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
         let telling =
             Self { pipeline, id, name, caller, watcher, shown, began: Instant::now(), answered_by: None, ended: false };

@@ -1,13 +1,31 @@
-//! The threads that run scripts, and the queue in front of them.
+//! The threads that run scripts, the queue in front of them, and a watch over both.
+//!
+//! A slice cannot be interrupted from outside: where a run is in the middle of one long step (a sort,
+//! a JSON text of megabytes), its thread is late, and another one takes its place in the meantime. So
+//! at most `threads` slices are on time, and no run waits for a step of another one.
 
-use super::{Happening, Watcher, refused};
+use super::life::Life;
+use super::refused;
 use agentscript::{CompileOptions, Dialect, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
+/// How long a run goes on before others have their turn.
+pub const SLICE: Duration = Duration::from_millis(5);
+/// A slice that takes longer than this is late.
+const LATE: Duration = Duration::from_millis(8);
+/// How often slices are looked at while there are any.
+const LOOK: Duration = Duration::from_millis(2);
+/// Looks without any slice after which the watch goes to sleep.
+const QUIET: u32 = 50;
+/// Threads that may be late at the same time; further ones make others wait.
+const MOST_LATE: usize = 64;
+/// How many turns in a row go to runs that come from outside while others, cut off by the end of their
+/// slice, wait too: what is short stays short, and what is long goes on.
+const IN_A_ROW: u32 = 3;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 const STACK: usize = 16 * 1024 * 1024;
 
@@ -41,104 +59,278 @@ pub enum Step {
 
 struct Job {
     task: Task,
-    watcher: Watcher,
-    cancel: CancellationToken,
+    life: Arc<Life>,
     answer: oneshot::Sender<Step>,
 }
 
-/// Tasks in their order.
-pub struct Queue {
-    jobs: Mutex<VecDeque<Job>>,
+/// Tasks in their order. The threads end with it.
+pub struct Queue(Arc<Shared>);
+
+struct Shared {
+    threads: usize,
+    watchdog: Duration,
+    stack: usize,
+    state: Mutex<State>,
+    /// There is a job.
     more: Condvar,
+    /// There is a slice to be watched.
+    watch: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Runs that come from outside: new ones, and those whose tools have answered.
+    fresh: VecDeque<Job>,
+    /// Runs that were cut off by the end of their slice.
+    worn: VecDeque<Job>,
+    /// Turns of fresh runs since a worn one had its turn.
+    in_a_row: u32,
+    /// Slices under way, by number.
+    slices: BTreeMap<u64, Slice>,
+    slice_number: u64,
+    /// How many of them are not late.
+    on_time: usize,
+    /// Threads, and how many of them have no slice.
+    workers: usize,
+    free: usize,
+    /// Whether there is a thread that watches, and whether it is awake.
+    watched: bool,
+    watching: bool,
+    closed: bool,
+}
+
+struct Slice {
+    began: Instant,
+    late: bool,
+    /// Who waits for its end; absent: it was given up.
+    answer: Option<oneshot::Sender<Step>>,
 }
 
 impl Queue {
-    /// Start `threads` threads; they end when the queue is dropped.
-    pub fn start(threads: usize) -> Arc<Self> {
-        let queue = Arc::new(Self { jobs: Mutex::default(), more: Condvar::new() });
-        for number in 0..threads {
-            let weak = Arc::downgrade(&queue);
-            let thread = std::thread::Builder::new().name(format!("script-{number}")).stack_size(STACK);
-            if let Err(error) = thread.spawn(move || work(&weak)) {
-                tracing::error!(%error, "a script thread cannot be started");
-            }
-        }
-        queue
+    /// A queue for `threads` slices at a time. One that holds its thread for longer than `watchdog` is
+    /// given up. Threads are started when they are needed.
+    pub fn new(threads: usize, watchdog: Duration) -> Self {
+        Self::with_stack(threads, watchdog, STACK)
+    }
+
+    pub(super) fn with_stack(threads: usize, watchdog: Duration, stack: usize) -> Self {
+        let (state, more, watch) = (Mutex::default(), Condvar::new(), Condvar::new());
+        Self(Arc::new(Shared { threads, watchdog, stack, state, more, watch }))
     }
 
     /// Do a task; other tasks have their turns in between.
-    pub async fn run(&self, task: Task, watcher: Watcher, cancel: CancellationToken) -> Step {
+    pub async fn run(&self, task: Task, life: Arc<Life>) -> Step {
         let (answer, answered) = oneshot::channel();
-        self.push(Job { task, watcher, cancel, answer });
+        if let Err(error) = self.0.push(Job { task, life, answer }) {
+            tracing::error!(%error, "a script thread cannot be started");
+            let message = "No thread could be started to run the script; the machine is short of resources";
+            return Step::Ended(Box::new(refused("WORKER_STARTUP_FAILED", message)));
+        }
         match answered.await {
             Ok(step) => step,
-            Err(_) => Step::Ended(Box::new(refused("WORKER_CRASHED", "The script thread has ended"))),
+            Err(_) => Step::Ended(Box::new(refused("POOL_DISPOSED", "The server is shutting down"))),
         }
     }
+}
 
-    fn push(&self, job: Job) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        let jobs = (std::mem::take(&mut state.fresh), std::mem::take(&mut state.worn));
+        drop(state);
+        drop(jobs);
+        self.0.more.notify_all();
+        self.0.watch.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(self: &Arc<Self>, job: Job) -> std::io::Result<()> {
+        let mut state = self.lock();
+        state.fresh.push_back(job);
+        if let Err(error) = self.staff(&mut state)
+            && state.workers == 0
+        {
+            let jobs = std::mem::take(&mut state.fresh);
+            drop(state);
+            drop(jobs);
+            return Err(error);
+        }
         self.more.notify_one();
+        Ok(())
     }
 
-    /// The next job, waited for at most a while so that a thread sees the end of the queue.
-    fn next(&self) -> Option<Job> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if jobs.is_empty() {
-            jobs = self
-                .more
-                .wait_timeout(jobs, std::time::Duration::from_millis(500))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+    /// See that there is a thread for a job that may have its turn now.
+    fn staff(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
+        if !state.watched {
+            self.start("script-watch", watch)?;
+            (state.watched, state.watching) = (true, true);
         }
-        jobs.pop_front()
+        let waiting = !state.fresh.is_empty() || !state.worn.is_empty();
+        if waiting && state.free == 0 && state.on_time < self.threads && state.workers < self.threads + MOST_LATE {
+            self.start("script", work)?;
+            state.workers += 1;
+            state.free += 1;
+        }
+        Ok(())
     }
-}
 
-fn work(queue: &Weak<Queue>) {
-    while let Some(queue) = queue.upgrade() {
-        let Some(job) = queue.next() else { continue };
-        let Job { task, watcher, cancel, answer } = job;
-        // Nobody waits any more: the run is dropped here.
-        if answer.is_closed() {
-            continue;
-        }
-        match catch_unwind(AssertUnwindSafe(|| slice(task, &watcher, &cancel))) {
-            Ok(Step::Went(run, Progress::Yielded)) => {
-                let events = if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() };
-                queue.push(Job { task: Task::Resume(run, events), watcher, cancel, answer });
-            }
-            Ok(step) => drop(answer.send(step)),
-            Err(_) => {
-                let outcome = refused(
-                    "WORKER_CRASHED",
-                    "The interpreter crashed while running this script; this is a bug in CodeCall",
-                );
-                drop(answer.send(Step::Ended(Box::new(outcome))));
-            }
-        }
+    fn start(self: &Arc<Self>, name: &str, body: fn(&Arc<Self>)) -> std::io::Result<()> {
+        let shared = Arc::clone(self);
+        let thread = std::thread::Builder::new().name(name.into()).stack_size(self.stack);
+        thread.spawn(move || body(&shared)).map(drop)
     }
 }
 
-fn slice(task: Task, watcher: &Watcher, cancel: &CancellationToken) -> Step {
-    let (mut run, events) = match task {
+impl State {
+    /// The job whose turn it is.
+    fn take(&mut self) -> Option<Job> {
+        if self.worn.is_empty() || self.in_a_row < IN_A_ROW {
+            if let Some(job) = self.fresh.pop_front() {
+                self.in_a_row += 1;
+                return Some(job);
+            }
+        }
+        self.in_a_row = 0;
+        self.worn.pop_front().or_else(|| self.fresh.pop_front())
+    }
+
+    fn begin(&mut self, answer: oneshot::Sender<Step>) -> u64 {
+        self.slice_number += 1;
+        self.slices.insert(self.slice_number, Slice { began: Instant::now(), late: false, answer: Some(answer) });
+        self.on_time += 1;
+        self.free -= 1;
+        self.slice_number
+    }
+
+    /// A slice has ended. Gives who waits for it.
+    fn end(&mut self, number: u64) -> Option<oneshot::Sender<Step>> {
+        self.free += 1;
+        let slice = self.slices.remove(&number)?;
+        if !slice.late {
+            self.on_time -= 1;
+        }
+        slice.answer
+    }
+}
+
+/// A thread that runs slices.
+fn work(shared: &Arc<Shared>) {
+    let mut state = shared.lock();
+    while !state.closed {
+        if state.on_time < shared.threads
+            && let Some(Job { task, life, answer }) = state.take()
+        {
+            // Nobody waits any more: the run is dropped here.
+            if answer.is_closed() {
+                drop(state);
+                drop((task, life));
+                state = shared.lock();
+                continue;
+            }
+            let number = state.begin(answer);
+            if !state.watching {
+                shared.watch.notify_one();
+            }
+            drop(state);
+            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &life))).unwrap_or_else(|_| {
+                let message = "The interpreter crashed while running this script; this is a bug in CodeCall";
+                Step::Ended(Box::new(refused("WORKER_CRASHED", message)))
+            });
+            let answer = shared.lock().end(number);
+            match (step, answer) {
+                (Step::Went(run, Progress::Yielded), Some(answer)) => {
+                    let job = Job { task: Task::Resume(run, Vec::new()), life, answer };
+                    shared.lock().worn.push_back(job);
+                }
+                (step, Some(answer)) => drop(answer.send(step)),
+                (step, None) => drop(step),
+            }
+            state = shared.lock();
+        } else if state.free > shared.threads {
+            // It has stood in for one that was late.
+            break;
+        } else {
+            state = shared.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    state.workers -= 1;
+    state.free -= 1;
+}
+
+/// The thread that looks whether others are late.
+fn watch(shared: &Arc<Shared>) {
+    let mut state = shared.lock();
+    let mut quiet = 0;
+    while !state.closed {
+        if quiet > QUIET {
+            state.watching = false;
+            state = shared.watch.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.watching = true;
+        }
+        state = shared.watch.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        quiet = if state.slices.is_empty() { quiet + 1 } else { 0 };
+        let now = Instant::now();
+        let (mut late, mut lost) = (0, Vec::new());
+        for slice in state.slices.values_mut() {
+            let took = now.saturating_duration_since(slice.began);
+            if took > LATE && !slice.late {
+                slice.late = true;
+                late += 1;
+            }
+            if took > shared.watchdog {
+                lost.extend(slice.answer.take());
+            }
+        }
+        state.on_time -= late;
+        for _ in 0..late {
+            if let Err(error) = shared.staff(&mut state) {
+                tracing::warn!(%error, "no thread could be started in place of one that is late");
+            }
+            shared.more.notify_one();
+        }
+        for answer in lost {
+            tracing::error!("a slice of a script does not end; its thread is given up");
+            let message = format!(
+                "The script did not let go of its thread for {} ms and was given up; this is a bug in CodeCall",
+                shared.watchdog.as_millis()
+            );
+            drop(answer.send(Step::Ended(Box::new(refused("WORKER_TIMEOUT", message)))));
+        }
+    }
+}
+
+/// Let a run go on until it waits, is done, or its slice is over.
+fn slice(task: Task, life: &Life) -> Step {
+    let (mut run, mut events) = match task {
         Task::Begin(begin) => {
             let Begin { script, language, dialect, policy, inputs } = *begin;
+            #[cfg(test)]
+            super::tests::misbehave(&script);
             let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
             match SCRIPTS.compile(&script, &options) {
-                Ok(script) => (
-                    Box::new(script.start(inputs, &policy)),
-                    if cancel.is_cancelled() { vec![Event::Cancel] } else { Vec::new() },
-                ),
+                Ok(script) => (Box::new(script.start(inputs, &policy)), Vec::new()),
                 Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),
             }
         }
         Task::Resume(run, events) => (run, events),
     };
-    let progress = run.resume(events);
-    let messages = run.take_messages();
-    if let Some(watcher) = watcher {
-        messages.into_iter().for_each(|message| watcher(Happening::Message(message)));
+    if life.cancel.is_cancelled() {
+        events.push(Event::Cancel);
+    }
+    let mut progress = run.resume(events);
+    life.heard(run.take_messages());
+    if !matches!(progress, Progress::Done(_)) {
+        life.used(&run);
+        // What has happened in this slice may have been too much.
+        if life.cancel.is_cancelled() {
+            progress = run.resume([Event::Cancel]);
+        }
     }
     Step::Went(run, progress)
 }

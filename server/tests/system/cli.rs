@@ -23,6 +23,30 @@ async fn one_script() {
     assert_eq!(codecall(&["run", &typed]).await.json()["result"], 3);
 }
 
+/// What would be called, from a shop in which nothing has changed afterwards.
+#[tokio::test]
+async fn a_dry_run_calls_nothing() {
+    let folder = Folder::new();
+    let script = folder.file(
+        "a.js",
+        "const { users: all } = await users.list({});
+         for (const user of all) await orders.list({ customerId: user.id });
+         await callTool('users:list', { status: 5 }, { throwOnError: false });
+         return all.length",
+    );
+    let ran = codecall(&["run", &script, "--demo", "--dry-run"]).await;
+    let told = ran.json();
+    assert_eq!((ran.code, &told["status"], &told["dryRun"]), (Some(0), &json!("ok"), &json!(true)), "{ran:?}");
+    let calls = told["calls"].as_array().expect("calls");
+    assert_eq!(calls[0], json!({"toolName": "users:list", "input": {}, "fits": true, "result": "example"}), "{told}");
+    let last = calls.last().expect("a call");
+    assert_eq!((&last["fits"], &last["refused"]["code"]), (&json!(false), &json!("INVALID_INPUT")), "{told}");
+    assert!(calls.len() > 2 && told["result"].as_u64().is_some_and(|n| n > 0), "{told}");
+    let long = folder.file("long.js", "return 'x'.repeat(100)");
+    let ran = codecall(&["run", &long, "--max-result-bytes", "50"]).await;
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(1), &json!("RESULT_TOO_LARGE")), "{ran:?}");
+}
+
 #[tokio::test]
 async fn several_scripts() {
     let folder = Folder::new();

@@ -12,6 +12,7 @@ mod describe;
 mod hostile;
 mod kit;
 mod others;
+mod pool;
 mod protocol;
 mod runs;
 mod search;

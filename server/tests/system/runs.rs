@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// A tool that gives its input back, one that never answers.
-struct Tools;
+pub struct Tools;
 
 impl Upstream for Tools {
     fn app(&self) -> &str {
@@ -47,12 +47,12 @@ impl Upstream for Tools {
 async fn execute(hub: &Hub, script: &str, policy: Policy) -> (Outcome, Duration) {
     let request = ExecuteRequest { seed: Some(1), ..ExecuteRequest::new(script, policy) };
     let began = Instant::now();
-    let outcome = hub.execute(request, None, CancellationToken::new()).await;
-    (outcome, began.elapsed())
+    let finished = hub.execute(request, None, CancellationToken::new()).await;
+    (finished.outcome, began.elapsed())
 }
 
 /// The status and the code of an outcome.
-fn ends(outcome: &Outcome) -> String {
+pub fn ends(outcome: &Outcome) -> String {
     let code = outcome.result.as_ref().map_or_else(|failure| format!(" {}", failure.code), |_| String::new());
     format!("{}{code}", outcome.status().as_str())
 }

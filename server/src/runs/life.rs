@@ -1,0 +1,182 @@
+//! What belongs to one run from its beginning to its end, whoever works on it at the moment: who
+//! watches it, what ends it before its time, and what it has used of what all runs share.
+
+use super::{Happening, Watcher, json, refused};
+use crate::config::Pool;
+use agentscript::{Message, Outcome, Run};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use tokio_util::sync::CancellationToken;
+
+/// The code of a run that was cancelled, as the runtime gives it.
+const ABORTED: &str = "EXECUTION_ABORTED";
+
+/// One run.
+pub struct Life {
+    pub watcher: Watcher,
+    /// Fires when the run has to end, for whatever reason.
+    pub cancel: CancellationToken,
+    /// Why it has to; empty: nobody wants its result any more.
+    why: OnceLock<Why>,
+    pub bounds: Pool,
+    /// Messages that the script has sent.
+    messages: AtomicU64,
+    ledger: Arc<Ledger>,
+    /// Its number in the ledger.
+    number: u64,
+}
+
+struct Why {
+    code: &'static str,
+    message: String,
+}
+
+impl Life {
+    pub fn begin(ledger: &Arc<Ledger>, bounds: Pool, watcher: Watcher, cancel: CancellationToken) -> Arc<Self> {
+        let life = Arc::new(Self {
+            watcher,
+            cancel,
+            why: OnceLock::new(),
+            bounds,
+            messages: AtomicU64::new(0),
+            ledger: Arc::clone(ledger),
+            number: ledger.numbers.fetch_add(1, Ordering::Relaxed),
+        });
+        ledger.open(life.number, Arc::downgrade(&life));
+        life
+    }
+
+    /// The run has to end, with this code. The first reason counts.
+    pub fn end(&self, code: &'static str, message: impl Into<String>) {
+        let _ = self.why.set(Why { code, message: message.into() });
+        self.cancel.cancel();
+    }
+
+    /// A slice is over and the run is not: what it uses now.
+    pub fn used(&self, run: &Run) {
+        let most = self.bounds.max_pending_calls;
+        if run.unanswered_calls() > most {
+            let message =
+                format!("More than {most} tool calls wait for an answer at once; await them in smaller groups");
+            self.end("TOO_MANY_PENDING_CALLS", message);
+        }
+        self.ledger.used(self.number, u64::try_from(run.memory_bytes()).unwrap_or(u64::MAX));
+    }
+
+    /// The script has sent these: each is told to whoever watches, unless it is too much.
+    pub fn heard(&self, messages: Vec<Message>) {
+        for message in messages {
+            let most = self.bounds.max_messages;
+            if self.messages.fetch_add(1, Ordering::Relaxed) >= most {
+                return self.end("MESSAGE_FLOOD", format!("The script sent more than {most} messages; send fewer"));
+            }
+            let (length, data) = match &message {
+                Message::Log { level, message, metadata } => {
+                    (level.len() + message.len() + metadata.as_ref().map_or(0, String::len), metadata.as_deref())
+                }
+                Message::Notify { event, payload } => (event.len() + payload.len(), Some(payload.as_str())),
+            };
+            if !self.fits("A message of the script", length) {
+                return;
+            }
+            if data.is_some_and(|data| json(data).is_err()) {
+                return self.unreadable("The data of a message");
+            }
+            if let Some(watcher) = &self.watcher {
+                watcher(Happening::Message(message));
+            }
+        }
+    }
+
+    /// Whether something that the script sends is not too long; else the run has to end.
+    pub fn fits(&self, what: &str, length: usize) -> bool {
+        let most = self.bounds.max_message_bytes;
+        if length > most {
+            self.end("MESSAGE_TOO_LARGE", format!("{what} is longer than {most} bytes; send less at a time"));
+        }
+        length <= most
+    }
+
+    /// Something that the script sends cannot be read by anybody: the run has to end.
+    pub fn unreadable(&self, what: &str) {
+        self.end("MESSAGE_INVALID", format!("{what} is nested too deeply to be sent; send a flat form of it"));
+    }
+
+    /// The outcome, with the reason where the run was ended for one.
+    pub fn settle(&self, mut outcome: Outcome) -> Outcome {
+        let Some(why) = self.why.get() else { return outcome };
+        // What ends with a message that it must not send has not ended well.
+        let sent = why.code.starts_with("MESSAGE_");
+        match &mut outcome.result {
+            Err(failure) if failure.code == ABORTED => {
+                failure.code = why.code.into();
+                failure.message.clone_from(&why.message);
+            }
+            Ok(_) if sent => outcome.result = refused(why.code, why.message.as_str()).result,
+            Ok(_) | Err(_) => {}
+        }
+        outcome
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.ledger.close(self.number);
+    }
+}
+
+/// The memory of all runs together.
+pub struct Ledger {
+    most: u64,
+    numbers: AtomicU64,
+    rows: Mutex<Rows>,
+}
+
+#[derive(Default)]
+struct Rows {
+    total: u64,
+    runs: HashMap<u64, Row>,
+}
+
+struct Row {
+    bytes: u64,
+    life: Weak<Life>,
+}
+
+impl Ledger {
+    pub fn new(most: u64) -> Arc<Self> {
+        Arc::new(Self { most, numbers: AtomicU64::new(0), rows: Mutex::default() })
+    }
+
+    fn open(&self, number: u64, life: Weak<Life>) {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).runs.insert(number, Row { bytes: 0, life });
+    }
+
+    fn close(&self, number: u64) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = rows.runs.remove(&number);
+        rows.total -= gone.map_or(0, |row| row.bytes);
+    }
+
+    /// A run has so many bytes now. Where all have too many, the largest one has to end; until it has,
+    /// it is the largest one still, so that no other follows it.
+    fn used(&self, number: u64, bytes: u64) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = rows.runs.get_mut(&number) else { return };
+        let before = std::mem::replace(&mut row.bytes, bytes);
+        rows.total = rows.total - before + bytes;
+        if rows.total <= self.most {
+            return;
+        }
+        let largest = rows.runs.values().max_by_key(|row| row.bytes).and_then(|row| row.life.upgrade());
+        drop(rows);
+        if let Some(life) = largest {
+            let most = self.most;
+            let message = format!(
+                "All running scripts together need more than {most} bytes, and this one has the most; keep less data"
+            );
+            life.end("WORKER_MEMORY_EXCEEDED", message);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Many runs at once: nobody waits for the long steps of another, nothing is lost. The figures are for
+//! reading: `cargo test --release -p codecall --test system pool -- --ignored --nocapture`.
+
+use crate::runs::{Tools, ends};
+use agentscript::{Inputs, Policy, Preset, Progress};
+use codecall::runs::ExecuteRequest;
+use codecall::{Config, Hub};
+use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Scripts that go on until they are cancelled: plain loops, and steps that cannot be cut.
+const ENDLESS: [&str; 4] = [
+    "for (;;) {}",
+    "const a = Array.from({ length: 3e5 }, (_, i) => `${(i * 7919) % 300007}`); for (;;) a.toSorted();",
+    "const text = `[${'{\"a\":[1,2,3]},'.repeat(2e5)}0]`; for (;;) JSON.parse(text);",
+    "const text = 'x'.repeat(2e4); for (;;) /(?=(x+)y)|(?:x|xx)+y/.test(text);",
+];
+
+const SMALL: &str =
+    "const rows = [3, 1, 2].map((n) => ({ n })); return rows.sort((a, b) => a.n - b.n).map((row) => row.n)";
+
+/// No limit ends a run before the test does.
+fn endless() -> Policy {
+    let mut policy = Policy::preset(Preset::Experimental);
+    let limits = &mut policy.limits;
+    (limits.max_steps, limits.max_iterations, limits.timeout_ms) = (u64::MAX, u64::MAX, 600_000);
+    policy
+}
+
+fn hub(threads: usize, max_runs: usize, max_queue: usize) -> Arc<Hub> {
+    let mut config = Config::default();
+    (config.pool.threads, config.pool.max_runs, config.pool.max_queue) = (threads, max_runs, max_queue);
+    Hub::start(config, vec![Arc::new(Tools)]).expect("starts")
+}
+
+/// How long `count` small runs take, one after the other, in order of their length.
+async fn small_runs(hub: &Hub, count: usize) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for _ in 0..count {
+        let began = Instant::now();
+        let request = ExecuteRequest::new(SMALL, Policy::default());
+        let finished = hub.execute(request, None, CancellationToken::new()).await;
+        assert_eq!(finished.outcome.result.expect("ok"), "[1,2,3]");
+        took.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    took.sort();
+    took
+}
+
+/// The same beside runs that never end.
+async fn beside(scripts: &[&str], count: usize) -> Vec<Duration> {
+    let hub = hub(2, 32, 256);
+    let cancel = CancellationToken::new();
+    let others =
+        scripts.iter().map(|script| hub.execute(ExecuteRequest::new(*script, endless()), None, cancel.clone()));
+    let small = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let took = small_runs(&hub, count).await;
+        cancel.cancel();
+        took
+    };
+    let (others, took) = tokio::join!(join_all(others), small);
+    for finished in others {
+        assert_eq!(ends(&finished.outcome), "runtime_error EXECUTION_ABORTED");
+    }
+    hub.close().await;
+    took
+}
+
+fn told(what: &str, took: &[Duration]) {
+    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    print(&format!("{what}: median {:.2} ms, p99 {:.2} ms, longest {:.2} ms", at(0.5), at(0.99), at(1.0)));
+}
+
+/// The harness hides what tests print unless it is told otherwise; this goes past the lint only.
+fn print(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_runs_pass_long_ones() {
+    for script in ENDLESS {
+        let took = beside(&[script; 4], 20).await;
+        // Far from the seconds that one of the long steps takes, on a machine that is busy too.
+        assert!(took[10] < Duration::from_millis(250), "{script}: {took:?}");
+    }
+}
+
+/// So many runs at once: how they end, by status and code.
+async fn crowd(count: usize, max_runs: usize, max_queue: usize) -> BTreeMap<String, usize> {
+    let hub = hub(2, max_runs, max_queue);
+    let script =
+        "const all = await parallel([1, 2, 3], async (n) => (await callTool('t:echo', { n })).n); return all.length";
+    let runs =
+        (0..count).map(|_| hub.execute(ExecuteRequest::new(script, Policy::default()), None, CancellationToken::new()));
+    let mut counts = BTreeMap::new();
+    for finished in join_all(runs).await {
+        *counts.entry(ends(&finished.outcome)).or_default() += 1;
+    }
+    hub.close().await;
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_runs_at_once() {
+    let counts = crowd(1_000, 32, 100).await;
+    assert_eq!(counts, BTreeMap::from([("ok".to_owned(), 132), ("runtime_error QUEUE_FULL".to_owned(), 868)]));
+    assert_eq!(crowd(300, 32, 1_000).await, BTreeMap::from([("ok".to_owned(), 300)]));
+}
+
+/// The longest time that one call of `resume` takes, and how long a run went on.
+fn longest_slice(script: &str) -> (Duration, Duration) {
+    let policy = endless();
+    let script = agentscript::compile(script, &agentscript::CompileOptions::of(&policy)).expect("compiles");
+    let mut run = script.start(Inputs { slice: Some(Duration::from_millis(5)), ..Inputs::default() }, &policy);
+    let began = Instant::now();
+    let mut longest = Duration::ZERO;
+    while began.elapsed() < Duration::from_secs(3) {
+        let slice = Instant::now();
+        assert!(matches!(run.resume([]), Progress::Yielded));
+        longest = longest.max(slice.elapsed());
+    }
+    (longest, began.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "prints figures, which are for reading"]
+async fn figures() {
+    for script in ENDLESS {
+        let (longest, whole) = longest_slice(script);
+        print(&format!(
+            "longest slice of 5 ms: {:.1} ms in {:.1} s of {script}",
+            longest.as_secs_f64() * 1e3,
+            whole.as_secs_f64()
+        ));
+    }
+    told("small runs alone", &beside(&[], 500).await);
+    for script in ENDLESS {
+        told(&format!("small runs beside 4 × {script}"), &beside(&[script; 4], 500).await);
+    }
+    told("small runs beside one of each", &beside(&ENDLESS, 500).await);
+    print(&format!("1000 runs at once, 32 places, a queue of 100: {:?}", crowd(1_000, 32, 100).await));
+}

@@ -1,0 +1,75 @@
+//! Every limit under every preset, in every place of a script where it can be met.
+
+use agentscript::{CompileOptions, LIMITS, Limit, Limits, Loops, Policy, Preset};
+use codecall_tests::limits::{Place, ROWS, run};
+
+#[test]
+fn every_limit_ends_a_run_under_every_preset() {
+    let mut wrong = Vec::new();
+    for row in ROWS {
+        for preset in Preset::ALL {
+            let value = Limit::named(row.limit).expect("a limit").get(&Limits::preset(preset)).to_string();
+            let (ends, text) = run(row, preset);
+            if ends != row.ends || !text.contains(&row.message.replace("LIMIT", &value)) {
+                let (limit, place, preset) = (row.limit, row.place, preset.as_str());
+                wrong.push(format!(
+                    "{limit} {place:?} {preset}: {ends}: {}",
+                    text.chars().take(200).collect::<String>()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_limit_has_its_rows() {
+    for limit in LIMITS {
+        let places: Vec<Place> = ROWS.iter().filter(|row| row.limit == limit.name).map(|row| row.place).collect();
+        assert!(places.contains(&Place::Plain), "{} is not met plainly", limit.name);
+        assert!(places.is_sorted() && places.windows(2).all(|pair| pair[0] != pair[1]), "{}: {places:?}", limit.name);
+    }
+}
+
+/// What a preset does not permit is refused before anything runs.
+#[test]
+fn every_permission_of_every_preset() {
+    let loops = [
+        ("for (let i = 0; i < 1; i++) {}", Loops::Bounded),
+        ("for (const x of [1]) {}", Loops::Bounded),
+        ("for (const key in {}) {}", Loops::Bounded),
+        ("for await (const x of [1]) {}", Loops::Bounded),
+        ("[1].forEach(() => { for (const x of [1]) {} })", Loops::Bounded),
+        ("try { for (const x of [1]) {} } catch {}", Loops::Bounded),
+        ("while (false) {}", Loops::All),
+        ("do {} while (false)", Loops::All),
+        ("for (;;) break", Loops::All),
+    ];
+    for preset in Preset::ALL {
+        let policy = Policy::preset(preset);
+        let refused = |script: &str, policy: &Policy| {
+            let compiled = agentscript::compile(script, &CompileOptions::of(policy));
+            compiled
+                .err()
+                .map(|error| (error.failure.status.as_str(), error.failure.code.clone(), error.failure.message))
+        };
+        for (script, needed) in loops {
+            let told = refused(script, &policy).map(|(status, code, _)| format!("{status} {code}"));
+            let expected = (policy.loops < needed).then(|| "illegal_access LOOP_NOT_ALLOWED".to_owned());
+            assert_eq!(told, expected, "{script} under {}", preset.as_str());
+        }
+        let told =
+            refused("try { console.log(1) } catch {}", &policy).map(|(status, code, _)| format!("{status} {code}"));
+        let expected = (!policy.allow_console).then(|| "illegal_access VALIDATION_ERROR".to_owned());
+        assert_eq!(told, expected, "console under {}", preset.as_str());
+        let strict =
+            Policy { disabled_builtins: vec!["Map".into()], disabled_globals: vec!["getTool".into()], ..policy };
+        for (script, kind) in
+            [("return new Map()", "IllegalBuiltinAccess"), ("return [1].map(() => getTool('x'))", "DisallowedGlobal")]
+        {
+            let error = agentscript::compile(script, &CompileOptions::of(&strict)).err().expect("refused");
+            assert_eq!(error.failure.refusal.map(|refusal| refusal.as_str()), Some(kind), "{script}");
+        }
+        assert!(agentscript::compile("const Map = 1; return Map", &CompileOptions::of(&strict)).is_ok());
+    }
+}

@@ -1,0 +1,292 @@
+//! Every limit, met in every place of a script: one row each, run under every preset.
+//!
+//! The limit has the value of the preset and everything else is allowed, so that nothing but this
+//! limit can end the run.
+
+use agentscript::{
+    Clock, CompileOptions, Event, Inputs, LIMITS, Limit, Limits, Loops, Outcome, Policy, Preset, Progress, ToolError,
+    Tools,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Where in a script a limit is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the middle of the script.
+    Plain,
+    /// After the script has waited.
+    Await,
+    /// In a function that a built-in calls.
+    Callback,
+    /// In the work of a built-in.
+    Native,
+    /// In a script that tries to go on with `catch` and `finally`.
+    Catch,
+}
+
+impl Place {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 5] = [Self::Plain, Self::Await, Self::Callback, Self::Native, Self::Catch];
+}
+
+/// One limit in one place.
+pub struct Row {
+    /// The key of the limit.
+    pub limit: &'static str,
+    /// Where it is met.
+    pub place: Place,
+    /// The script; `LIMIT` stands for the value of the limit.
+    pub script: &'static str,
+    /// The status and the code that the run ends with.
+    pub ends: &'static str,
+    /// A part of the message, or of the result of a run that ends well; `LIMIT` as above.
+    pub message: &'static str,
+}
+
+use Place::{Await, Callback, Catch, Native, Plain};
+
+const TIMEOUT: (&str, &str) = ("timeout TIMEOUT", "Script execution timed out after LIMITms");
+const TOOL: (&str, &str) = ("tool_error TOOL_TIMEOUT", "Tool 'users:wait' timed out after LIMITms");
+const ITERATIONS: (&str, &str) = ("runtime_error ITERATION_LIMIT", "iteration limit of LIMIT loop turns");
+const STEPS: (&str, &str) = ("runtime_error STEP_LIMIT", "limit of LIMIT steps");
+const CALLS: (&str, &str) = ("runtime_error MAX_TOOL_CALLS_EXCEEDED", "limit of LIMIT tool calls");
+const MEMORY: (&str, &str) = ("runtime_error MEMORY_LIMIT", "memory limit of LIMIT bytes");
+const DEPTH: (&str, &str) = ("runtime_error EXECUTION_ERROR", "Maximum call stack size exceeded");
+const RESULT: (&str, &str) = ("runtime_error RESULT_TOO_LARGE", "limit of LIMIT bytes");
+const CONSOLE_BYTES: (&str, &str) = ("runtime_error CONSOLE_LIMIT", "LIMIT bytes");
+const CONSOLE_CALLS: (&str, &str) = ("runtime_error CONSOLE_LIMIT", "limit of LIMIT calls");
+
+const fn row(
+    limit: &'static str,
+    place: Place,
+    (ends, message): (&'static str, &'static str),
+    script: &'static str,
+) -> Row {
+    Row { limit, place, script, ends, message }
+}
+
+/// All rows, in the order of the limits.
+pub static ROWS: &[Row] = &[
+    row("timeoutMs", Plain, TIMEOUT, "for (;;) {}"),
+    row("timeoutMs", Await, TIMEOUT, "await users.get({}); for (;;) await null;"),
+    row("timeoutMs", Callback, TIMEOUT, "[2, 1].sort(() => { for (;;) {} })"),
+    row("timeoutMs", Native, TIMEOUT, "const a = Array(1e6).fill('x'); for (;;) a.join().split(',').sort();"),
+    row("timeoutMs", Catch, TIMEOUT, "try { for (;;) {} } catch { return 1 } finally { return 2 }"),
+    row("maxDurationMs", Plain, TIMEOUT, "await users.wait({ ms: LIMIT + 9 })"),
+    row("maxDurationMs", Await, TIMEOUT, "for (;;) await users.wait({ ms: 999 })"),
+    row(
+        "maxDurationMs",
+        Callback,
+        TIMEOUT,
+        "await parallel([1, 2], async () => { for (;;) await users.wait({ ms: 999 }) })",
+    ),
+    row(
+        "maxDurationMs",
+        Catch,
+        TIMEOUT,
+        "try { await users.wait({ ms: LIMIT + 9 }) } catch { return 1 } finally { return 2 }",
+    ),
+    row("toolTimeoutMs", Plain, TOOL, "await users.wait({ ms: LIMIT + 1 })"),
+    row("toolTimeoutMs", Await, TOOL, "await users.wait({ ms: LIMIT }); await users.wait({ ms: LIMIT + 1 })"),
+    row("toolTimeoutMs", Callback, TOOL, "await Promise.all([0, 1].map((n) => users.wait({ ms: LIMIT + n })))"),
+    row(
+        "toolTimeoutMs",
+        Catch,
+        ("ok", "TOOL_TIMEOUT"),
+        "try { await users.wait({ ms: LIMIT + 1 }) } catch (e) { return e.code }",
+    ),
+    row("maxIterations", Plain, ITERATIONS, "for (let i = 0; i <= LIMIT; i++) {}"),
+    row("maxIterations", Await, ITERATIONS, "for (let i = 0; i <= LIMIT; i++) if (i % 5000 === 0) await null;"),
+    row("maxIterations", Callback, ITERATIONS, "[1].forEach(() => { for (let i = 0; i <= LIMIT; i++) {} })"),
+    row("maxIterations", Native, ITERATIONS, "[2, 1].sort(() => { for (let i = 0; i <= LIMIT; i++) {} return 0 })"),
+    row(
+        "maxIterations",
+        Catch,
+        ITERATIONS,
+        "try { for (let i = 0; i <= LIMIT; i++) {} } catch { return 1 } finally { return 2 }",
+    ),
+    row("maxSteps", Plain, STEPS, "const a = Array(1e6).fill(0); for (;;) a.indexOf(1);"),
+    row("maxSteps", Await, STEPS, "const a = Array(1e6).fill(0); for (;;) { await null; a.indexOf(1); }"),
+    row("maxSteps", Callback, STEPS, "const a = Array(1e6).fill(0); a.forEach(() => a.indexOf(1));"),
+    row("maxSteps", Native, STEPS, "const a = Array(1e6).fill(0); for (;;) a.lastIndexOf(1);"),
+    row(
+        "maxSteps",
+        Catch,
+        STEPS,
+        "const a = Array(1e6).fill(0); try { for (;;) a.indexOf(1); } catch { return 1 } finally { return 2 }",
+    ),
+    row("maxToolCalls", Plain, CALLS, "for (let i = 0; i <= LIMIT; i++) users.get({});"),
+    row("maxToolCalls", Await, CALLS, "for (let i = 0; i <= LIMIT; i++) await users.get({});"),
+    row("maxToolCalls", Callback, CALLS, "await Promise.all(Array.from({ length: LIMIT + 1 }, () => users.get({})))"),
+    row("maxToolCalls", Native, CALLS, "for (;;) await parallel(Array(9).fill(() => users.get({})))"),
+    row("maxToolCalls", Catch, CALLS, "for (;;) try { await users.get({}) } catch {} finally { continue }"),
+    row("maxMemoryBytes", Plain, MEMORY, "const a = []; for (;;) a.push('x'.repeat(1e6 + a.length));"),
+    row("maxMemoryBytes", Await, MEMORY, "const a = []; for (;;) { await null; a.push('x'.repeat(1e6 + a.length)); }"),
+    row("maxMemoryBytes", Callback, MEMORY, "Array.from({ length: 1e4 }, (_, i) => 'x'.repeat(1e6 + i))"),
+    row("maxMemoryBytes", Native, MEMORY, "return 'x'.repeat(LIMIT + 1).length"),
+    row(
+        "maxMemoryBytes",
+        Catch,
+        MEMORY,
+        "try { return Array(LIMIT).fill(0).length } catch { return 1 } finally { return 2 }",
+    ),
+    row("maxCallDepth", Plain, DEPTH, "const f = () => f() + 1; return f()"),
+    row("maxCallDepth", Await, DEPTH, "const f = () => f() + 1; await null; return f()"),
+    row("maxCallDepth", Callback, DEPTH, "const f = () => [1].map(f); return f().length"),
+    row("maxCallDepth", Native, DEPTH, "const f = () => [2, 1].sort(() => f()); return f().length"),
+    row(
+        "maxCallDepth",
+        Catch,
+        ("ok", "RangeError"),
+        "const f = () => f() + 1; try { return f() } catch (e) { return e.name }",
+    ),
+    row("maxScriptBytes", Plain, ("syntax_error SCRIPT_TOO_LARGE", "LIMIT"), "return 1 //PADDING"),
+    row("maxResultBytes", Plain, RESULT, "return 'x'.repeat(LIMIT)"),
+    row("maxResultBytes", Await, RESULT, "await null; return [Promise.resolve('x'.repeat(LIMIT))]"),
+    row("maxResultBytes", Callback, RESULT, "return { toJSON: () => 'x'.repeat(LIMIT) }"),
+    row("maxResultBytes", Native, RESULT, "return Array(LIMIT).fill(0)"),
+    row("maxResultBytes", Catch, RESULT, "try { return 'x'.repeat(LIMIT) } catch { return 1 }"),
+    row("maxConsoleBytes", Plain, CONSOLE_BYTES, "console.log('x'.repeat(LIMIT + 1))"),
+    row("maxConsoleBytes", Await, CONSOLE_BYTES, "for (;;) { console.log('x'.repeat(1000)); await null; }"),
+    row(
+        "maxConsoleBytes",
+        Callback,
+        CONSOLE_BYTES,
+        "Array(1e5).fill('x'.repeat(1000)).forEach((text) => console.log(text))",
+    ),
+    row("maxConsoleBytes", Native, CONSOLE_BYTES, "for (;;) console.table(Array(50).fill({ text: 'x'.repeat(1000) }))"),
+    row(
+        "maxConsoleBytes",
+        Catch,
+        CONSOLE_BYTES,
+        "try { console.log('x'.repeat(LIMIT + 1)) } catch { return 1 } finally { return 2 }",
+    ),
+    row("maxConsoleCalls", Plain, CONSOLE_CALLS, "for (let i = 0; i <= LIMIT; i++) console.log(i)"),
+    row("maxConsoleCalls", Await, CONSOLE_CALLS, "for (let i = 0; i <= LIMIT; i++) { await null; console.warn(i) }"),
+    row("maxConsoleCalls", Callback, CONSOLE_CALLS, "Array(LIMIT + 1).fill(0).forEach(() => console.log(1))"),
+    row("maxConsoleCalls", Native, CONSOLE_CALLS, "Array(LIMIT + 1).fill(0).map(console.log)"),
+    row("maxConsoleCalls", Catch, CONSOLE_CALLS, "for (;;) try { console.error(1) } catch {} finally { continue }"),
+    row(
+        "maxConcurrency",
+        Plain,
+        ("ok", "LIMIT"),
+        "await Promise.all(Array.from({ length: 120 }, () => users.wait({ ms: 5 }))); return (await users.most({})).most",
+    ),
+    row(
+        "maxConcurrency",
+        Callback,
+        ("ok", "LIMIT"),
+        "await parallel(Array(100).fill(() => Promise.all([users.wait({ ms: 5 }), users.wait({ ms: 5 }), users.wait({ ms: 5 })]))); return (await users.most({})).most",
+    ),
+];
+
+/// What a row ends with under a preset: status and code, then its message or result.
+///
+/// # Panics
+/// If the row names no limit.
+#[must_use]
+pub fn run(row: &Row, preset: Preset) -> (String, String) {
+    let limit = Limit::named(row.limit).expect("a limit");
+    let value = limit.get(&Limits::preset(preset));
+    let mut policy = Policy { loops: Loops::All, allow_console: true, ..Policy::preset(preset) };
+    for other in LIMITS.iter().filter(|other| other.name != row.limit) {
+        // No run of a test needs more, and a depth without an end would be memory without an end.
+        let plenty = if other.name == "maxCallDepth" { 10_000 } else { u64::MAX / 4 };
+        other.set(&mut policy.limits, if other.name == "maxToolCalls" { 0 } else { plenty });
+    }
+    let padding = "x".repeat(usize::try_from(value).unwrap_or_default().min(1 << 22));
+    let script = row.script.replace("LIMIT", &value.to_string()).replace("PADDING", &padding);
+    let outcome = execute(&script, &policy);
+    let code = outcome.result.as_ref().map_or_else(|failure| format!(" {}", failure.code), |_| String::new());
+    let text = match &outcome.result {
+        Ok(result) => result.clone(),
+        Err(failure) => failure.message.clone(),
+    };
+    (format!("{}{code}", outcome.status().as_str()), text)
+}
+
+/// A clock in which every look takes a while, and waiting takes as long as it is told.
+#[derive(Default)]
+struct FastClock {
+    ms: AtomicU64,
+}
+
+impl Clock for FastClock {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.ms.fetch_add(5, Ordering::Relaxed))
+    }
+
+    fn unix_ms(&self) -> f64 {
+        0.0
+    }
+}
+
+/// The app `users`, whose tools are answered below.
+struct Users;
+
+impl Tools for Users {
+    fn describe(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        app == "users"
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        Some(format!("{app}:{tool}"))
+    }
+
+    fn similar(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Run a script to its end: `users:wait` takes as long as it is told, `users:most` tells how many calls
+/// were under way at once, and others answer at once.
+fn execute(script: &str, policy: &Policy) -> Outcome {
+    let script = match agentscript::compile(script, &CompileOptions::of(policy)) {
+        Ok(script) => script,
+        Err(error) => return Outcome::not_compiled(error.failure),
+    };
+    let clock = Arc::new(FastClock::default());
+    let inputs = Inputs {
+        tools: Arc::new(Users),
+        clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        slice: Some(Duration::from_millis(50)),
+        ..Inputs::default()
+    };
+    let mut run = script.start(inputs, policy);
+    // Answers by the time they come.
+    let mut pending: Vec<(u64, Event)> = Vec::new();
+    let (mut events, mut most) = (Vec::new(), 0);
+    loop {
+        let calls = match run.resume(std::mem::take(&mut events)) {
+            Progress::Done(outcome) => return *outcome,
+            Progress::Yielded => continue,
+            Progress::Calls(calls) => calls,
+        };
+        let now = clock.ms.load(Ordering::Relaxed);
+        for call in calls {
+            let input: serde_json::Value = serde_json::from_str(&call.input).expect("JSON");
+            let wait = input["ms"].as_u64().unwrap_or(0);
+            let result = match call.tool.as_str() {
+                _ if wait > call.timeout_ms => Err(ToolError::timeout(&call.tool, call.timeout_ms)),
+                "users:most" => Ok(format!("{{\"most\":{most}}}")),
+                _ => Ok("{}".to_owned()),
+            };
+            pending.push((now + wait.min(call.timeout_ms), Event::Settled { id: call.id, result }));
+        }
+        most = most.max(pending.len());
+        pending.sort_by_key(|(at, _)| *at);
+        let deadline = now + u64::try_from(run.time_left().as_millis()).unwrap_or(u64::MAX / 4);
+        let next = pending.first().map_or(u64::MAX, |(at, _)| *at);
+        clock.ms.fetch_max(next.min(deadline), Ordering::Relaxed);
+        // At its deadline, a run is resumed without an event.
+        if next <= deadline && !pending.is_empty() {
+            events.push(pending.remove(0).1);
+        }
+    }
+}
