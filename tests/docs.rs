@@ -137,6 +137,35 @@ fn the_performance_page_names_every_case() {
     }
 }
 
+/// Tests that the page of compatibility names exist: `file#test`, or `file#title of a case` of the corpus.
+#[test]
+fn the_compatibility_page_names_tests_that_exist() {
+    let text = read("docs/compatibility.md");
+    let mut named = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        // The last table has no tests: it tells what there is not.
+        let [_, _, proof] = cells.as_slice() else { continue };
+        if proof.trim() == "proof" {
+            continue;
+        }
+        let tests: Vec<(&str, &str)> =
+            proof.split('`').skip(1).step_by(2).filter_map(|test| test.split_once('#')).collect();
+        assert!(!tests.is_empty(), "no test proves: {row}");
+        for (file, test) in tests {
+            let file_text = read(file);
+            let found = if file.ends_with(".txt") {
+                file_text.lines().any(|line| line.strip_prefix("=== ") == Some(test))
+            } else {
+                file_text.contains(&format!("fn {test}("))
+            };
+            assert!(found, "docs/compatibility.md names {file}#{test}, which does not exist");
+            named += 1;
+        }
+    }
+    assert!(named > 50, "only {named} tests are named");
+}
+
 /// Paths in code marks, and links, lead to something.
 #[test]
 fn what_the_pages_point_to_exists() {
@@ -145,6 +174,7 @@ fn what_the_pages_point_to_exists() {
         "CONTRIBUTING.md",
         "SECURITY.md",
         "docs/architecture.md",
+        "docs/compatibility.md",
         "docs/limits.md",
         "docs/language.md",
         "docs/performance.md",
@@ -159,6 +189,7 @@ fn what_the_pages_point_to_exists() {
         for path in text.split('`').skip(1).step_by(2) {
             let first = path.split('/').next().unwrap_or_default();
             let ours = ["lang", "runtime", "server", "tests", "benches", "docs", "examples"].contains(&first);
+            let path = path.split('#').next().unwrap_or_default();
             let plain = path.contains('/') && !path.contains(['<', '*', '{', ' ', '…']);
             assert!(!(ours && plain) || root().join(path).exists(), "{page} names {path}");
         }

@@ -75,7 +75,9 @@ impl ScriptCache {
     }
 
     fn keep(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
-        let bytes = script.bytes() + size_of::<Entry>() + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
+        let bytes = script.bytes()
+            + size_of::<Entry>()
+            + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {
             return script;
         }

@@ -157,7 +157,7 @@ impl Run {
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
         // Promises in a result are waited for without a reaction to them.
-        let in_result = matches!(self.stage, Stage::Result);
+        let in_result = matches!(self.stage, Stage::Result) || self.vm.blocked.is_some();
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()

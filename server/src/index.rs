@@ -102,7 +102,9 @@ impl Index {
     /// from there.
     #[must_use]
     pub fn new(rows: &[Arc<Entry>], before: &Segments) -> Self {
-        let mut apps: BTreeMap<&str, (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>)> = BTreeMap::new();
+        // The tools of an app, their places among all, and what the app calls itself.
+        type App = (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>);
+        let mut apps: BTreeMap<&str, App> = BTreeMap::new();
         for (at, row) in (0_u32..).zip(rows) {
             let (tools, places, title) = apps.entry(&row.definition.app).or_default();
             tools.push(Arc::clone(&row.definition));

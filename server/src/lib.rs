@@ -16,6 +16,7 @@ pub mod redact;
 pub mod results;
 pub mod runs;
 pub mod sample;
+pub mod stateless;
 pub mod upstream;
 
 pub use config::Config;

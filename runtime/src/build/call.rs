@@ -209,8 +209,7 @@ impl Lowering<'_, '_> {
         let function = &self.builder.program.functions[id.0 as usize];
         let fits = call.arguments.len() <= function.parameters as usize
             && call.arguments.iter().all(|argument| !argument.spread);
-        (fits && super::is_simple(function) && !function.is_async)
-            .then(|| self.builder.function_ref(id.0))
+        (fits && super::is_simple(function) && !function.is_async).then(|| self.builder.function_ref(id.0))
     }
 
     /// Read the callee before the arguments: function and receiver in temporaries.

@@ -190,11 +190,11 @@ impl Shared {
 impl State {
     /// The job whose turn it is.
     fn take(&mut self) -> Option<Job> {
-        if self.worn.is_empty() || self.in_a_row < IN_A_ROW {
-            if let Some(job) = self.fresh.pop_front() {
-                self.in_a_row += 1;
-                return Some(job);
-            }
+        if (self.worn.is_empty() || self.in_a_row < IN_A_ROW)
+            && let Some(job) = self.fresh.pop_front()
+        {
+            self.in_a_row += 1;
+            return Some(job);
         }
         self.in_a_row = 0;
         self.worn.pop_front().or_else(|| self.fresh.pop_front())

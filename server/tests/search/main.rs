@@ -184,11 +184,6 @@ async fn by_words() {
     measured.floor("sentence", 0.95, |query| query.kind == "sentence");
     measured.floor("goal", 0.78, |query| query.kind == "goal");
     measured.floor("held out", 0.85, |query| query.held_out);
-    if std::env::var_os("SHOW").is_some() {
-        for (query, place) in measured.0.iter().filter(|(query, _)| !query.held_out) {
-            println!("{place:?} {} [{}] {:?}", query.text, query.kind, query.wanted);
-        }
-    }
 }
 
 /// The folder of a model, where one is installed: that of `MODEL_DIR`, or of a package in the Python

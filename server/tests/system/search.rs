@@ -12,7 +12,7 @@ fn names(answer: &Value) -> Vec<&str> {
 async fn requests_and_answers() {
     for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
         let server = Server::start_as(&["--demo"], lifecycle).await;
-        let one = server.ask("codecall_search", json!({"query": "Which invoices are not paid yet?"})).await;
+        let one = server.ask("codecall_search", json!({"query": "list unpaid invoices"})).await;
         assert_eq!(one["tools"].as_array().map(Vec::len), Some(8), "{one}");
         assert_eq!((&one["totalIndexed"], one.get("warnings")), (&json!(23), None));
         let row = one["tools"][0].as_object().expect("a row");

@@ -1,0 +1,248 @@
+//! One step of a run, JSON in and JSON out.
+
+use super::history::{self, History};
+use super::{ClientToolset, CodeId};
+use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
+use agentscript::{Language, Policy, ScriptCache};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::sync::{Arc, LazyLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Scripts that were compiled: every step of a run compiles the same one.
+static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
+
+/// What the server decides of stateless runs.
+#[derive(Clone)]
+pub struct StatelessConfig {
+    /// Signs tokens; absent: they are not signed, which is safe, as a changed journal can harm its own
+    /// run only.
+    pub key: Option<String>,
+    /// Most rounds of one run.
+    pub max_rounds: usize,
+    /// Most bytes of inputs and answers in one run.
+    pub max_journal_bytes: usize,
+}
+
+impl Default for StatelessConfig {
+    fn default() -> Self {
+        Self { key: None, max_rounds: 1_000, max_journal_bytes: 8 << 20 }
+    }
+}
+
+impl std::fmt::Debug for StatelessConfig {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StatelessConfig").field("max_rounds", &self.max_rounds).finish_non_exhaustive()
+    }
+}
+
+/// A request for one step.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Evaluate {
+    /// The script.
+    pub code: String,
+    /// Names the run; absent: a new name, with the time of now.
+    pub id: Option<String>,
+    /// The tools of the client, as chat completions or MCP list them.
+    #[serde(default)]
+    pub tools: Vec<Value>,
+    /// Found out when absent.
+    pub language: Option<Dialect>,
+    /// What the script sees as `codecallContext`.
+    pub context: Option<Map<String, Value>>,
+    /// Lower limits for this step.
+    #[serde(default)]
+    pub limits: Map<String, Value>,
+    /// The time that the script sees, in milliseconds since 1970-01-01 UTC; absent: the time in the name
+    /// of the run, or the epoch.
+    pub started_at: Option<i64>,
+    /// What happened so far: the token of the step before …
+    pub token: Option<String>,
+    /// … with the answers that have come since;
+    #[serde(default)]
+    pub results: Vec<CallResult>,
+    /// or the messages since the code block.
+    pub messages: Option<Vec<Value>>,
+}
+
+/// A language by its name.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// JavaScript.
+    #[serde(alias = "js")]
+    JavaScript,
+    /// TypeScript.
+    #[serde(alias = "ts")]
+    TypeScript,
+}
+
+/// The answer to one call.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallResult {
+    /// Its name.
+    pub id: String,
+    /// The result, any JSON …
+    #[serde(default, deserialize_with = "present")]
+    pub result: Option<Value>,
+    /// … or the error: a text, or an object with `message`, `code`, `details`.
+    pub error: Option<Value>,
+}
+
+/// `null` is a result too.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The answer for the client: an object with `status`.
+    pub value: Value,
+    /// Whether the run has failed, or the journal is not one of it.
+    pub is_error: bool,
+}
+
+impl Evaluate {
+    /// Take the step. `policy` has the limits of the server, which those of the request have lowered.
+    ///
+    /// # Errors
+    /// The request makes no sense; the text says how to mend it.
+    pub fn run(self, policy: Policy, config: &StatelessConfig) -> Result<Evaluation, String> {
+        let tools = Arc::new(ClientToolset::read(&self.tools).map_err(|error| error.to_string())?);
+        if self.code.trim().is_empty() {
+            return Err("'code' is empty".into());
+        }
+        let options = StepOptions {
+            policy,
+            language: self.language.map(|language| match language {
+                Dialect::JavaScript => Language::JavaScript,
+                Dialect::TypeScript => Language::TypeScript,
+            }),
+            context: self.context.as_ref().map(|context| Value::Object(context.clone()).to_string()),
+            max_rounds: config.max_rounds,
+            max_journal_bytes: config.max_journal_bytes,
+            cache: Some(&SCRIPTS),
+            ..StepOptions::default()
+        };
+        let (journal, mut names) = self.journal(&options, config)?;
+        let id = CodeId::given(journal.id.clone());
+        let evaluation = match step(&self.code, tools, &journal, &options) {
+            Step::Calls(calls) => {
+                names.extend(calls.new.iter().map(|call| id.call(call.number)));
+                Evaluation { value: waiting(&id, *calls, &names, config), is_error: false }
+            }
+            Step::Done(done) => {
+                let outcome: Value = crate::runs::json(&done.outcome.to_json()).unwrap_or_default();
+                let is_error = outcome["status"] != "ok";
+                let abandoned: Vec<&String> =
+                    done.abandoned.iter().filter_map(|call| names.get(*call as usize)).collect();
+                let message = outcome.as_object().map(|outcome| history::code_result(&id, outcome));
+                let mut value = json!({"status": "done", "id": id.as_str(), "outcome": outcome});
+                if !abandoned.is_empty() {
+                    value["abandoned"] = json!(abandoned);
+                }
+                value["messages"] = json!(message.into_iter().collect::<Vec<_>>());
+                Evaluation { value, is_error }
+            }
+            Step::Diverged(divergence) => {
+                let mut error = json!({"code": "REPLAY_MISMATCH", "message": divergence.to_string()});
+                if let Some(name) = divergence.call.and_then(|call| names.get(call as usize)) {
+                    error["call"] = json!(name);
+                }
+                let value = json!({"status": "diverged", "id": id.as_str(), "error": error});
+                Evaluation { value, is_error: true }
+            }
+            Step::Deadlock(failure) => {
+                let error: Value = crate::runs::json(&failure.to_json()).unwrap_or_default();
+                let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
+                Evaluation { value, is_error: true }
+            }
+        };
+        Ok(evaluation)
+    }
+
+    /// What happened so far, and the names of the calls by number.
+    fn journal(&self, options: &StepOptions<'_>, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
+        match (&self.token, &self.messages) {
+            (Some(_), Some(_)) => Err("give either 'token' with 'results', or 'messages', not both".into()),
+            (Some(token), None) => self.of_token(token, config),
+            (None, _) if !self.results.is_empty() => {
+                Err("'results' need the 'token' of the step that they answer".into())
+            }
+            (None, messages) => {
+                let history =
+                    History::read(messages.as_deref().unwrap_or_default()).map_err(|error| error.to_string())?;
+                let id = self.id.clone().map_or_else(CodeId::new, CodeId::given);
+                let started = self.started_at.or_else(|| id.unix_ms()).unwrap_or_else(|| match self.id {
+                    Some(_) => 0,
+                    None => now(),
+                });
+                let journal = Journal::new(id.as_str(), started, &self.code, options).with_rounds(history.rounds);
+                Ok((journal.map_err(|divergence| divergence.to_string())?, history.names))
+            }
+        }
+    }
+
+    fn of_token(&self, token: &str, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
+        let key = config.key.as_deref().map(str::as_bytes);
+        let mut journal =
+            Journal::of_token(token, key, config.max_journal_bytes).map_err(|error| format!("'token': {error}"))?;
+        let id = CodeId::given(journal.id.clone());
+        if self.id.as_ref().is_some_and(|given| *given != journal.id) {
+            return Err(format!("'token' is of the run '{id}', not of that of 'id'"));
+        }
+        for (at, result) in self.results.iter().enumerate() {
+            let place = |problem: &str| format!("results[{at}]: {problem}");
+            let number =
+                id.number(&result.id).ok_or_else(|| place(&format!("'{}' is no call of the run '{id}'", result.id)))?;
+            let answer = match (&result.result, &result.error) {
+                (Some(result), None) => Ok(result.to_string()),
+                (None, Some(error)) => Err(history::error(error)),
+                (Some(_), Some(_)) | (None, None) => return Err(place("give either 'result' or 'error'")),
+            };
+            journal.answer(number, answer).map_err(|error| place(&error.to_string()))?;
+        }
+        let calls = journal.rounds.iter().map(|round| round.calls.len()).sum::<usize>();
+        let names = (0..u32::try_from(calls).unwrap_or(u32::MAX)).map(|number| id.call(number)).collect();
+        Ok((journal, names))
+    }
+}
+
+/// A run that waits for its client.
+fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig) -> Value {
+    let named =
+        |numbers: &[u32]| -> Vec<&String> { numbers.iter().filter_map(|call| names.get(*call as usize)).collect() };
+    let rows: Vec<Value> = calls
+        .new
+        .iter()
+        .map(|StepCall { number, tool, input, timeout_ms }| {
+            let input = crate::runs::json(input).unwrap_or_default();
+            json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
+        })
+        .collect();
+    let message = history::assistant(
+        calls.new.iter().map(|call| (id.call(call.number), call.tool.as_str(), call.input.as_str())),
+    );
+    let messages: Vec<Value> = if calls.new.is_empty() { Vec::new() } else { vec![message] };
+    let token = calls.journal.clone().compact().token(config.key.as_deref().map(str::as_bytes));
+    let mut value = json!({
+        "status": "calls",
+        "id": id.as_str(),
+        "calls": rows,
+        "waiting": named(&calls.waiting),
+        "token": token,
+        "messages": messages,
+    });
+    if !calls.abandoned.is_empty() {
+        value["abandoned"] = json!(named(&calls.abandoned));
+    }
+    value
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,190 @@
+//! The tools of a client, as its requests list them.
+
+use crate::error::nearest;
+use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
+use agentscript::{ToolError, Tools};
+use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
+
+/// The most tools of one request.
+const MOST_TOOLS: usize = 2_000;
+/// Errors of an input that does not fit are cut off here.
+const MOST_PROBLEMS: usize = 5;
+
+/// The tools of a client, in the order of its list.
+pub struct ClientToolset {
+    tools: Vec<ClientTool>,
+    names: FunctionNames,
+}
+
+/// One of them.
+pub struct ClientTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON schema of its input.
+    pub input_schema: Value,
+    /// JSON schema of its result.
+    pub output_schema: Option<Value>,
+    validator: OnceLock<Option<jsonschema::Validator>>,
+}
+
+/// Why a list of tools is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ToolsError {
+    /// An entry has none of the known shapes.
+    #[error(
+        "tools[{0}]: expected {{type: \"function\", function: {{name, description?, parameters?}}}} or {{name, description?, inputSchema?, outputSchema?}}"
+    )]
+    Shape(usize),
+    /// A schema is none.
+    #[error("tools[{0}]: the schema must be an object")]
+    Schema(usize),
+    /// There are too many.
+    #[error("{0} tools are more than the {MOST_TOOLS} that one request may have")]
+    TooMany(usize),
+    /// Two would be one function.
+    #[error(transparent)]
+    Clash(#[from] NameClash),
+}
+
+impl ClientToolset {
+    /// Read a list, with entries as chat completions have them or as MCP has them.
+    ///
+    /// # Errors
+    /// An entry is no tool, or two tools would be one function of the script.
+    pub fn read(list: &[Value]) -> Result<Self, ToolsError> {
+        if list.len() > MOST_TOOLS {
+            return Err(ToolsError::TooMany(list.len()));
+        }
+        let tools = list.iter().enumerate().map(|(at, entry)| tool(at, entry)).collect::<Result<Vec<_>, _>>()?;
+        let names = FunctionNames::new(tools.iter().map(|tool| tool.name.as_str()))?;
+        Ok(Self { tools, names })
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn tools(&self) -> &[ClientTool] {
+        &self.tools
+    }
+
+    /// The functions of the script that they are.
+    #[must_use]
+    pub fn names(&self) -> &FunctionNames {
+        &self.names
+    }
+
+    fn find(&self, name: &str) -> Option<&ClientTool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+}
+
+fn tool(at: usize, entry: &Value) -> Result<ClientTool, ToolsError> {
+    let members = entry.as_object().ok_or(ToolsError::Shape(at))?;
+    let members = match members.get("function") {
+        Some(function) => function.as_object().ok_or(ToolsError::Shape(at))?,
+        None => members,
+    };
+    let name =
+        members.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).ok_or(ToolsError::Shape(at))?;
+    let schema = |keys: &[&str]| -> Result<Option<Value>, ToolsError> {
+        match keys.iter().find_map(|key| members.get(*key)) {
+            None | Some(Value::Null) => Ok(None),
+            Some(schema @ Value::Object(_)) => Ok(Some(schema.clone())),
+            Some(_) => Err(ToolsError::Schema(at)),
+        }
+    };
+    Ok(ClientTool {
+        name: name.to_owned(),
+        description: members.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        input_schema: schema(&["parameters", "inputSchema", "input_schema"])?
+            .unwrap_or_else(|| json!({"type": "object"})),
+        output_schema: schema(&["outputSchema", "output_schema"])?,
+        validator: OnceLock::new(),
+    })
+}
+
+impl ClientTool {
+    /// The property that a plain value means: the only required one, or the only one.
+    fn positional(&self) -> Option<&str> {
+        let names = |key: &str| -> Vec<&str> {
+            match &self.input_schema[key] {
+                Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+                Value::Object(members) => members.keys().map(String::as_str).collect(),
+                _ => Vec::new(),
+            }
+        };
+        match (names("required").as_slice(), names("properties").as_slice()) {
+            ([only], _) | ([], [only]) => Some(*only),
+            _ => None,
+        }
+    }
+
+    fn validator(&self) -> Option<&jsonschema::Validator> {
+        // A schema that is none is the client's affair: its tool will see what comes.
+        self.validator.get_or_init(|| jsonschema::options().build(&self.input_schema).ok()).as_ref()
+    }
+}
+
+impl Tools for ClientToolset {
+    fn describe(&self, name: &str) -> Option<String> {
+        let tool = self.find(name).or_else(|| self.find(self.names.tool(name)?))?;
+        let described = json!({
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+        });
+        Some(described.to_string())
+    }
+
+    fn is_app(&self, _app: &str) -> bool {
+        false
+    }
+
+    fn member(&self, _app: &str, _tool: &str) -> Option<String> {
+        None
+    }
+
+    fn function(&self, name: &str) -> Option<String> {
+        self.names.tool(name).map(str::to_owned)
+    }
+
+    fn positional(&self, tool: &str) -> Option<String> {
+        self.find(tool)?.positional().map(str::to_owned)
+    }
+
+    fn similar(&self, name: &str) -> Vec<String> {
+        let near = nearest(name, self.tools.iter().map(|tool| tool.name.as_str()), 3);
+        near.into_iter().map(str::to_owned).collect()
+    }
+}
+
+impl ClientTools for ClientToolset {
+    fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
+        let Some(entry) = self.find(tool) else {
+            let near = self.similar(tool);
+            let hint = near.first().map_or_else(String::new, |near| format!(". Did you mean '{near}'?"));
+            return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{tool}' not found{hint}")));
+        };
+        let input: Value = serde_json::from_str(input).map_err(|error| {
+            ToolError::new("INVALID_INPUT", format!("The input of tool '{tool}' cannot be sent: {error}"))
+        })?;
+        let Some(validator) = entry.validator() else { return Ok(()) };
+        let mut lines = String::new();
+        let mut issues = Vec::new();
+        for error in validator.iter_errors(&input).take(MOST_PROBLEMS) {
+            let path = error.instance_path().to_string();
+            let place = if path.is_empty() { "input" } else { path.trim_start_matches('/') };
+            lines.push_str(&format!("\n  {place}: {error}"));
+            issues.push(json!({"path": path, "message": error.to_string()}));
+        }
+        if issues.is_empty() {
+            return Ok(());
+        }
+        let mut error = ToolError::new("INVALID_INPUT", format!("Invalid input for tool '{tool}':{lines}"));
+        error.details = Some(Value::Object(Map::from_iter([("issues".to_owned(), issues.into())])).to_string());
+        Err(error)
+    }
+}
