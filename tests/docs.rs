@@ -175,6 +175,8 @@ fn what_the_pages_point_to_exists() {
         "SECURITY.md",
         "docs/architecture.md",
         "docs/compatibility.md",
+        "docs/configuration.md",
+        "docs/search.md",
         "docs/limits.md",
         "docs/language.md",
         "docs/performance.md",

@@ -163,7 +163,7 @@ pub struct Done {
     /// Numbers of calls that were given to the client and whose answers did not come, ascending.
     pub abandoned: Vec<u32>,
     /// How many calls were made after the last answer that nobody will be asked to answer, as the script
-    /// ended without waiting for them.
+    /// ended without waiting for them; at most 100 are counted.
     pub dropped: u32,
     /// What the script has said since the last round.
     pub messages: Vec<Message>,

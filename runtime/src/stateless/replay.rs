@@ -147,11 +147,10 @@ impl Replay {
 
     /// A run that has ended.
     pub fn finish(self, outcome: Outcome) -> Done {
-        let open = self.run.open_calls();
-        let numbers = (0..).zip(&self.issued);
-        let abandoned: Vec<u32> =
-            numbers.filter(|(_, id)| open.iter().any(|call| call.id == **id)).map(|(number, _)| number).collect();
-        let dropped = (open.len() - abandoned.len()) as u32;
+        let issued = u32::try_from(self.issued.len()).unwrap_or(u32::MAX);
+        let abandoned: Vec<u32> = (0..issued).filter(|number| !self.answered.contains(number)).collect();
+        let dropped = outcome.unanswered.iter().filter(|call| !self.issued.contains(&call.id)).count();
+        let dropped = u32::try_from(dropped).unwrap_or(u32::MAX);
         Done { outcome, abandoned, dropped, messages: self.messages }
     }
 }

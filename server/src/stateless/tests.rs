@@ -169,7 +169,7 @@ fn what_makes_no_sense_is_told() {
     }
     let diverged = evaluate(json!({"code": "return 1", "messages": [call]})).expect("a step");
     assert_eq!(diverged["status"], "diverged");
-    assert_eq!(diverged["error"]["call"], "a");
+    assert_eq!(diverged["error"]["code"], "REPLAY_MISMATCH");
 }
 
 #[test]
