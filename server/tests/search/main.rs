@@ -216,7 +216,6 @@ async fn by_meaning() {
         let config = SearchConfig { strategy, model_dir: Some(model.clone()), ..SearchConfig::default() };
         let found = search(&config, &snapshot, &queries).await;
         let measured = Measured::new(&queries, &snapshot, &found);
-        println!("{name}\n{}", measured.table());
         page(name, &measured.table(), false);
         measured.floor(name, all, |_| true);
         measured.floor(name, held_out, |query| query.held_out);

@@ -225,7 +225,11 @@ async fn odd_results() {
     let deep = server.execute(&format!("{nested} console.log(1); return deep")).await;
     assert_eq!((&deep["error"]["code"], &deep["logs"]), (&json!("SERIALIZATION_ERROR"), &json!(["1"])), "{deep}");
     let sent = server.execute(&format!("{nested} return await callTool('users:get', deep)")).await;
-    assert_eq!((&sent["status"], &sent["error"]["code"]), (&json!("runtime_error"), &json!("MESSAGE_INVALID")), "{sent}");
+    assert_eq!(
+        (&sent["status"], &sent["error"]["code"]),
+        (&json!("runtime_error"), &json!("MESSAGE_INVALID")),
+        "{sent}"
+    );
     server.end().await;
 }
 
