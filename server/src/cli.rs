@@ -8,6 +8,7 @@ mod code;
 mod output;
 mod policy;
 mod run;
+mod serve;
 mod session;
 mod tools;
 
@@ -29,8 +30,8 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the meta-tools over MCP on standard input and output.
-    Serve(session::Sources),
+    /// Serve the meta-tools over MCP, on standard input and output or over HTTP.
+    Serve(serve::Serve),
     /// Run scripts and print each result as JSON.
     Run(Box<run::Run>),
     /// Check scripts without running them.
@@ -67,7 +68,7 @@ impl CommandLine {
             _ => filter(self.verbose),
         });
         let done = match self.command {
-            Command::Serve(sources) => session::serve(sources).await,
+            Command::Serve(serve) => serve.execute().await,
             Command::Run(run) => run.execute().await,
             Command::Check(check) => check.execute(),
             Command::Tools(list) => list.execute().await,

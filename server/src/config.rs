@@ -4,6 +4,7 @@
 
 mod chain;
 mod expand;
+mod http;
 pub mod policy;
 mod read;
 mod secrets;
@@ -21,6 +22,7 @@ pub use chain::{
     AuditConfig, CacheConfig, CacheRule, ChainConfig, CheckOutput, ConcurrencyLimit, PiiConfig, PiiKind, PiiPattern,
     RateLimit, Span,
 };
+pub use http::{HttpServerConfig, ModelConfig};
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
@@ -47,6 +49,10 @@ pub struct Config {
     pub result_store: ResultStore,
     /// The meta-tool `code_execution`.
     pub code_execution: CodeExecution,
+    /// What is served over HTTP, where it is asked for.
+    pub http: HttpServerConfig,
+    /// The model that code is written by.
+    pub model: ModelConfig,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
     /// What happens at every tool call.
@@ -333,6 +339,8 @@ impl Default for Config {
             pool: Pool::default(),
             result_store: ResultStore::default(),
             code_execution: CodeExecution::default(),
+            http: HttpServerConfig::default(),
+            model: ModelConfig::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
             chain: ChainConfig::default(),
             secrets: Arc::default(),

@@ -83,6 +83,12 @@ impl Front {
         front
     }
 
+    /// The handler of one more connection, which is told of changes with the others.
+    #[must_use]
+    pub fn session(&self) -> Self {
+        Self { level: Arc::default(), ended: CancellationToken::new(), ..self.clone() }
+    }
+
     /// Call a meta-tool, or a tool that is visible beside them; absent: there is none of that name.
     async fn answer(
         &self,
@@ -179,7 +185,9 @@ impl ServerHandler for Front {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(context.peer);
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.retain(|peer| !peer.is_transport_closed());
+        peers.push(context.peer);
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

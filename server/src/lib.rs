@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod config;
 pub mod error;
 pub mod front;
+pub mod http;
 pub mod hub;
 pub mod index;
 pub mod meta;

@@ -8,7 +8,7 @@ mod examples;
 mod execute;
 mod invoke;
 mod search;
-mod typescript;
+pub(crate) mod typescript;
 
 pub use code_execution::TIMEOUTS;
 

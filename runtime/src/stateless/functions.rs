@@ -93,6 +93,12 @@ impl FunctionNames {
         self.tools.get(function).map(String::as_str)
     }
 
+    /// The function of a tool, in the spelling of JavaScript.
+    #[must_use]
+    pub fn function(&self, tool: &str) -> Option<String> {
+        function_name(tool).filter(|function| self.tool(function) == Some(tool))
+    }
+
     /// All functions.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)

@@ -1,6 +1,6 @@
 //! Where tools come from, and a hub that ends with its command.
 
-use super::{Fault, Verdict};
+use super::Fault;
 use clap::Args;
 use codecall::upstream::Upstream;
 use codecall::upstream::demo;
@@ -64,16 +64,6 @@ impl Session {
         let ready = self.hub.ready(PATIENCE);
         self.cancel.run_until_cancelled(ready).await;
     }
-}
-
-/// Serve MCP until the client goes away or a signal comes.
-pub async fn serve(sources: Sources) -> Result<Verdict, Fault> {
-    let session = sources.open(|_| ())?;
-    let serving = codecall::front::serve_stdio(Arc::clone(&session.hub));
-    let served = session.cancel.run_until_cancelled(serving).await;
-    session.hub.close().await;
-    served.transpose()?;
-    Ok(Verdict::Good)
 }
 
 /// Fires at the first Ctrl-C or request to terminate. The second one does not wait.

@@ -42,6 +42,8 @@ struct Root {
     code_execution_max_tool_calls: Option<u64>,
     #[serde(rename = "code_execution_pool_size")]
     code_execution_pool_size: Option<usize>,
+    http: HttpServerConfig,
+    model: ModelConfig,
     sanitization: SanitizationKeys,
     rate_limits: Vec<RateLimit>,
     concurrency_limits: Vec<ConcurrencyLimit>,
@@ -144,6 +146,8 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
     let defaults = Config::default();
     check_names(&root.tools)?;
     check_audit(root.audit.as_ref())?;
+    root.http.check(&mut secrets.borrow_mut())?;
+    root.model.check(&mut secrets.borrow_mut())?;
     let mut config = Config {
         tools: ToolPolicy {
             include: root.include_tools,
@@ -196,6 +200,8 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
                 100,
             )?,
         },
+        http: root.http,
+        model: root.model,
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
             remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),
@@ -297,7 +303,7 @@ fn document(text: &str, format: Format) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("must be an object".into()) }
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<T, String> {
+pub fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<T, String> {
     if value < least || value > most {
         return Err(format!("{key}: must be from {least} to {most}"));
     }

@@ -12,6 +12,12 @@ use std::collections::{HashMap, VecDeque};
 
 /// Longest signature. A longer one is written again with less detail.
 const LONGEST: usize = 8_000;
+/// Longest declarations of all functions of one list, as far as less detail can help.
+const LONGEST_TOGETHER: usize = 60_000;
+/// However many there are, a declaration may be as long as this.
+const SHORTEST: usize = 400;
+/// Longest description of a function, in characters.
+const LONGEST_DESCRIPTION: usize = 600;
 /// Levels of objects inside each other, and whether there are comments, from much detail to little.
 const DETAILS: [Detail; 5] = [
     Detail { depth: 8, comments: true },
@@ -37,25 +43,77 @@ struct Detail {
 /// `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
 pub fn signature(entry: &Entry) -> String {
     let tool = &entry.definition;
+    let name = quoted(&entry.name);
+    let head = |input: &str, output: &str| format!("callTool({name}, input: {input}): Promise<{output}>");
+    detailed(&tool.input_schema, tool.output_schema.as_ref(), LONGEST, &mut Names::default(), &head)
+}
+
+/// A tool that a script calls as a function of its own.
+pub struct Function<'a> {
+    /// The function's name; absent: it is called with `callTool`.
+    pub name: Option<String>,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// What it does.
+    pub description: &'a str,
+    /// JSON schema of its input.
+    pub input: &'a Value,
+    /// JSON schema of its result.
+    pub output: Option<&'a Value>,
+}
+
+/// Declarations of functions, one after the other: `declare function webSearch(input: {…}): Promise<…>;`
+/// with the tool's description above it.
+pub fn declarations<'a>(functions: impl ExactSizeIterator<Item = Function<'a>>) -> String {
+    let longest = (LONGEST_TOGETHER / functions.len().max(1)).clamp(SHORTEST, LONGEST);
+    let mut names = Names::default();
+    let mut text = String::new();
+    for function in functions {
+        let description = comment::sentence(function.description, LONGEST_DESCRIPTION);
+        if !description.is_empty() {
+            text.push_str(&format!("/** {} */\n", description.replace("*/", "* /")));
+        }
+        let head = |input: &str, output: &str| match &function.name {
+            Some(name) => format!("declare function {name}(input: {input}): Promise<{output}>;"),
+            None => {
+                let tool = quoted(function.tool);
+                format!("declare function callTool(name: {tool}, input: {input}): Promise<{output}>;")
+            }
+        };
+        text.push_str(&detailed(function.input, function.output, longest, &mut names, &head));
+        text.push('\n');
+    }
+    text
+}
+
+/// What `head` makes of the types of input and output, and the types that these name, with as much
+/// detail as there is room for. `names` are those that are taken.
+fn detailed(
+    input_schema: &Value,
+    output_schema: Option<&Value>,
+    longest: usize,
+    names: &mut Names,
+    head: &dyn Fn(&str, &str) -> String,
+) -> String {
+    let taken = names.0.len();
     let mut text = String::new();
     for detail in DETAILS {
-        let mut names = Names::default();
-        let mut input = Writer::new(&tool.input_schema, detail, &mut names, "Input");
+        names.0.truncate(taken);
+        let mut input = Writer::new(input_schema, detail, names, "Input");
         let input_type = input.root();
         let mut declarations = input.declarations();
-        let output_type = tool.output_schema.as_ref().map(|schema| {
-            let mut output = Writer::new(schema, detail, &mut names, "Output");
+        let output_type = output_schema.map(|schema| {
+            let mut output = Writer::new(schema, detail, names, "Output");
             let written = output.root();
             declarations.extend(output.declarations());
             written
         });
-        let (name, output) = (quoted(&entry.name), output_type.unwrap_or_else(|| "unknown".into()));
-        text = format!("callTool({name}, input: {input_type}): Promise<{output}>");
+        text = head(&input_type, output_type.as_deref().unwrap_or("unknown"));
         for declaration in declarations {
             text.push('\n');
             text.push_str(&declaration);
         }
-        if text.len() <= LONGEST {
+        if text.len() <= longest {
             break;
         }
     }

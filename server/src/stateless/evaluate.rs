@@ -38,7 +38,7 @@ impl std::fmt::Debug for StatelessConfig {
 }
 
 /// A request for one step.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Evaluate {
     /// The script.
@@ -112,7 +112,20 @@ impl Evaluate {
     /// # Errors
     /// The request makes no sense; the text says how to mend it.
     pub fn run(self, policy: Policy, config: &StatelessConfig) -> Result<Evaluation, String> {
-        let tools = Arc::new(ClientToolset::read(&self.tools).map_err(|error| error.to_string())?);
+        let tools = ClientToolset::read(&self.tools).map_err(|error| error.to_string())?;
+        self.run_with(Arc::new(tools), policy, config)
+    }
+
+    /// The same with tools that have been read already.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn run_with(
+        self,
+        tools: Arc<ClientToolset>,
+        policy: Policy,
+        config: &StatelessConfig,
+    ) -> Result<Evaluation, String> {
         if self.code.trim().is_empty() {
             return Err("'code' is empty".into());
         }

@@ -172,9 +172,12 @@ pub fn assistant<'a>(calls: impl Iterator<Item = (String, &'a str, &'a str)>) ->
 
 /// The result of a code block as a message.
 pub fn code_result(id: &CodeId, outcome: &Map<String, Value>) -> Value {
-    let result = match outcome.get("status").and_then(Value::as_str) {
+    let mut result = match outcome.get("status").and_then(Value::as_str) {
         Some("ok") => json!({"status": "success", "data": outcome.get("result")}),
         _ => json!({"status": "error", "error": outcome.get("error")}),
     };
+    if let Some(logs) = outcome.get("logs") {
+        result["logs"] = logs.clone();
+    }
     json!({"role": "code_result", "id": id.as_str(), "result": result})
 }

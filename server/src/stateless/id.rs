@@ -15,6 +15,9 @@ const RANDOM_DIGITS: usize = 7;
 pub struct CodeId(String);
 
 impl CodeId {
+    /// How long a name is that was made here, in bytes.
+    pub const LENGTH: usize = PREFIX.len() + TIME_DIGITS + RANDOM_DIGITS;
+
     /// A new name, with the time of now.
     #[must_use]
     pub fn new() -> Self {

@@ -1,6 +1,7 @@
 //! The tools of a client, as its requests list them.
 
 use crate::error::nearest;
+use crate::meta::typescript;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
 use serde_json::{Map, Value, json};
@@ -73,6 +74,18 @@ impl ClientToolset {
     #[must_use]
     pub fn names(&self) -> &FunctionNames {
         &self.names
+    }
+
+    /// Declarations of all functions in TypeScript, as a model reads them.
+    #[must_use]
+    pub fn declarations(&self) -> String {
+        typescript::declarations(self.tools.iter().map(|tool| typescript::Function {
+            name: self.names.function(&tool.name),
+            tool: &tool.name,
+            description: &tool.description,
+            input: &tool.input_schema,
+            output: tool.output_schema.as_ref(),
+        }))
     }
 
     fn find(&self, name: &str) -> Option<&ClientTool> {

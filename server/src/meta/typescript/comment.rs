@@ -11,7 +11,7 @@ const LONGEST_VALUE: usize = 40;
 pub fn comment(schema: &Value) -> String {
     let Some(members) = schema.as_object() else { return String::new() };
     let text = members.get("description").and_then(Value::as_str).unwrap_or_default();
-    let text = cut(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let text = sentence(text, LONGEST);
     let facts = facts(members, &text);
     match (text.is_empty(), facts.is_empty()) {
         (_, true) => text,
@@ -20,11 +20,13 @@ pub fn comment(schema: &Value) -> String {
     }
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
+/// A text on one line, at most `longest` characters of it.
+pub fn sentence(text: &str, longest: usize) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= longest {
+        return text;
     }
-    let head: String = text.chars().take(LONGEST).collect();
+    let head: String = text.chars().take(longest).collect();
     let words = head.rsplit_once(' ').map_or(head.as_str(), |(words, _)| words);
     format!("{}…", words.trim_end_matches([',', '.', ';', ':']))
 }

@@ -1,0 +1,41 @@
+//! `codecall serve`: MCP on standard input and output, or everything over HTTP.
+
+use super::session::Sources;
+use super::{Fault, Verdict};
+use clap::Args;
+use codecall::http::HttpServer;
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// Serve the meta-tools over MCP, on standard input and output or over HTTP.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Listen on an address: HOST:PORT, or a port of this machine alone (0: any free one). Serves MCP at
+    /// /mcp, and /v1/evaluate, /v1/tools/typescript, /v1/chat/completions.
+    #[arg(long, value_name = "ADDR")]
+    http: Option<String>,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+impl Serve {
+    /// Serve until the client goes away or a signal comes.
+    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+        let session = self.sources.open(|_| ())?;
+        let served = match &self.http {
+            Some(address) => {
+                let server = HttpServer::bind(address, &session.hub.config().http).await?;
+                // Whoever has started it has to learn a port that was chosen here.
+                let _ = writeln!(std::io::stderr(), "codecall: listening on http://{}", server.address());
+                server.serve(Arc::clone(&session.hub), session.cancel.clone()).await
+            }
+            None => {
+                let serving = codecall::front::serve_stdio(Arc::clone(&session.hub));
+                session.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
+            }
+        };
+        session.hub.close().await;
+        served?;
+        Ok(Verdict::Good)
+    }
+}

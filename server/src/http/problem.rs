@@ -1,0 +1,78 @@
+//! Errors of the JSON endpoints, in the shape that clients of model servers know:
+//! `{"error": {"message", "type", "code", "param"}}`.
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// Why a request has no other answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// What is wrong and what to do about it.
+    pub message: String,
+    /// For machines.
+    pub code: Option<String>,
+    /// Which part of the request it is about.
+    pub param: Option<String>,
+    /// When to try again, in seconds.
+    pub retry_after: Option<HeaderValue>,
+    /// What the model server said, where it is its error.
+    pub told: Option<Value>,
+}
+
+impl Problem {
+    /// An error with this status.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), code: None, param: None, retry_after: None, told: None }
+    }
+
+    /// A request that makes no sense.
+    pub fn request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The same with a code.
+    #[must_use]
+    pub fn with_code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
+    }
+
+    /// The same about a part of the request.
+    #[must_use]
+    pub fn about(self, param: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..self }
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        if let Some(told) = &self.told {
+            return told.clone();
+        }
+        let kind = match self.status.as_u16() {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            400..500 => "invalid_request_error",
+            _ => "server_error",
+        };
+        json!({"error": {"message": self.message, "type": kind, "code": self.code, "param": self.param}})
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.to_json())).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, seconds);
+        }
+        response
+    }
+}
