@@ -8,11 +8,11 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
-fn node_package(path: &str) -> Option<PathBuf> {
+pub fn node_package(path: &str) -> Option<PathBuf> {
     installed(root().join("tests/node/node_modules").join(path))
 }
 
-fn python(name: &str) -> Option<PathBuf> {
+pub fn python(name: &str) -> Option<PathBuf> {
     installed(root().join("tests/python/.venv/bin").join(name))
 }
 
@@ -26,7 +26,7 @@ fn installed(path: PathBuf) -> Option<PathBuf> {
     None
 }
 
-fn client(name: &str) -> PathBuf {
+pub fn client(name: &str) -> PathBuf {
     root().join("server/tests/system/clients").join(name)
 }
 

@@ -1,0 +1,222 @@
+//! A model server with answers that were written before, over real HTTP, and processes of the program
+//! that answer one request each.
+
+use crate::kit::*;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+
+/// The key of the model server.
+pub const KEY: &str = "sk-model-0123456789";
+
+/// What the model says next.
+#[derive(Clone)]
+pub enum Said {
+    /// It calls `run_code`.
+    Code(&'static str),
+    /// It says something and calls `run_code`.
+    TextAndCode(&'static str, &'static str),
+    /// It answers.
+    Text(&'static str),
+    /// A message of its own making.
+    Message(Value),
+    /// An error.
+    Error(u16, Value),
+    /// A body that is no JSON.
+    Nonsense,
+    /// Nothing at all.
+    Silence,
+}
+
+#[derive(Clone)]
+struct Script {
+    answers: Arc<Mutex<VecDeque<Said>>>,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+/// The model server.
+pub struct Model {
+    /// What `model.url` is set to.
+    pub url: String,
+    script: Script,
+}
+
+impl Model {
+    pub async fn start(answers: impl IntoIterator<Item = Said>) -> Self {
+        let script = Script { answers: Arc::new(Mutex::new(answers.into_iter().collect())), asked: Arc::default() };
+        let router = Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .route("/v1/models", get(|| async { Json(json!({"object": "list", "data": [{"id": "tiny", "object": "model"}]})) }))
+            .with_state(script.clone());
+        Self { url: format!("{}/v1", serve(router).await), script }
+    }
+
+    /// Everything that it was asked, in order.
+    pub fn asked(&self) -> Vec<Value> {
+        self.script.asked.lock().expect("not poisoned").clone()
+    }
+
+    /// Answers that nobody has asked for.
+    pub fn left(&self) -> usize {
+        self.script.answers.lock().expect("not poisoned").len()
+    }
+}
+
+/// Serve on a free port; gives the address.
+pub async fn serve(router: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    format!("http://{address}")
+}
+
+async fn complete(State(script): State<Script>, headers: HeaderMap, body: Bytes) -> Response {
+    let question: Value = serde_json::from_slice(&body).expect("JSON");
+    let streams = question["stream"] == true;
+    let counts = question["stream_options"]["include_usage"] == true;
+    script.asked.lock().expect("not poisoned").push(question);
+    if headers.get("authorization").is_none_or(|given| given != &format!("Bearer {KEY}")) {
+        let error = json!({"error": {"message": format!("wrong key, not {KEY}"), "type": "authentication_error"}});
+        return (StatusCode::UNAUTHORIZED, Json(error)).into_response();
+    }
+    let said = script.answers.lock().expect("not poisoned").pop_front();
+    let call = |code: &str| {
+        let arguments = json!({"code": code}).to_string();
+        json!([{"id": "call_1", "type": "function", "function": {"name": "run_code", "arguments": arguments}}])
+    };
+    let message = match said.expect("a question too many") {
+        Said::Code(code) => json!({"role": "assistant", "content": null, "tool_calls": call(code)}),
+        Said::TextAndCode(text, code) => json!({"role": "assistant", "content": text, "tool_calls": call(code)}),
+        Said::Text(text) => json!({"role": "assistant", "content": text}),
+        Said::Message(message) => message,
+        Said::Error(status, error) => {
+            let status = StatusCode::from_u16(status).expect("a status");
+            return (status, [("retry-after", "7")], Json(error)).into_response();
+        }
+        Said::Nonsense => return "<html>".into_response(),
+        Said::Silence => return std::future::pending().await,
+    };
+    let finish_reason = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
+    let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110,
+        "prompt_tokens_details": {"cached_tokens": 3}});
+    if !streams {
+        let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason});
+        let whole = json!({"id": "chatcmpl-model", "object": "chat.completion", "created": 1, "model": "tiny-1",
+            "choices": [choice], "usage": usage});
+        return Json(whole).into_response();
+    }
+    let mut events = String::from(": a comment\n\n");
+    let mut event = |delta: Value, finish_reason: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
+        let chunk = json!({"id": "chatcmpl-model", "object": "chat.completion.chunk", "created": 1, "model": "tiny-1",
+            "choices": [choice]});
+        events.push_str(&format!("data: {chunk}\n\n"));
+    };
+    event(json!({"role": "assistant", "content": ""}), Value::Null);
+    for piece in pieces(message["content"].as_str().unwrap_or_default()) {
+        event(json!({"content": piece}), Value::Null);
+    }
+    for (index, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        let function = json!({"name": call["function"]["name"], "arguments": ""});
+        event(json!({"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": function}]}), Value::Null);
+        for piece in pieces(call["function"]["arguments"].as_str().unwrap_or_default()) {
+            event(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}), Value::Null);
+        }
+    }
+    event(json!({}), finish_reason.into());
+    if counts {
+        let chunk = json!({"id": "chatcmpl-model", "object": "chat.completion.chunk", "choices": [], "usage": usage});
+        events.push_str(&format!("data: {chunk}\n\n"));
+    }
+    events.push_str("data: [DONE]\n\n");
+    ([("content-type", "text/event-stream; charset=utf-8")], events).into_response()
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    text.chars().collect::<Vec<_>>().chunks(7).map(|piece| piece.iter().collect()).collect()
+}
+
+/// `codecall serve --http`, on a free port.
+pub struct HttpProcess {
+    pub url: String,
+    child: Child,
+}
+
+impl HttpProcess {
+    pub async fn start(words: &[&str]) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(["serve", "--http", "0"]).args(words).env_remove("RUST_LOG").kill_on_drop(true);
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
+        let line = line.unwrap_or_default();
+        let url = line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
+        // What it says later must go somewhere.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Self { url, child }
+    }
+
+    /// Ask for an end as the system does; gives the exit code.
+    pub async fn end(mut self) -> Option<i32> {
+        let id = self.child.id().expect("runs").to_string();
+        assert!(Command::new("kill").arg(&id).status().await.expect("kill").success());
+        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("ends");
+        ended.expect("ends").code()
+    }
+}
+
+/// Processes that answer one request each: whatever one of them remembers is gone with the next.
+pub async fn one_process_for_each_request(words: Vec<String>) -> (String, Arc<Mutex<u32>>) {
+    let started = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&started);
+    let answer = move |request: Request| {
+        *count.lock().expect("not poisoned") += 1;
+        forward(words.clone(), request)
+    };
+    (serve(Router::new().fallback(any(answer))).await, started)
+}
+
+async fn forward(words: Vec<String>, request: Request) -> Response {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let process = HttpProcess::start(&words).await;
+    let (head, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
+    let mut headers = head.headers;
+    headers.remove("host");
+    let path = head.uri.path_and_query().expect("a path");
+    let sent = http_client().request(head.method, format!("{}{path}", process.url)).headers(headers).body(body).send();
+    let response = sent.await.expect("an answer");
+    let mut answer = Response::builder().status(response.status());
+    for (name, value) in response.headers() {
+        if name != "transfer-encoding" && name != "content-length" {
+            answer = answer.header(name, value);
+        }
+    }
+    let whole = response.bytes().await.expect("a body");
+    drop(process);
+    answer.body(Body::from(whole)).expect("an answer")
+}
+
+pub fn http_client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().timeout(PATIENCE).build().expect("a client")
+}
+
+/// Ask an endpoint; gives the status and the body.
+pub async fn post_json(url: &str, path: &str, body: &Value) -> (u16, Value) {
+    let sent = http_client().post(format!("{url}{path}")).header("content-type", "application/json").body(body.to_string());
+    let response = sent.send().await.expect("an answer");
+    let status = response.status().as_u16();
+    let text = response.text().await.expect("text");
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
