@@ -7,6 +7,7 @@ mod expand;
 pub mod policy;
 mod read;
 mod secrets;
+mod stateless;
 
 use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
@@ -21,6 +22,7 @@ pub use chain::{
     AuditConfig, CacheConfig, CacheRule, ChainConfig, CheckOutput, ConcurrencyLimit, PiiConfig, PiiKind, PiiPattern,
     RateLimit, Span,
 };
+pub use stateless::StatelessConfig;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
@@ -47,6 +49,8 @@ pub struct Config {
     pub result_store: ResultStore,
     /// The meta-tool `code_execution`.
     pub code_execution: CodeExecution,
+    /// Steps of runs whose clients own the tools.
+    pub stateless: StatelessConfig,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
     /// What happens at every tool call.
@@ -333,6 +337,7 @@ impl Default for Config {
             pool: Pool::default(),
             result_store: ResultStore::default(),
             code_execution: CodeExecution::default(),
+            stateless: StatelessConfig::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
             chain: ChainConfig::default(),
             secrets: Arc::default(),

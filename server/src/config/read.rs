@@ -42,6 +42,7 @@ struct Root {
     code_execution_max_tool_calls: Option<u64>,
     #[serde(rename = "code_execution_pool_size")]
     code_execution_pool_size: Option<usize>,
+    stateless: StatelessConfig,
     sanitization: SanitizationKeys,
     rate_limits: Vec<RateLimit>,
     concurrency_limits: Vec<ConcurrencyLimit>,
@@ -144,6 +145,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
     let defaults = Config::default();
     check_names(&root.tools)?;
     check_audit(root.audit.as_ref())?;
+    root.stateless.check(&mut secrets.borrow_mut())?;
     let mut config = Config {
         tools: ToolPolicy {
             include: root.include_tools,
@@ -196,6 +198,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
                 100,
             )?,
         },
+        stateless: root.stateless,
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
             remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),
@@ -297,7 +300,7 @@ fn document(text: &str, format: Format) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("must be an object".into()) }
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<T, String> {
+pub fn within<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<T, String> {
     if value < least || value > most {
         return Err(format!("{key}: must be from {least} to {most}"));
     }
