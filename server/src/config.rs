@@ -8,6 +8,7 @@ mod http;
 pub mod policy;
 mod read;
 mod secrets;
+mod stateless;
 
 use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
@@ -23,6 +24,7 @@ pub use chain::{
     RateLimit, Span,
 };
 pub use http::{HttpServerConfig, ModelConfig};
+pub use stateless::StatelessConfig;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct Config {
     pub http: HttpServerConfig,
     /// The model that code is written by.
     pub model: ModelConfig,
+    /// Steps of runs whose clients own the tools.
+    pub stateless: StatelessConfig,
     /// What is taken out of error messages.
     pub sanitization: Sanitization,
     /// What happens at every tool call.
@@ -341,6 +345,7 @@ impl Default for Config {
             code_execution: CodeExecution::default(),
             http: HttpServerConfig::default(),
             model: ModelConfig::default(),
+            stateless: StatelessConfig::default(),
             sanitization: Sanitization { remove_stack_traces: true, remove_file_paths: true },
             chain: ChainConfig::default(),
             secrets: Arc::default(),

@@ -9,6 +9,7 @@ use crate::meta::{self, Answer, Request};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Happening, Runs, Watcher};
+use crate::stateless::Stateless;
 use crate::upstream::{ToolError, Upstream, connect};
 use agentscript::Dialect;
 use futures_util::future::join_all;
@@ -30,6 +31,7 @@ pub struct Hub {
     results: Results,
     /// Runs of `code_execution`, which have places of their own.
     code_runs: Option<Runs>,
+    stateless: Stateless,
     started: Instant,
 }
 
@@ -65,7 +67,8 @@ impl Hub {
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
         let results = Results::new(config.result_store);
-        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, results, started: Instant::now() }))
+        let (stateless, started) = (Stateless::new(&config), Instant::now());
+        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, stateless, results, started }))
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -104,6 +107,12 @@ impl Hub {
     #[must_use]
     pub fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Steps of runs whose clients own the tools.
+    #[must_use]
+    pub fn stateless(&self) -> &Stateless {
+        &self.stateless
     }
 
     /// Run a script.
@@ -189,6 +198,7 @@ impl Hub {
     pub async fn close(&self) {
         self.runs.close();
         self.code_runs.iter().for_each(Runs::close);
+        self.stateless.close();
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
 }

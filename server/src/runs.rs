@@ -5,6 +5,7 @@
 
 mod calls;
 mod life;
+mod places;
 mod queue;
 mod rehearsal;
 
@@ -17,11 +18,13 @@ use agentscript::{
 };
 use calls::{CallLog, Calls};
 use life::{Ledger, Life};
+pub(crate) use places::Places;
+pub use places::Refused;
+pub(crate) use queue::STACK;
 use queue::{Begin, Queue, Step, Task};
 use serde_json::{Value, json as object};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -131,9 +134,7 @@ pub struct Runs {
     pool: Pool,
     queue: Arc<Queue>,
     ledger: Arc<Ledger>,
-    places: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    closed: CancellationToken,
+    places: Places,
 }
 
 impl Runs {
@@ -146,9 +147,7 @@ impl Runs {
             clock: Arc::new(SystemClock),
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
             ledger: Ledger::new(pool.max_memory_bytes),
-            places: Arc::new(Semaphore::new(pool.max_runs)),
-            waiting: AtomicUsize::new(0),
-            closed: CancellationToken::new(),
+            places: Places::new(pool.max_runs, &pool),
             pool,
         }
     }
@@ -162,16 +161,14 @@ impl Runs {
             clock: Arc::clone(&self.clock),
             queue: Arc::clone(&self.queue),
             ledger: Arc::clone(&self.ledger),
-            places: Arc::new(Semaphore::new(max_runs)),
-            waiting: AtomicUsize::new(0),
-            closed: CancellationToken::new(),
+            places: Places::new(max_runs, &self.pool),
             pool: Pool { max_runs, ..self.pool },
         }
     }
 
     /// End all runs; new ones are refused.
     pub fn close(&self) {
-        self.closed.cancel();
+        self.places.close();
     }
 
     /// Run a script to its end.
@@ -191,15 +188,9 @@ impl Runs {
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
-        let place = tokio::select! {
-            biased;
-            () = self.closed.cancelled() => Err(refused("POOL_DISPOSED", "The server is shutting down")),
-            () = cancel.cancelled() => Err(refused("EXECUTION_ABORTED", "The execution was cancelled before it began")),
-            place = self.place() => place,
-        };
-        let _place = match place {
+        let _place = match self.places.enter(&cancel).await {
             Ok(place) => place,
-            Err(outcome) => return outcome,
+            Err(refusal) => return refusal.into(),
         };
         // The client of a dry run is not told of what does not happen.
         let watcher = watcher.filter(|_| !request.dry_run);
@@ -207,31 +198,12 @@ impl Runs {
         let mut driven = std::pin::pin!(self.drive(request, &life, log));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
-            () = self.closed.cancelled() => {
+            () = self.places.closed().cancelled() => {
                 life.end("POOL_DISPOSED", "The server shut down while the script was running");
                 driven.await
             }
         };
         life.settle(outcome)
-    }
-
-    /// One of the places that runs take, now or in time.
-    async fn place(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Outcome> {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(place);
-        }
-        let _waiting = Waiting::join(&self.waiting, self.pool.max_queue).ok_or_else(|| {
-            refused("QUEUE_FULL", format!("{} scripts are waiting already; try again later", self.pool.max_queue))
-        })?;
-        let timeout = self.pool.queue_timeout;
-        match tokio::time::timeout(timeout, Arc::clone(&self.places).acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) => Err(refused("POOL_DISPOSED", "The server is shutting down")),
-            Err(_) => Err(refused(
-                "QUEUE_TIMEOUT",
-                format!("The script waited {} ms for its turn; try again later", timeout.as_millis()),
-            )),
-        }
     }
 
     async fn drive(&self, request: ExecuteRequest, life: &Arc<Life>, log: &Arc<CallLog>) -> Outcome {
@@ -377,26 +349,15 @@ fn places(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
 }
 
+impl From<Refused> for Outcome {
+    fn from(refusal: Refused) -> Self {
+        refused(refusal.code, refusal.message)
+    }
+}
+
 /// A run that was not let in or that went wrong outside of its script.
 fn refused(code: &str, message: impl Into<String>) -> Outcome {
     Outcome::not_compiled(Box::new(Failure::new(Status::RuntimeError, code, message)))
-}
-
-/// A place in the queue, given back when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn join(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let joined =
-            count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1));
-        joined.ok().map(|_| Self(count))
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! Code as tool calls for clients that own their tools: nothing is kept between two requests.
 //!
 //! The work is in [`agentscript::stateless`]; here its calls and answers take the shapes of the
-//! protocols: lists of tools as clients write them, histories of messages, tokens.
+//! protocols: lists of tools as clients write them, histories of messages, tokens. [`Stateless`] takes
+//! steps for a server.
 
 mod evaluate;
 mod history;
 mod id;
+mod service;
 mod tools;
 
-pub use evaluate::{Evaluate, Evaluation, StatelessConfig};
+pub use evaluate::{Evaluate, Evaluation};
 pub use history::{History, HistoryError};
 pub use id::CodeId;
+pub use service::{Refusal, Stateless};
 pub use tools::{ClientToolset, ToolsError};
 
 #[cfg(test)]

@@ -29,6 +29,14 @@ struct Keys {
     disabled_globals: Vec<String>,
 }
 
+/// `base` under the limits of a request: only what is stricter counts.
+///
+/// # Errors
+/// What is wrong, naming the key.
+pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, String> {
+    Ok(Wanted::read(limits, "limits")?.lowering(base))
+}
+
 impl Wanted {
     /// Read a table. `path` is its place, for messages.
     ///
@@ -97,8 +105,7 @@ impl Wanted {
     }
 
     /// `base` with whatever of this is stricter: a higher limit or a wider permission changes nothing.
-    #[must_use]
-    pub fn lowering(self, base: &Policy) -> Policy {
+    fn lowering(self, base: &Policy) -> Policy {
         let mut policy = base.clone();
         let mut lower = |limit: &Limit, wanted: u64| {
             // No limit is the highest one.

@@ -44,6 +44,7 @@ struct Root {
     code_execution_pool_size: Option<usize>,
     http: HttpServerConfig,
     model: ModelConfig,
+    stateless: StatelessConfig,
     sanitization: SanitizationKeys,
     rate_limits: Vec<RateLimit>,
     concurrency_limits: Vec<ConcurrencyLimit>,
@@ -148,6 +149,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
     check_audit(root.audit.as_ref())?;
     root.http.check(&mut secrets.borrow_mut())?;
     root.model.check(&mut secrets.borrow_mut())?;
+    root.stateless.check(&mut secrets.borrow_mut())?;
     let mut config = Config {
         tools: ToolPolicy {
             include: root.include_tools,
@@ -202,6 +204,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
         },
         http: root.http,
         model: root.model,
+        stateless: root.stateless,
         sanitization: Sanitization {
             remove_stack_traces: root.sanitization.remove_stack_traces.unwrap_or(true),
             remove_file_paths: root.sanitization.remove_file_paths.unwrap_or(true),

@@ -124,6 +124,9 @@ fn mistakes_name_the_key_and_never_the_value() {
             "pii.patterns[0].pattern: must be a regular expression",
         ),
         ("[cache]\nrules = [{ tool = \"x\", ttl = \"soon\" }]", "cache.rules[0].ttl: must be a length of time such as"),
+        ("[stateless]\nkey = \"s3cret\"", "stateless.key: must have at least 16 characters"),
+        ("[stateless]\nmaxRounds = 0", "stateless.maxRounds: must be from 1 to 1000000"),
+        ("[stateless]\nmaxRound = 9", "stateless: unknown key 'maxRound'; did you mean 'maxRounds'?"),
         ("[audit]\nstderr = false", "audit: give 'file', or 'stderr = true', or both"),
     ] {
         let message = toml(text).expect_err(text);
@@ -165,7 +168,7 @@ fn documented(section: &str) -> Vec<String> {
 fn every_key_is_on_its_page() {
     // What puts the members of an object into the section.
     type Wrap<'a> = &'a dyn Fn(&str) -> String;
-    let sections: [(&str, Wrap<'_>); 14] = [
+    let sections: [(&str, Wrap<'_>); 15] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
@@ -174,6 +177,7 @@ fn every_key_is_on_its_page() {
         ("directCalls", &|inner| format!(r#"{{"directCalls": {{{inner}}}}}"#)),
         ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
         ("resultStore", &|inner| format!(r#"{{"resultStore": {{{inner}}}}}"#)),
+        ("stateless", &|inner| format!(r#"{{"stateless": {{{inner}}}}}"#)),
         ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
         ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
         ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),
@@ -209,4 +213,19 @@ fn code_execution() {
     ] {
         assert_eq!(toml(text).expect_err(text), expected);
     }
+}
+
+#[test]
+fn steps_of_clients() {
+    let config = toml("").expect("valid").stateless;
+    assert_eq!(
+        (config.enabled, config.key, config.max_rounds, config.max_journal_bytes),
+        (false, None, 1_000, 8 << 20)
+    );
+    let text = "[stateless]\nenabled = true\nkey = \"${TOKEN}-and-more\"\nmaxRounds = 7\nmaxJournalBytes = 5000";
+    let config = toml(text).expect("valid");
+    assert_eq!(config.stateless.key.as_deref(), Some("s3cret-token-and-more"));
+    assert_eq!((config.stateless.max_rounds, config.stateless.max_journal_bytes), (7, 5_000));
+    assert!(!format!("{config:?}").contains("s3cret"));
+    assert_eq!(config.secrets.text("signed with s3cret-token-and-more"), "signed with [secret]");
 }

@@ -61,15 +61,11 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 
 impl From<crate::stateless::Refusal> for Problem {
     fn from(refusal: crate::stateless::Refusal) -> Self {
-        let status = match refusal.code {
-            Some("QUEUE_FULL" | "QUEUE_TIMEOUT" | "POOL_DISPOSED") => StatusCode::SERVICE_UNAVAILABLE,
-            Some("WORKER_CRASHED" | "WORKER_STARTUP_FAILED") => StatusCode::INTERNAL_SERVER_ERROR,
-            _ => StatusCode::BAD_REQUEST,
+        let status = match refusal.code() {
+            "INVALID_REQUEST" => StatusCode::BAD_REQUEST,
+            "WORKER_CRASHED" | "WORKER_STARTUP_FAILED" => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        let problem = Self::new(status, refusal.message);
-        match refusal.code {
-            Some(code) => problem.with_code(code),
-            None => problem,
-        }
+        Self::new(status, refusal.to_string()).with_code(refusal.code())
     }
 }

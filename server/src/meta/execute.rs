@@ -1,7 +1,7 @@
 //! `codecall_execute`: run a script.
 
 use super::*;
-use crate::config::policy::Wanted;
+use crate::config::policy::lowered;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};
 use agentscript::{Failure, Outcome, Status};
@@ -231,14 +231,14 @@ impl Execute {
             None | Some(Value::Null) => None,
             Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
         };
-        let wanted =
-            Wanted::read(arguments.limits.unwrap_or_default(), "limits").map_err(|problem| refused(&problem))?;
+        let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
+        let policy = policy.map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
             language: arguments.language.map(Into::into),
             context: context.map(|context| Value::Object(context).to_string()),
             allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
             dry_run: arguments.dry_run,
-            ..ExecuteRequest::new(script, wanted.lowering(&hub.config().policy))
+            ..ExecuteRequest::new(script, policy)
         })
     }
 }

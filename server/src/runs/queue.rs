@@ -5,7 +5,7 @@
 //! at most `threads` slices are on time, and no run waits for a step of another one.
 
 use super::life::Life;
-use super::refused;
+use super::{Refused, refused};
 use agentscript::{CompileOptions, Dialect, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ const MOST_LATE: usize = 64;
 /// slice, wait too: what is short stays short, and what is long goes on.
 const IN_A_ROW: u32 = 3;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
-const STACK: usize = 16 * 1024 * 1024;
+pub const STACK: usize = 16 * 1024 * 1024;
 
 /// Scripts that were compiled: agents repeat themselves, and loops around them even more.
 static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
@@ -122,13 +122,11 @@ impl Queue {
     pub async fn run(&self, task: Task, life: Arc<Life>) -> Step {
         let (answer, answered) = oneshot::channel();
         if let Err(error) = self.0.push(Job { task, life, answer }) {
-            tracing::error!(%error, "a script thread cannot be started");
-            let message = "No thread could be started to run the script; the machine is short of resources";
-            return Step::Ended(Box::new(refused("WORKER_STARTUP_FAILED", message)));
+            return Step::Ended(Box::new(Refused::no_thread(&error).into()));
         }
         match answered.await {
             Ok(step) => step,
-            Err(_) => Step::Ended(Box::new(refused("POOL_DISPOSED", "The server is shutting down"))),
+            Err(_) => Step::Ended(Box::new(Refused::disposed().into())),
         }
     }
 }
@@ -238,10 +236,8 @@ fn work(shared: &Arc<Shared>) {
                 shared.watch.notify_one();
             }
             drop(state);
-            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &life))).unwrap_or_else(|_| {
-                let message = "The interpreter crashed while running this script; this is a bug in CodeCall";
-                Step::Ended(Box::new(refused("WORKER_CRASHED", message)))
-            });
+            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &life)))
+                .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
             let answer = shared.lock().end(number);
             match (step, answer) {
                 (Step::Went(run, Progress::Yielded), Some(answer)) => {

@@ -63,7 +63,7 @@ async fn a_script_gives_its_result() {
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let runs = runs(Pool { max_runs: 1, max_queue: 1, queue_timeout: Duration::from_millis(30), ..Pool::default() });
-    let _taken = Arc::clone(&runs.places).try_acquire_owned().expect("the only place");
+    let _taken = runs.places.try_take().expect("the only place");
     let late = || execute(&runs, "return 1");
     let (first, second) = tokio::join!(late(), late());
     assert_ended(&first, "QUEUE_TIMEOUT", 0);

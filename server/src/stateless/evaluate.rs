@@ -2,6 +2,7 @@
 
 use super::history::{self, History};
 use super::{ClientToolset, CodeId};
+use crate::config::StatelessConfig;
 use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
 use agentscript::{Language, Policy, ScriptCache};
 use serde::Deserialize;
@@ -11,31 +12,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Scripts that were compiled: every step of a run compiles the same one.
 static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
-
-/// What the server decides of stateless runs.
-#[derive(Clone)]
-pub struct StatelessConfig {
-    /// Signs tokens; absent: they are not signed, which is safe, as a changed journal can harm its own
-    /// run only.
-    pub key: Option<String>,
-    /// Most rounds of one run.
-    pub max_rounds: usize,
-    /// Most bytes of inputs and answers in one run.
-    pub max_journal_bytes: usize,
-}
-
-impl Default for StatelessConfig {
-    fn default() -> Self {
-        Self { key: None, max_rounds: 1_000, max_journal_bytes: 8 << 20 }
-    }
-}
-
-impl std::fmt::Debug for StatelessConfig {
-    /// Without the key.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StatelessConfig").field("max_rounds", &self.max_rounds).finish_non_exhaustive()
-    }
-}
 
 /// A request for one step.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::StatelessConfig;
 use agentscript::Policy;
 use serde_json::{Value, json};
 

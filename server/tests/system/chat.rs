@@ -2,7 +2,7 @@
 //! nothing is kept in between.
 
 use crate::kit::*;
-use crate::model::{self, *};
+use crate::model::*;
 use crate::others::{client, node_package, python};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -464,8 +464,7 @@ async fn talks(program: &Path, script: &Path) {
                 (true, _) => "system user code assistant tool assistant tool code_result assistant",
             };
             assert_eq!(roles.join(" "), shape);
-            let result = model::Model::asked(&model);
-            assert_eq!(self::told(&result[1])["status"], "success");
+            assert_eq!(self::told(&model.asked()[1])["status"], "success");
         }
     }
 }

@@ -5,12 +5,14 @@
 
 mod bypass;
 mod chain;
+mod chat;
 mod cli;
 mod code_execution;
 mod describe;
 #[cfg(unix)]
 mod hostile;
 mod kit;
+mod model;
 mod others;
 mod pool;
 mod protocol;

@@ -102,11 +102,6 @@ impl ChatRequest {
         Ok(Ok(Self { rest: body, conversation, tools, tool_choice, streams, wants_usage, code_messages }))
     }
 
-    /// The name of the model that was asked for.
-    pub fn model(&self) -> Value {
-        self.rest.get("model").cloned().unwrap_or_default()
-    }
-
     /// The question for the model server.
     fn question(&self, instructions: &str, is_last: bool) -> Value {
         let mut question = self.rest.clone();
