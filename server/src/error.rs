@@ -56,6 +56,12 @@ pub fn mended(message: &str, more: &[&str]) -> String {
     }
 }
 
+/// What is wrong with a value, and where; an unknown key tells its place itself.
+#[must_use]
+pub fn placed(path: &str, problem: &str) -> String {
+    if path == "." || problem.starts_with("unknown key") { problem.to_owned() } else { format!("'{path}': {problem}") }
+}
+
 /// The names nearest to `name` by edit distance, the nearest first, at most `most`; none that is
 /// too far to be meant.
 #[must_use]

@@ -129,11 +129,8 @@ pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
 /// Read the arguments of a request.
 fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let path = error.path().to_string();
         let problem = crate::error::mended(&error.inner().to_string(), &[]);
-        let place =
-            if path == "." || problem.starts_with("unknown key") { String::new() } else { format!("'{path}': ") };
-        Box::new(refusal(tool, &format!("{place}{problem}")))
+        Box::new(refusal(tool, &crate::error::placed(&error.path().to_string(), &problem)))
     })
 }
 

@@ -47,8 +47,7 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
             let text = inner.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
             let problem = crate::error::mended(text, &[]);
-            let place = if path == "." { String::new() } else { format!("'{path}': ") };
-            return Problem::request(format!("{place}{problem}")).about(path);
+            return Problem::request(crate::error::placed(&path, &problem)).about(path);
         }
         let (line, column) = (inner.line(), inner.column());
         Problem::request(format!("The body is not valid JSON at line {line}, column {column}"))

@@ -11,6 +11,7 @@ mod code_execution;
 mod describe;
 #[cfg(unix)]
 mod hostile;
+mod http;
 mod kit;
 mod model;
 mod others;

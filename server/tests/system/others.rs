@@ -2,6 +2,7 @@
 //! TypeScript SDK from npm, `mcp-server-time` and the `mcp` package from PyPI.
 
 use crate::kit::*;
+use crate::model::{HttpProcess, KEY, Model, Said, one_process_for_each_request};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -196,4 +197,54 @@ async fn an_upstream_over_http() {
         assert!(!gone.to_string().contains(&port.to_string()), "addresses stay here: {gone}");
     }
     server.end().await;
+}
+
+/// An example in TypeScript as a module that Node runs, next to the packages that it imports.
+fn erased(folder: &str, name: &str) -> Option<PathBuf> {
+    let modules = node_package("amaro")?.parent().expect("a folder").join(folder);
+    let text = std::fs::read_to_string(root().join("examples/stateless").join(name)).expect("an example");
+    let erase = "const { transformSync } = require('amaro');
+        const text = require('fs').readFileSync(0, 'utf8');
+        process.stdout.write(transformSync(text, { mode: 'strip-only' }).code)";
+    let mut command = std::process::Command::new("node");
+    command.args(["-e", erase]).current_dir(root().join("tests/node")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    std::io::Write::write_all(&mut child.stdin.take().expect("piped"), text.as_bytes()).expect("reads");
+    let erased = child.wait_with_output().expect("ends");
+    assert!(erased.status.success(), "{name} is TypeScript");
+    std::fs::create_dir_all(&modules).expect("a folder");
+    let path = modules.join(name).with_extension("mjs");
+    std::fs::write(&path, erased.stdout).expect("a file");
+    Some(path)
+}
+
+/// The clients of `examples/stateless`, as they are.
+#[tokio::test]
+async fn the_examples_of_clients() {
+    let folder = format!(".examples-{}", std::process::id());
+    let example = |name: &str| root().join("examples/stateless").join(name);
+    let node = |name: &str| Some((PathBuf::from("node"), erased(&folder, name)?));
+    let python = |name: &str| Some((python("python")?, example(name)));
+    let server = HttpProcess::start(&[]).await;
+    let expected = json!({"status": "ok", "result": {"warmest": {"city": "Cairo", "celsius": 24}, "missing": ["There is no weather in Atlantis"]}});
+    for (program, script) in [node("evaluate.ts"), python("evaluate.py")].into_iter().flatten() {
+        let ended = finish(Command::new(program).arg(&script).arg(&server.url), "").await;
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+        assert_eq!(ended.json(), expected, "{}", script.display());
+    }
+    for (program, script) in [node("chat.ts"), python("chat.py")].into_iter().flatten() {
+        let code = "const all = await Promise.all(['Oslo', 'Cairo', 'Lima'].map((city) => getTemperature({ city })));
+            return all.sort((a, b) => b.celsius - a.celsius)[0];";
+        let model = Model::start([Said::Code(code), Said::Text("Cairo.")]).await;
+        let config = Folder::new();
+        let config_file = config.file("codecall.json", json!({"model": {"url": model.url, "key": KEY}}).to_string());
+        let (url, _) = one_process_for_each_request(vec!["--config".into(), config_file]).await;
+        let mut command = Command::new(program);
+        command.arg(&script).env("OPENAI_BASE_URL", format!("{url}/v1")).env("OPENAI_API_KEY", "-");
+        let ended = finish(&mut command, "").await;
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Cairo.\n"), "{ended:?}");
+        let told = &model.asked()[1]["messages"][3]["content"];
+        assert_eq!(told, "{\"status\":\"success\",\"data\":{\"city\":\"Cairo\",\"celsius\":24}}");
+    }
+    let _ = std::fs::remove_dir_all(root().join("tests/node/node_modules").join(&folder));
 }

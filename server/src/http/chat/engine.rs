@@ -194,7 +194,9 @@ impl Engine<'_> {
             if let Some(more) = answer.envelope.remove("usage") {
                 add(usage.get_or_insert_with(|| json!({})), &more);
             }
-            let wanted = answer.wanted(&|tool| request.tools.names().function(tool));
+            let names = request.tools.names();
+            let wanted =
+                answer.wanted(&|name| names.function(name).or_else(|| names.tool(name).map(|_| name.to_owned())));
             match wanted {
                 Some(_) if is_last => {
                     let message = format!("The model has written code {max_turns} times ('model.maxTurns') and does not answer");
@@ -316,9 +318,9 @@ fn carrying(block: &Block, mut message: Value, code_messages: bool, speech: &Spe
         *call = names::with_code(call.as_str().unwrap_or_default(), &block.code).into();
     }
     message["content"] = match speech.spoken() {
-        // Messages of code blocks tell it themselves.
-        "" => Value::Null,
+        // A message of its own tells it there.
         _ if code_messages => "".into(),
+        "" => Value::Null,
         spoken => spoken.into(),
     };
     message

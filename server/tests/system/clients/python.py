@@ -1,4 +1,4 @@
-"""The Python SDK as a client: python python.py PROGRAM"""
+"""The Python SDK as a client: python python.py PROGRAM|URL"""
 
 import asyncio
 import json
@@ -14,7 +14,9 @@ return names;
 
 
 async def main():
-    server = StdioServerParameters(command=sys.argv[1], args=["serve", "--demo"])
+    server = sys.argv[1]
+    if not server.startswith("http"):
+        server = StdioServerParameters(command=server, args=["serve", "--demo"])
     async with Client(server) as client:
         listed = await client.list_tools()
         names = [tool.name for tool in listed.tools]

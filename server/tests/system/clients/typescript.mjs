@@ -1,4 +1,4 @@
-// The TypeScript SDK as a client: node typescript.mjs PROGRAM
+// The TypeScript SDK as a client: node typescript.mjs PROGRAM|URL
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -6,9 +6,15 @@ import { createRequire } from 'node:module';
 const require = createRequire(new URL('../../../../tests/node/', import.meta.url));
 const { Client } = require('@modelcontextprotocol/sdk/client/index.js');
 const { StdioClientTransport } = require('@modelcontextprotocol/sdk/client/stdio.js');
+const { StreamableHTTPClientTransport } = require('@modelcontextprotocol/sdk/client/streamableHttp.js');
 
+const server = process.argv[2];
 const client = new Client({ name: 'typescript', version: '1' }, { capabilities: {} });
-await client.connect(new StdioClientTransport({ command: process.argv[2], args: ['serve', '--demo'] }));
+await client.connect(
+  server.startsWith('http')
+    ? new StreamableHTTPClientTransport(new URL(server))
+    : new StdioClientTransport({ command: server, args: ['serve', '--demo'] }),
+);
 assert.equal(client.getServerVersion().name, 'codecall');
 
 const { tools } = await client.listTools();

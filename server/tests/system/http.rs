@@ -1,0 +1,261 @@
+//! The server over HTTP: who may speak to it, MCP, and stateless steps.
+
+use crate::kit::*;
+use crate::model::{HttpProcess, http_client, one_process_for_each_request, post_json};
+use crate::others::{client, node_package, python};
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+const TOKEN: &str = "token-0123456789-abcdef";
+
+async fn secured(folder: &Folder, http: Value) -> HttpProcess {
+    let config = folder.file("config.json", json!({"http": http}).to_string());
+    HttpProcess::start(&["--demo", "--config", &config]).await
+}
+
+/// Ask with headers; gives the status, the body and the headers of the answer.
+async fn get(url: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, reqwest::header::HeaderMap) {
+    let mut request = http_client().get(format!("{url}{path}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    (status, response.text().await.expect("text"), headers)
+}
+
+#[tokio::test]
+async fn only_who_may_is_answered() {
+    let folder = Folder::new();
+    let http = json!({"token": TOKEN, "maxBodyBytes": 2000, "allowedOrigins": ["https://app.example.com"]});
+    let server = secured(&folder, http).await;
+    let bearer = format!("Bearer {TOKEN}");
+    assert_eq!(get(&server.url, "/healthz", &[]).await.0, 200);
+    for headers in [
+        vec![],
+        vec![("authorization", "Bearer token-0123456789-abcdeg")],
+        vec![("authorization", TOKEN)],
+        vec![("authorization", "Basic dG9rZW4=")],
+    ] {
+        for path in ["/mcp", "/v1/models", "/v1/evaluate", "/nothing"] {
+            let (status, body, answer) = get(&server.url, path, &headers).await;
+            assert_eq!((status, answer["www-authenticate"].to_str().ok()), (401, Some("Bearer")), "{path} {body}");
+            assert!(body.contains("UNAUTHORIZED") && !body.contains(TOKEN), "{body}");
+        }
+    }
+    let (status, body, _) = get(&server.url, "/nothing", &[("authorization", &bearer)]).await;
+    assert!(status == 404 && body.contains("There is nothing at this path"), "{status} {body}");
+    let (status, body, _) = get(&server.url, "/v1/evaluate", &[("authorization", &bearer)]).await;
+    assert!(status == 405 && body.contains("another method"), "{status} {body}");
+
+    // A page whose name was made to mean this machine, and a page that is not known.
+    let (status, body, _) = get(&server.url, "/v1/models", &[("authorization", &bearer), ("host", "evil.example")]).await;
+    assert!(status == 403 && body.contains("HOST_NOT_ALLOWED"), "{status} {body}");
+    for origin in ["https://evil.example", "null", "http://localhost"] {
+        let (status, body, answer) = get(&server.url, "/healthz", &[("origin", origin)]).await;
+        assert!(status == 403 && body.contains("ORIGIN_NOT_ALLOWED"), "{status} {body}");
+        assert!(!answer.contains_key("access-control-allow-origin"));
+    }
+    let (status, _, answer) = get(&server.url, "/healthz", &[("origin", "https://app.example.com")]).await;
+    assert_eq!((status, answer["access-control-allow-origin"].to_str().ok()), (200, Some("https://app.example.com")));
+    let preflight = http_client()
+        .request(reqwest::Method::OPTIONS, format!("{}/mcp", server.url))
+        .header("origin", "https://app.example.com")
+        .header("access-control-request-method", "POST")
+        .header("access-control-request-headers", "authorization,mcp-protocol-version")
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(preflight.headers()["access-control-allow-headers"], "authorization,mcp-protocol-version");
+
+    for path in ["/v1/evaluate", "/v1/chat/completions", "/mcp"] {
+        let long = json!({"code": " ".repeat(3000)}).to_string();
+        let sent = http_client()
+            .post(format!("{}{path}", server.url))
+            .header("authorization", &bearer)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(long);
+        assert_eq!(sent.send().await.expect("an answer").status().as_u16(), 413, "{path}");
+    }
+    assert_eq!(server.end().await, Some(0));
+}
+
+#[tokio::test]
+async fn addresses() {
+    let open = codecall(&["serve", "--http", "0.0.0.0:0"]).await;
+    assert_eq!(open.code, Some(2));
+    assert!(open.stderr.contains("set 'http.token' in the configuration"), "{}", open.stderr);
+    let taken = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let taken = codecall(&["serve", "--http", &address]).await;
+    assert!(taken.code == Some(2) && taken.stderr.contains("in use"), "{taken:?}");
+    let nonsense = codecall(&["serve", "--http", "nowhere"]).await;
+    assert!(nonsense.code == Some(2) && nonsense.stderr.contains("--http nowhere"), "{nonsense:?}");
+    let folder = Folder::new();
+    for (http, problem) in [
+        (json!({"token": "short"}), "http.token: must have at least 16 characters"),
+        (json!({"allowedOrigins": ["app.example.com"]}), "http.allowedOrigins: an origin is written as"),
+        (json!({"maxBodyBytes": 1}), "http.maxBodyBytes: must be from 1024 to"),
+        (json!({"tokens": "x"}), "http: unknown key 'tokens'; did you mean 'token'?"),
+    ] {
+        let config = folder.file("wrong.json", json!({"http": http}).to_string());
+        let ended = codecall(&["serve", "--http", "0", "--config", &config]).await;
+        assert!(ended.code == Some(2) && ended.stderr.contains(problem), "{ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn mcp() {
+    let folder = Folder::new();
+    let server = secured(&folder, json!({"token": TOKEN})).await;
+    for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
+        let config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", server.url)).auth_header(TOKEN);
+        let transport = StreamableHttpClientTransport::with_client(http_client(), config);
+        let witness = Witness::default();
+        let client = witness.clone().serve_with_lifecycle(transport, lifecycle).await.expect("speaks MCP");
+        let tools = client.peer().list_tools(None).await.expect("a list").tools;
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        assert_eq!(names, ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"]);
+        let script = "const user = await users.get({ id: 'usr_001' }); console.log(user.id); return user.name";
+        let Value::Object(arguments) = json!({"script": script}) else { panic!("an object") };
+        let calls = (0..20).map(|_| {
+            client.peer().call_tool(CallToolRequestParams::new("codecall_execute").with_arguments(arguments.clone()))
+        });
+        for called in futures_util::future::join_all(calls).await {
+            let result = called.expect("a result").structured_content.expect("structured content");
+            assert_eq!(result["status"], "ok", "{result}");
+        }
+        let unknown = client.peer().call_tool(CallToolRequestParams::new("nothing")).await;
+        assert!(unknown.is_err_and(|error| error.to_string().contains("Unknown tool 'nothing'")));
+        assert_eq!(witness.changes.load(Ordering::Relaxed), 0);
+        client.cancel().await.expect("ends");
+    }
+    let config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", server.url));
+    let transport = StreamableHttpClientTransport::with_client(http_client(), config);
+    let refused = Witness::default().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
+    assert!(refused.is_err(), "there is no token");
+    assert_eq!(server.end().await, Some(0));
+}
+
+#[tokio::test]
+async fn clients_of_others_over_http() {
+    let server = HttpProcess::start(&["--demo"]).await;
+    let url = format!("{}/mcp", server.url);
+    let (node, python) = (node_package("@modelcontextprotocol/sdk/package.json"), python("python"));
+    let node = node.map(|_| (Path::new("node").to_owned(), "typescript.mjs"));
+    for (program, script) in node.into_iter().chain(python.map(|python| (python, "python.py"))) {
+        let ended = finish(Command::new(program).arg(client(script)).arg(&url), "").await;
+        assert_eq!((ended.code, ended.stdout.trim()), (Some(0), "ok"), "{ended:?}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn steps_by_token_and_by_messages() {
+    let folder = Folder::new();
+    let config = folder.file("config.json", json!({"stateless": {"key": "a key of all processes"}}).to_string());
+    let (url, processes) = one_process_for_each_request(vec!["--config".into(), config]).await;
+    let code = "const [a, b] = await Promise.all([add({ a: 1, b: 2 }), add({ a: 3, b: 4 })]); return await add({ a, b })";
+    let number = json!({"type": "number"});
+    let schema = json!({"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]});
+    let request = json!({"code": code, "tools": [{"name": "add", "inputSchema": schema}]});
+    let sum = |call: &Value| call["input"]["a"].as_i64().unwrap_or(0) + call["input"]["b"].as_i64().unwrap_or(0);
+
+    let mut next = request.clone();
+    let answer = loop {
+        let (status, answer) = post_json(&url, "/v1/evaluate", &next).await;
+        assert_eq!(status, 200, "{answer}");
+        if answer["status"] != "calls" {
+            break answer;
+        }
+        let calls = answer["calls"].as_array().expect("calls");
+        let results: Vec<Value> = calls.iter().map(|call| json!({"id": call["id"], "result": sum(call)})).collect();
+        next = request.clone();
+        next["token"] = answer["token"].clone();
+        next["results"] = results.into();
+    };
+    assert_eq!((&answer["status"], &answer["outcome"]), (&json!("done"), &json!({"status": "ok", "result": 10})));
+
+    let mut messages: Vec<Value> = Vec::new();
+    let answer = loop {
+        let mut next = request.clone();
+        next["messages"] = messages.clone().into();
+        next["id"] = "code_1".into();
+        let (status, answer) = post_json(&url, "/v1/evaluate", &next).await;
+        assert_eq!(status, 200, "{answer}");
+        if answer["status"] != "calls" {
+            break answer;
+        }
+        messages.extend(answer["messages"].as_array().expect("messages").clone());
+        let answers = answer["calls"].as_array().expect("calls").iter();
+        messages.extend(answers.map(|call| json!({"role": "tool", "tool_call_id": call["id"], "content": sum(call).to_string()})));
+    };
+    assert_eq!(answer["messages"], json!([{"role": "code_result", "id": "code_1", "result": {"status": "success", "data": 10}}]));
+    assert_eq!(*processes.lock().expect("not poisoned"), 6);
+}
+
+#[tokio::test]
+async fn steps_that_are_refused() {
+    let server = HttpProcess::start(&[]).await;
+    for (body, problem) in [
+        (json!({"code": " "}), "'code' is empty"),
+        (json!({"cod": "1"}), "unknown key 'cod'; did you mean 'code'?"),
+        (json!({"code": 1}), "'code': wrong value, expected a string"),
+        (json!({"code": "1", "limits": {"timeoutMS": 1}}), "limits: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"),
+        (json!({"code": "1", "token": "ccj1.AAAA"}), "'token': "),
+        (json!({"code": "1", "results": [{"id": "a", "result": 1}]}), "'results' need the 'token' of the step that they answer"),
+        (json!({"code": "1", "tools": [1]}), "tools[0]: expected {"),
+    ] {
+        let (status, answer) = post_json(&server.url, "/v1/evaluate", &body).await;
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(status == 400 && message.starts_with(problem), "{body} {answer}");
+    }
+    for body in ["", "{", "{} {}", "[1]", "\u{0}", &"[".repeat(100_000)] {
+        let sent = http_client().post(format!("{}/v1/evaluate", server.url)).body(body.to_owned()).send().await;
+        let response = sent.expect("an answer");
+        assert_eq!(response.status().as_u16(), 400);
+        assert!(response.json::<Value>().await.expect("JSON")["error"]["message"].is_string());
+    }
+    // A run that has failed is an answer like any other.
+    let (status, answer) = post_json(&server.url, "/v1/evaluate", &json!({"code": "while (true) {}"})).await;
+    assert_eq!((status, &answer["outcome"]["status"]), (200, &json!("illegal_access")));
+    let endless = json!({"code": "for (;;) {}", "limits": {"timeoutMs": 50}, "id": "code_1"});
+    let steps = (0..40).map(|_| post_json(&server.url, "/v1/evaluate", &endless));
+    for (status, answer) in futures_util::future::join_all(steps).await {
+        assert_eq!((status, &answer["status"]), (200, &json!("done")), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn tools_as_typescript() {
+    let server = HttpProcess::start(&[]).await;
+    let tools = json!([
+        {"type": "function", "function": {"name": "web_search", "description": "Search\n the web */", "parameters": {
+            "type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "minimum": 1}}, "required": ["query"]}}},
+        {"name": "delete", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "properties": {"ok": {"type": "boolean"}}}},
+    ]);
+    let (status, answer) = post_json(&server.url, "/v1/tools/typescript", &json!({"tools": tools})).await;
+    assert_eq!(status, 200, "{answer}");
+    let expected = "/** Search the web * / */
+declare function webSearch(input: {
+  query: string;
+  limit?: number; // ≥ 1
+}): Promise<unknown>;
+declare function callTool(name: \"delete\", input: Record<string, unknown>): Promise<{
+  ok?: boolean;
+}>;
+";
+    assert_eq!(answer["typescript"], expected);
+    let functions = json!([{"tool": "web_search", "function": "webSearch"}, {"tool": "delete", "function": null}]);
+    assert_eq!(answer["functions"], functions);
+    let (status, answer) = post_json(&server.url, "/v1/tools/typescript", &json!({"tools": [{}]})).await;
+    assert_eq!((status, &answer["error"]["param"]), (400, &json!("tools")));
+}
