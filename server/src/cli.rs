@@ -7,6 +7,7 @@ mod check;
 mod code;
 mod output;
 mod policy;
+mod replay;
 mod run;
 mod session;
 mod tools;
@@ -33,6 +34,8 @@ enum Command {
     Serve(session::Sources),
     /// Run scripts and print each result as JSON.
     Run(Box<run::Run>),
+    /// Play a script against a recorded journal, call by call; no tool is called.
+    Replay(Box<replay::Replay>),
     /// Check scripts without running them.
     Check(check::Check),
     /// List all tools.
@@ -69,6 +72,7 @@ impl CommandLine {
         let done = match self.command {
             Command::Serve(sources) => session::serve(sources).await,
             Command::Run(run) => run.execute().await,
+            Command::Replay(replay) => replay.execute().await,
             Command::Check(check) => check.execute(),
             Command::Tools(list) => list.execute().await,
             Command::Search(search) => search.execute().await,
