@@ -197,6 +197,17 @@ impl fmt::Display for Divergence {
     }
 }
 
+/// A round of a journal, as the script has played it.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// Its number, from 0.
+    pub round: usize,
+    /// The calls that the script makes in it; where it diverges, these are not those of the journal.
+    pub calls: Vec<StepCall>,
+    /// What the script has said before them.
+    pub messages: Vec<Message>,
+}
+
 /// Play a script against its journal, and on from there as far as it goes without a new answer.
 ///
 /// The same arguments give the same step, wherever and how often it is asked for. Where the script does
@@ -205,6 +216,18 @@ impl fmt::Display for Divergence {
 /// latter).
 #[must_use]
 pub fn step(script: &str, tools: Arc<dyn ClientTools>, journal: &Journal, options: &StepOptions<'_>) -> Step {
+    play(script, tools, journal, options, None)
+}
+
+/// The same, telling `watch` of every round of the journal that is played, before it is compared.
+#[must_use]
+pub fn play(
+    script: &str,
+    tools: Arc<dyn ClientTools>,
+    journal: &Journal,
+    options: &StepOptions<'_>,
+    mut watch: Option<&mut dyn FnMut(Played)>,
+) -> Step {
     if !journal.is_of(script, options) {
         let message = "the script, its language or its context is not the one that the journal was begun with".into();
         return Step::Diverged(Divergence { round: None, call: None, message });
@@ -226,8 +249,13 @@ pub fn step(script: &str, tools: Arc<dyn ClientTools>, journal: &Journal, option
     for (number, round) in journal.rounds.iter().enumerate() {
         let played = match replay.advance(events) {
             Advance::Waits(calls) => calls,
+            // Limits may be lower than in the steps before, or the machine slower: the journal is right still.
+            Advance::Ended(outcome) if is_over(&outcome) => return Step::Done(Box::new(replay.finish(*outcome))),
             Advance::Ended(_) => return Step::Diverged(replay.ended_early(number)),
         };
+        if let Some(watch) = &mut watch {
+            watch(replay.played(number, &played));
+        }
         events = match replay.enter(number, round, played) {
             Ok(events) => events,
             Err(divergence) => return Step::Diverged(divergence),
@@ -244,6 +272,17 @@ pub fn step(script: &str, tools: Arc<dyn ClientTools>, journal: &Journal, option
             Ok(_) | Err(_) => Step::Done(Box::new(replay.finish(*outcome))),
         },
     }
+}
+
+/// Whether a run ended at one of its limits.
+fn is_over(outcome: &Outcome) -> bool {
+    const CODES: [&str; 6] =
+        ["TIMEOUT", "ITERATION_LIMIT", "STEP_LIMIT", "MAX_TOOL_CALLS_EXCEEDED", "MEMORY_LIMIT", "CONSOLE_LIMIT"];
+    outcome.result.as_ref().is_err_and(|failure| {
+        matches!(failure.status, Status::Timeout | Status::RuntimeError)
+            && failure.name.is_none()
+            && CODES.contains(&failure.code.as_str())
+    })
 }
 
 /// The step of a journal that is longer than it may be.

@@ -7,6 +7,7 @@ mod check;
 mod code;
 mod output;
 mod policy;
+mod replay;
 mod run;
 mod serve;
 mod session;
@@ -34,6 +35,8 @@ enum Command {
     Serve(serve::Serve),
     /// Run scripts and print each result as JSON.
     Run(Box<run::Run>),
+    /// Play a script against a recorded journal, call by call; no tool is called.
+    Replay(Box<replay::Replay>),
     /// Check scripts without running them.
     Check(check::Check),
     /// List all tools.
@@ -70,6 +73,7 @@ impl CommandLine {
         let done = match self.command {
             Command::Serve(serve) => serve.execute().await,
             Command::Run(run) => run.execute().await,
+            Command::Replay(replay) => replay.execute().await,
             Command::Check(check) => check.execute(),
             Command::Tools(list) => list.execute().await,
             Command::Search(search) => search.execute().await,

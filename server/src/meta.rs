@@ -8,6 +8,7 @@ mod examples;
 mod execute;
 mod invoke;
 mod search;
+mod step;
 pub(crate) mod typescript;
 
 pub use code_execution::TIMEOUTS;
@@ -16,15 +17,20 @@ use crate::config::{Config, Names};
 use crate::hub::Hub;
 use crate::runs::Watcher;
 use crate::upstream::BoxFuture;
-use agentscript::Language;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// All meta-tools in the order of the list.
-pub static ALL: [&dyn MetaTool; 5] =
-    [&search::Search, &describe::Describe, &execute::Execute, &invoke::Invoke, &code_execution::CodeExecution];
+pub static ALL: [&dyn MetaTool; 6] = [
+    &search::Search,
+    &describe::Describe,
+    &execute::Execute,
+    &invoke::Invoke,
+    &code_execution::CodeExecution,
+    &step::Step,
+];
 
 /// A tool of the server itself.
 pub trait MetaTool: Send + Sync {
@@ -148,25 +154,6 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
         })
         .collect();
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
-}
-
-/// The language of a script, as requests write it.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Written {
-    #[serde(alias = "js")]
-    JavaScript,
-    #[serde(alias = "ts")]
-    TypeScript,
-}
-
-impl From<Written> for Language {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::JavaScript => Self::JavaScript,
-            Written::TypeScript => Self::TypeScript,
-        }
-    }
 }
 
 /// One text or several.

@@ -6,7 +6,7 @@
 
 mod audit;
 mod cache;
-mod check;
+pub(crate) mod check;
 mod hook;
 mod pii;
 mod rate;

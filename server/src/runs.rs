@@ -12,6 +12,7 @@ mod rehearsal;
 use crate::catalogue::Catalogue;
 use crate::config::Pool;
 use crate::pipeline::Pipeline;
+use crate::stateless::Recorder;
 use agentscript::{
     CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
     ToolError,
@@ -55,6 +56,8 @@ pub struct ExecuteRequest {
     pub seed: Option<u64>,
     /// Whether no tool is reached: results are examples made from output schemas.
     pub dry_run: bool,
+    /// Who records it. The clock stands still then, and random numbers are the recording's.
+    pub recorder: Option<Arc<Recorder>>,
 }
 
 impl ExecuteRequest {
@@ -71,6 +74,7 @@ impl ExecuteRequest {
             policy,
             seed: None,
             dry_run: false,
+            recorder: None,
         }
     }
 }
@@ -206,7 +210,25 @@ impl Runs {
         life.settle(outcome)
     }
 
+    fn inputs(&self, context: Option<String>, seed: Option<u64>, recorder: Option<&Arc<Recorder>>) -> Inputs {
+        let (tools, clock, slice) = (self.catalogue.snapshot(), Arc::clone(&self.clock), Some(queue::SLICE));
+        match recorder {
+            None => {
+                let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
+                Inputs { context, tools, clock, seed, slice }
+            }
+            Some(recorder) => Inputs {
+                context: recorder.context(),
+                tools: recorder.tools(tools),
+                clock: recorder.clock(clock),
+                seed: recorder.seed(),
+                slice,
+            },
+        }
+    }
+
     async fn drive(&self, request: ExecuteRequest, life: &Arc<Life>, log: &Arc<CallLog>) -> Outcome {
+        let recorder = request.recorder;
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
@@ -221,13 +243,7 @@ impl Runs {
             language: request.language,
             dialect: request.dialect,
             policy: request.policy,
-            inputs: Inputs {
-                context: request.context,
-                tools: self.catalogue.snapshot(),
-                clock: Arc::clone(&self.clock),
-                seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
-                slice: Some(queue::SLICE),
-            },
+            inputs: self.inputs(request.context, request.seed, recorder.as_ref()),
         };
         let mut task = Task::Begin(Box::new(begin));
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
@@ -249,6 +265,9 @@ impl Runs {
                     continue;
                 }
                 Progress::Calls(new) => {
+                    if let Some(recorder) = &recorder {
+                        recorder.calls(&new);
+                    }
                     for call in new {
                         pending.spawn(calls.clone().make(call));
                     }
@@ -258,6 +277,9 @@ impl Runs {
                 }
             }
             let events = self.events(&mut pending, run.deadline(), &life.cancel).await;
+            if let Some(recorder) = &recorder {
+                recorder.answers(&events);
+            }
             task = Task::Resume(run, events);
         }
     }
@@ -318,6 +340,22 @@ fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
 /// It nests too deeply to be read by anybody.
 pub fn json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&well_formed(text)))
+}
+
+/// An outcome without what nests deeper than JSON readers follow: theirs as well as ours.
+#[must_use]
+pub fn without_depth(mut outcome: Outcome) -> Outcome {
+    match &mut outcome.result {
+        Ok(_) => {
+            let message = "The result is nested too deeply; return less of it, or a flat form";
+            let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
+            failure.name = Some("Error".into());
+            failure.tool_calls = outcome.stats.tool_calls;
+            outcome.result = Err(Box::new(failure));
+        }
+        Err(failure) => (failure.tool_input, failure.details) = (None, None),
+    }
+    outcome
 }
 
 fn well_formed(text: &str) -> String {

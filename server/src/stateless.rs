@@ -7,12 +7,16 @@
 mod evaluate;
 mod history;
 mod id;
+mod recorder;
+mod recording;
 mod service;
 mod tools;
 
-pub use evaluate::{Evaluate, Evaluation};
+pub use evaluate::{Evaluate, Evaluation, LanguageName};
 pub use history::{History, HistoryError};
 pub use id::CodeId;
+pub use recorder::Recorder;
+pub use recording::{Directory, Recording, answer_line, call_line, without_space};
 pub use service::{Refusal, Stateless};
 pub use tools::{ClientToolset, ToolsError};
 

@@ -1,7 +1,7 @@
 //! Playing a run against its journal.
 
 use super::journal::{Issued, Journal, Round};
-use super::{Calls, ClientTools, Divergence, Done, StepCall, StepOptions};
+use super::{Calls, ClientTools, Divergence, Done, Played, StepCall, StepOptions};
 use crate::host::{Call, CallId, Clock, Event, Inputs, Message, Progress};
 use crate::outcome::Outcome;
 use crate::run::Run;
@@ -36,11 +36,10 @@ impl Replay {
         journal: &Journal,
         options: &StepOptions<'_>,
     ) -> Self {
-        let clock = JournalClock { unix_ms: journal.unix_ms as f64, limits: Arc::clone(&options.clock) };
         let inputs = Inputs {
             context: options.context.clone(),
             tools: Arc::clone(&tools) as _,
-            clock: Arc::new(clock),
+            clock: journal.clock(Arc::clone(&options.clock)),
             seed: journal.seed(),
             slice: None,
         };
@@ -104,6 +103,12 @@ impl Replay {
         Ok(events)
     }
 
+    /// The calls of a round and what the script has said since the one before, for whoever watches.
+    pub fn played(&mut self, round: usize, calls: &[Call]) -> Played {
+        let calls = numbered(self.issued.len(), calls.iter().cloned());
+        Played { round, calls, messages: std::mem::take(&mut self.messages) }
+    }
+
     /// The journal goes on where the run has ended.
     pub fn ended_early(&self, number: usize) -> Divergence {
         Divergence {
@@ -120,16 +125,12 @@ impl Replay {
 
     /// Give new calls to the client.
     pub fn issue(mut self, new: Vec<Call>, journal: &Journal) -> Calls {
-        let first = self.issued.len() as u32;
+        let first = self.issued.len();
         let mut journal = journal.clone();
         let calls = new.iter().map(|call| Issued::new(&call.tool, &call.input)).collect();
         journal.rounds.push(Round { calls, answers: Vec::new() });
         self.issued.extend(new.iter().map(|call| call.id));
-        let new = new
-            .into_iter()
-            .zip(first..)
-            .map(|(Call { tool, input, timeout_ms, .. }, number)| StepCall { number, tool, input, timeout_ms })
-            .collect();
+        let new = numbered(first, new.into_iter());
         let open = self.run.open_calls();
         let of = |wanted: &dyn Fn(bool) -> bool| {
             let numbers = (0..).zip(&self.issued);
@@ -152,6 +153,21 @@ impl Replay {
         let dropped = outcome.unanswered.iter().filter(|call| !self.issued.contains(&call.id)).count();
         let dropped = u32::try_from(dropped).unwrap_or(u32::MAX);
         Done { outcome, abandoned, dropped, messages: self.messages }
+    }
+}
+
+fn numbered(first: usize, calls: impl Iterator<Item = Call>) -> Vec<StepCall> {
+    let first = u32::try_from(first).unwrap_or(u32::MAX);
+    let call = |(Call { tool, input, timeout_ms, .. }, number)| StepCall { number, tool, input, timeout_ms };
+    calls.zip(first..).map(call).collect()
+}
+
+impl Journal {
+    /// The clock of the run, as [`Inputs::clock`](crate::Inputs::clock) takes it: it stands still for the
+    /// script. `limits` measures its limits of time.
+    #[must_use]
+    pub fn clock(&self, limits: Arc<dyn Clock>) -> Arc<dyn Clock> {
+        Arc::new(JournalClock { unix_ms: self.unix_ms as f64, limits })
     }
 }
 

@@ -211,6 +211,48 @@ fn partial_answers_leave_the_others_waiting() {
 }
 
 #[test]
+fn rounds_are_told_as_they_are_played() {
+    let mut journal = half_way();
+    let told = |journal: &Journal| {
+        let mut told: Vec<(usize, u32, String)> = Vec::new();
+        let mut watch = |played: Played| {
+            told.extend(played.calls.into_iter().map(|call| (played.round, call.number, call.tool)));
+        };
+        let end = play(SCRIPT, Arc::new(NoTools), journal, &StepOptions::default(), Some(&mut watch));
+        (told, end)
+    };
+    let both = vec![(0, 0, "a".to_owned()), (1, 1, "b".to_owned())];
+    let (rounds, end) = told(&journal);
+    assert!(rounds == both && matches!(end, Step::Calls(_)), "{rounds:?}");
+    journal.rounds[1].calls[0].tool = "c".into();
+    let (rounds, end) = told(&journal);
+    // What the script does is told, not what the journal says.
+    assert!(rounds == both && matches!(end, Step::Diverged(_)), "{rounds:?}");
+}
+
+#[test]
+fn lower_limits_than_before_are_no_divergence() {
+    let script = "for (let i = 0; i < 3; i++) await callTool('a', { i })";
+    let mut now = calls(go(script, &journal(script))).journal;
+    for call in 0..2 {
+        now.answer(call, Ok("1".into())).expect("it waits");
+        now = calls(go(script, &now)).journal;
+    }
+    let ended = |set: &dyn Fn(&mut Policy)| {
+        let mut options = StepOptions::default();
+        set(&mut options.policy);
+        match step(script, Arc::new(NoTools), &now, &options) {
+            Step::Done(done) => done.outcome.result.expect_err("a limit").code,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ended(&|policy| policy.limits.max_iterations = 1), "ITERATION_LIMIT");
+    assert_eq!(ended(&|policy| policy.limits.max_tool_calls = 1), "MAX_TOOL_CALLS_EXCEEDED");
+    assert_eq!(ended(&|policy| policy.limits.max_steps = 1), "STEP_LIMIT");
+    assert_eq!(ended(&|policy| policy.limits.timeout_ms = 0), "TIMEOUT");
+}
+
+#[test]
 fn a_script_that_nothing_can_wake() {
     let script = "await callTool('a', {});\nawait new Promise(() => {});";
     let mut journal = calls(go(script, &journal(script))).journal;

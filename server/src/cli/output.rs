@@ -1,7 +1,8 @@
-//! What goes to stdout. A reader that goes away (`codecall … | head`) is no failure.
+//! What goes to stdout, and to files. A reader that goes away (`codecall … | head`) is no failure.
 
 use super::Fault;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
 /// Print a line.
 pub fn line(text: &str) -> Result<(), Fault> {
@@ -80,4 +81,41 @@ pub fn indented(json: &str) -> String {
 fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// A file that is there as a whole or not at all.
+pub struct AtomicFile {
+    path: PathBuf,
+    /// What becomes the file; beside it, as only within a folder it can take its place.
+    draft: PathBuf,
+}
+
+impl AtomicFile {
+    /// See that the file can be written, and leave the one that may be there as it is.
+    pub fn begin(path: &Path) -> Result<Self, Fault> {
+        let mut name =
+            path.file_name().ok_or_else(|| Fault::new(format!("{}: not a file", path.display())))?.to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let file = Self { path: path.to_owned(), draft: path.with_file_name(name) };
+        std::fs::write(&file.draft, "").map_err(|error| file.unwritten(&error))?;
+        Ok(file)
+    }
+
+    /// Write it.
+    pub fn write(&self, text: &str) -> Result<(), Fault> {
+        std::fs::write(&self.draft, text)
+            .and_then(|()| std::fs::rename(&self.draft, &self.path))
+            .map_err(|error| self.unwritten(&error))
+    }
+
+    fn unwritten(&self, error: &std::io::Error) -> Fault {
+        Fault::new(format!("{}: cannot be written: {error}", self.path.display()))
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        // It is not there any more where it has become the file.
+        let _ = std::fs::remove_file(&self.draft);
+    }
 }

@@ -1,11 +1,13 @@
 //! `codecall run`: scripts from files, results on stdout.
 
+use super::output::AtomicFile;
 use super::policy::{LanguageFlag, PolicyFlags};
 use super::session::Sources;
 use super::{Fault, Verdict, output};
 use agentscript::{Language, Status};
 use clap::Args;
 use codecall::runs::ExecuteRequest;
+use codecall::stateless::Recorder;
 use serde_json::Value;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,13 @@ pub struct Run {
     /// Call no tool: results are examples made from output schemas, and `calls` tells what would be called.
     #[arg(long)]
     dry_run: bool,
+    /// Write a journal of the run, for `codecall replay`. Needs a single FILE.
+    ///
+    /// It holds the script's calls, their answers and the outcome as JSON, personal data included, and
+    /// is written also when the run fails. In a recorded run the clock stands still, and random numbers
+    /// follow from the run's name.
+    #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["batch", "dry_run"])]
+    record: Option<PathBuf>,
     #[command(flatten)]
     sources: Sources,
     #[command(flatten)]
@@ -38,6 +47,7 @@ impl Run {
     pub(super) async fn execute(self) -> Result<Verdict, Fault> {
         let scripts = self.scripts()?;
         let context = self.context.as_deref().map(context).transpose()?;
+        let record = self.record.as_deref().map(|path| self.record_to(path)).transpose()?;
         let session = self.sources.open(|config| config.policy = self.policy.on(config.policy.clone()))?;
         session.ready().await;
         let mut all_ok = true;
@@ -45,13 +55,18 @@ impl Run {
             if let Some(fixture) = &session.fixture {
                 fixture.rewind();
             }
+            let recorder = record.as_ref().map(|_| Recorder::new(&script.text, script.language, context.as_deref()));
             let request = ExecuteRequest {
                 language: script.language,
                 context: context.clone(),
                 dry_run: self.dry_run,
+                recorder: recorder.clone(),
                 ..ExecuteRequest::new(script.text.as_str(), session.hub.config().policy.clone())
             };
             let finished = session.hub.execute(request, None, session.cancel.clone()).await;
+            if let (Some(file), Some(recorder)) = (&record, &recorder) {
+                file.write(&recorder.text(&finished.outcome, session.hub.pipeline().secrets()))?;
+            }
             all_ok &= finished.outcome.status() == Status::Ok;
             let json = if self.dry_run { finished.rehearsed_json() } else { finished.outcome.to_json() };
             let printed = if self.is_one() { output::json(&json) } else { output::line(&script.labelled(&json)) };
@@ -62,6 +77,15 @@ impl Run {
         }
         session.hub.close().await;
         Ok(Verdict::good_if(all_ok))
+    }
+
+    /// Where the journal goes. That nothing can be written there is told before tools are called.
+    fn record_to(&self, path: &Path) -> Result<AtomicFile, Fault> {
+        if self.files.len() > 1 {
+            return Err(Fault::new("--record: a journal is of one run, and there are several FILEs")
+                .with_help("record them one by one"));
+        }
+        AtomicFile::begin(path)
     }
 
     /// Whether there is one result, without a label.
@@ -145,7 +169,7 @@ fn scripts_in(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
     Ok(found)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     Fault::new(format!("{}: {error}", path.display()))
 }
 
@@ -165,7 +189,7 @@ pub fn json_argument(flag: &str, argument: &str) -> Result<(String, Value), Faul
 
 const JSON_HELP: &str = "write an object such as '{\"id\": 1}', or @FILE to read it from a file";
 
-fn context(argument: &str) -> Result<String, Fault> {
+pub fn context(argument: &str) -> Result<String, Fault> {
     match json_argument("--context", argument)? {
         (text, Value::Object(_)) => Ok(text),
         _ => Err(Fault::new("--context: must be a JSON object").with_help(JSON_HELP)),

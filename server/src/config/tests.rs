@@ -124,6 +124,9 @@ fn mistakes_name_the_key_and_never_the_value() {
             "pii.patterns[0].pattern: must be a regular expression",
         ),
         ("[cache]\nrules = [{ tool = \"x\", ttl = \"soon\" }]", "cache.rules[0].ttl: must be a length of time such as"),
+        ("[model]\nurl = \"example.com\"", "model.url: must begin with http:// or https://"),
+        ("[model]\nmaxTurns = 0", "model.maxTurns: must be from 1 to 100"),
+        ("[model]\nkeys = 1", "model: unknown key 'keys'; did you mean 'key'?"),
         ("[stateless]\nkey = \"s3cret\"", "stateless.key: must have at least 16 characters"),
         ("[stateless]\nmaxRounds = 0", "stateless.maxRounds: must be from 1 to 1000000"),
         ("[stateless]\nmaxRound = 9", "stateless: unknown key 'maxRound'; did you mean 'maxRounds'?"),
@@ -168,7 +171,7 @@ fn documented(section: &str) -> Vec<String> {
 fn every_key_is_on_its_page() {
     // What puts the members of an object into the section.
     type Wrap<'a> = &'a dyn Fn(&str) -> String;
-    let sections: [(&str, Wrap<'_>); 15] = [
+    let sections: [(&str, Wrap<'_>); 17] = [
         ("Top level", &|inner| format!("{{{inner}}}")),
         ("mcpServers.NAME", &|inner| format!(r#"{{"mcpServers": {{"x": {{{inner}}}}}}}"#)),
         ("tools.PATTERN", &|inner| format!(r#"{{"tools": {{"x": {{{inner}}}}}}}"#)),
@@ -178,6 +181,8 @@ fn every_key_is_on_its_page() {
         ("pool", &|inner| format!(r#"{{"pool": {{{inner}}}}}"#)),
         ("resultStore", &|inner| format!(r#"{{"resultStore": {{{inner}}}}}"#)),
         ("stateless", &|inner| format!(r#"{{"stateless": {{{inner}}}}}"#)),
+        ("http", &|inner| format!(r#"{{"http": {{{inner}}}}}"#)),
+        ("model", &|inner| format!(r#"{{"model": {{{inner}}}}}"#)),
         ("sanitization", &|inner| format!(r#"{{"sanitization": {{{inner}}}}}"#)),
         ("rateLimits", &|inner| format!(r#"{{"rateLimits": [{{{inner}}}]}}"#)),
         ("concurrencyLimits", &|inner| format!(r#"{{"concurrencyLimits": [{{{inner}}}]}}"#)),
@@ -228,4 +233,22 @@ fn steps_of_clients() {
     assert_eq!((config.stateless.max_rounds, config.stateless.max_journal_bytes), (7, 5_000));
     assert!(!format!("{config:?}").contains("s3cret"));
     assert_eq!(config.secrets.text("signed with s3cret-token-and-more"), "signed with [secret]");
+}
+
+#[test]
+fn http_and_a_model() {
+    let config = toml("").expect("valid");
+    assert_eq!((config.http.token, config.http.max_body_bytes), (None, 16 << 20));
+    assert_eq!((config.model.url, config.model.max_turns, config.model.timeout_ms), (None, 10, 300_000));
+    let text = r#"{"http": {"token": "${TOKEN}-of-http", "allowedOrigins": ["https://a.example"]},
+        "model": {"url": "https://models.example/v1?key=in-the-address", "key": "sk-0123456789",
+                  "headers": {"x-org": "org-of-headers"}, "codeMessages": true}}"#;
+    let config = json(text).expect("valid");
+    assert_eq!(config.http.token.as_deref(), Some("s3cret-token-of-http"));
+    assert!(config.model.code_messages);
+    let shown = format!("{config:?}");
+    for secret in ["s3cret-token-of-http", "in-the-address", "sk-0123456789", "org-of-headers"] {
+        assert!(!shown.contains(secret), "{shown}");
+        assert_eq!(config.secrets.text(secret), "[secret]");
+    }
 }

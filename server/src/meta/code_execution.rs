@@ -4,6 +4,7 @@
 use super::*;
 use crate::config::{CodeExecution as Settings, Config};
 use crate::runs::{self, ExecuteRequest};
+use crate::stateless::LanguageName;
 use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
 use std::ops::RangeInclusive;
 
@@ -16,7 +17,7 @@ pub struct CodeExecution;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     code: String,
-    language: Option<Written>,
+    language: Option<LanguageName>,
     input: Option<Value>,
     #[serde(default)]
     options: Options,

@@ -4,7 +4,8 @@ use super::*;
 use crate::config::policy::lowered;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};
-use agentscript::{Failure, Outcome, Status};
+use crate::stateless::LanguageName;
+use agentscript::{Failure, Status};
 
 pub struct Execute;
 
@@ -14,7 +15,7 @@ struct Arguments {
     script: Option<String>,
     context: Option<Value>,
     allowed_tools: Option<Texts>,
-    language: Option<Written>,
+    language: Option<LanguageName>,
     limits: Option<Map<String, Value>>,
     #[serde(default)]
     dry_run: bool,
@@ -137,7 +138,7 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
     let json =
         |finished: &Finished| runs::json(&if dry { finished.rehearsed_json() } else { finished.outcome.to_json() });
     let mut value = json(&finished).unwrap_or_else(|_| {
-        finished.outcome = without_depth(finished.outcome.clone());
+        finished.outcome = runs::without_depth(finished.outcome.clone());
         json(&finished).unwrap_or_default()
     });
     if let Some(truncated) = truncated {
@@ -180,21 +181,6 @@ fn truncated(handle: &str, piece: &Piece) -> Value {
         truncated["next"] = next.into();
     }
     truncated
-}
-
-/// The same without what nests deeper than JSON readers follow: theirs as well as ours.
-fn without_depth(mut outcome: Outcome) -> Outcome {
-    match &mut outcome.result {
-        Ok(_) => {
-            let message = "The result is nested too deeply; return less of it, or a flat form";
-            let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
-            failure.name = Some("Error".into());
-            failure.tool_calls = outcome.stats.tool_calls;
-            outcome.result = Err(Box::new(failure));
-        }
-        Err(failure) => (failure.tool_input, failure.details) = (None, None),
-    }
-    outcome
 }
 
 impl Execute {

@@ -12,9 +12,13 @@ const MOST_ERRORS: usize = 5;
 /// Whether an input fits.
 pub fn input(entry: &Entry, input: &Map<String, Value>) -> Result<(), ToolError> {
     let Some(validator) = entry.validator() else { return Ok(()) };
-    let input = Value::Object(input.clone());
-    issues(validator, &input, "input")
-        .map_err(|issues| issues.error("INVALID_INPUT", &format!("Invalid input for tool '{}'", entry.name)))
+    fits(validator, &entry.name, &Value::Object(input.clone()))
+}
+
+/// Whether an input fits the schema of the tool of that name.
+pub fn fits(validator: &Validator, tool: &str, input: &Value) -> Result<(), ToolError> {
+    issues(validator, input, "input")
+        .map_err(|issues| issues.error("INVALID_INPUT", &format!("Invalid input for tool '{tool}'")))
 }
 
 /// Whether a result fits. Of a `whole` one, the structured part is meant.

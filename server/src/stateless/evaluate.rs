@@ -3,9 +3,10 @@
 use super::history::{self, History};
 use super::{ClientToolset, CodeId};
 use crate::config::StatelessConfig;
+use crate::runs;
 use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
-use agentscript::{Language, Policy, ScriptCache};
-use serde::Deserialize;
+use agentscript::{Language, Outcome, Policy, ScriptCache};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,7 +26,7 @@ pub struct Evaluate {
     #[serde(default)]
     pub tools: Vec<Value>,
     /// Found out when absent.
-    pub language: Option<Dialect>,
+    pub language: Option<LanguageName>,
     /// What the script sees as `codecallContext`.
     pub context: Option<Map<String, Value>>,
     /// Lower limits for this step.
@@ -44,15 +45,33 @@ pub struct Evaluate {
 }
 
 /// A language by its name.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Dialect {
+pub enum LanguageName {
     /// JavaScript.
     #[serde(alias = "js")]
     JavaScript,
     /// TypeScript.
     #[serde(alias = "ts")]
     TypeScript,
+}
+
+impl From<LanguageName> for Language {
+    fn from(name: LanguageName) -> Self {
+        match name {
+            LanguageName::JavaScript => Self::JavaScript,
+            LanguageName::TypeScript => Self::TypeScript,
+        }
+    }
+}
+
+impl From<Language> for LanguageName {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::JavaScript => Self::JavaScript,
+            Language::TypeScript => Self::TypeScript,
+        }
+    }
 }
 
 /// The answer to one call.
@@ -107,10 +126,7 @@ impl Evaluate {
         }
         let options = StepOptions {
             policy,
-            language: self.language.map(|language| match language {
-                Dialect::JavaScript => Language::JavaScript,
-                Dialect::TypeScript => Language::TypeScript,
-            }),
+            language: self.language.map(Into::into),
             context: self.context.as_ref().map(|context| Value::Object(context.clone()).to_string()),
             max_rounds: config.max_rounds,
             max_journal_bytes: config.max_journal_bytes,
@@ -125,7 +141,7 @@ impl Evaluate {
                 Evaluation { value: waiting(&id, *calls, &names, config), is_error: false }
             }
             Step::Done(done) => {
-                let outcome: Value = crate::runs::json(&done.outcome.to_json()).unwrap_or_default();
+                let outcome = shown(done.outcome);
                 let is_error = outcome["status"] != "ok";
                 let abandoned: Vec<&String> =
                     done.abandoned.iter().filter_map(|call| names.get(*call as usize)).collect();
@@ -146,7 +162,7 @@ impl Evaluate {
                 Evaluation { value, is_error: true }
             }
             Step::Deadlock(failure) => {
-                let error: Value = crate::runs::json(&failure.to_json()).unwrap_or_default();
+                let error: Value = runs::json(&failure.to_json()).unwrap_or_default();
                 let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
                 Evaluation { value, is_error: true }
             }
@@ -201,6 +217,11 @@ impl Evaluate {
     }
 }
 
+/// An outcome as clients see it.
+fn shown(outcome: Outcome) -> Value {
+    runs::json(&outcome.to_json()).or_else(|_| runs::json(&runs::without_depth(outcome).to_json())).unwrap_or_default()
+}
+
 /// A run that waits for its client.
 fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig) -> Value {
     let named =
@@ -209,7 +230,7 @@ fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig
         .new
         .iter()
         .map(|StepCall { number, tool, input, timeout_ms }| {
-            let input = crate::runs::json(input).unwrap_or_default();
+            let input = runs::json(input).unwrap_or_default();
             json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
         })
         .collect();

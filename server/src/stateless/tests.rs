@@ -198,3 +198,10 @@ fn names_of_runs() {
         assert_eq!(CodeId::given(foreign).unix_ms(), None);
     }
 }
+
+#[test]
+fn a_result_that_nobody_can_read_is_a_failure() {
+    let code = "let deep = 1; for (let i = 0; i < 200; i++) deep = [deep]; return deep";
+    let done = evaluate(json!({"code": code})).expect("a step");
+    assert_eq!(done["outcome"]["error"]["code"], "SERIALIZATION_ERROR", "{done}");
+}

@@ -2,15 +2,14 @@
 
 use crate::error::nearest;
 use crate::meta::typescript;
+use crate::pipeline::check;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 /// The most tools of one request.
 const MOST_TOOLS: usize = 2_000;
-/// Errors of an input that does not fit are cut off here.
-const MOST_PROBLEMS: usize = 5;
 
 /// The tools of a client, in the order of its list.
 pub struct ClientToolset {
@@ -184,20 +183,6 @@ impl ClientTools for ClientToolset {
         let input: Value = serde_json::from_str(input).map_err(|error| {
             ToolError::new("INVALID_INPUT", format!("The input of tool '{tool}' cannot be sent: {error}"))
         })?;
-        let Some(validator) = entry.validator() else { return Ok(()) };
-        let mut lines = String::new();
-        let mut issues = Vec::new();
-        for error in validator.iter_errors(&input).take(MOST_PROBLEMS) {
-            let path = error.instance_path().to_string();
-            let place = if path.is_empty() { "input" } else { path.trim_start_matches('/') };
-            lines.push_str(&format!("\n  {place}: {error}"));
-            issues.push(json!({"path": path, "message": error.to_string()}));
-        }
-        if issues.is_empty() {
-            return Ok(());
-        }
-        let mut error = ToolError::new("INVALID_INPUT", format!("Invalid input for tool '{tool}':{lines}"));
-        error.details = Some(Value::Object(Map::from_iter([("issues".to_owned(), issues.into())])).to_string());
-        Err(error)
+        entry.validator().map_or(Ok(()), |validator| check::fits(validator, tool, &input))
     }
 }

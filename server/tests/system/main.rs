@@ -19,4 +19,5 @@ mod pool;
 mod protocol;
 mod runs;
 mod search;
+mod stateless;
 mod statuses;

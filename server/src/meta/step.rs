@@ -1,0 +1,120 @@
+//! `codecall_step`: one step of a run whose client owns the tools.
+
+use super::*;
+use crate::stateless::{Evaluate, Evaluation, Refusal};
+
+pub struct Step;
+
+impl MetaTool for Step {
+    fn id(&self) -> &'static str {
+        "step"
+    }
+
+    fn is_enabled(&self, config: &Config) -> bool {
+        config.stateless.enabled
+    }
+
+    fn title(&self) -> &'static str {
+        "Take a step of a script"
+    }
+
+    fn description(&self) -> &'static str {
+        include_str!("step.md").trim_end()
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The script, the same in every step"},
+                "tools": {
+                    "type": "array",
+                    "items": {"type": "object"},
+                    "description": "Your tools, as MCP or chat completions list them",
+                },
+                "token": {"type": "string", "description": "That of the step before"},
+                "results": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"id": {"type": "string"}, "result": {}, "error": {}},
+                        "required": ["id"],
+                        "additionalProperties": false,
+                    },
+                    "description": "Answers to calls since the token",
+                },
+                "id": {"type": "string", "description": "Names the run; found by itself"},
+                "messages": {
+                    "type": "array",
+                    "items": {"type": "object"},
+                    "description": "In place of token and results",
+                },
+                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
+                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
+                "limits": {"type": "object", "description": "Lower limits: timeoutMs, maxSteps, …"},
+                "startedAt": {"type": "integer", "description": "The script's time, milliseconds since 1970"},
+            },
+            "required": ["code"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn output_schema(&self) -> Value {
+        let names = || json!({"type": "array", "items": {"type": "string"}});
+        let messages = json!({"type": "array", "items": {"type": "object"}});
+        json!({
+            "type": "object",
+            "properties": {
+                "status": {"enum": ["calls", "done", "diverged", "deadlock", "refused"]},
+                "id": {"type": "string"},
+                "calls": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": {"type": "string"},
+                            "name": {"type": "string"},
+                            "input": {"type": "object"},
+                            "timeoutMs": {"type": "integer"},
+                        },
+                        "required": ["id", "name", "input", "timeoutMs"],
+                    },
+                },
+                "waiting": names(),
+                "abandoned": names(),
+                "token": {"type": "string"},
+                "messages": messages,
+                "outcome": {
+                    "type": "object",
+                    "properties": {"status": {"type": "string"}, "result": {}, "error": {"type": "object"}},
+                    "required": ["status"],
+                },
+                "error": {
+                    "type": "object",
+                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+                    "required": ["code", "message"],
+                },
+            },
+            "required": ["status"],
+        })
+    }
+
+    fn annotations(&self) -> Value {
+        // It only computes: what is called is called by the client.
+        json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+    }
+
+    fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            let evaluate: Evaluate = match read(self, request.arguments) {
+                Ok(evaluate) => evaluate,
+                Err(refused) => return *refused,
+            };
+            match request.hub.stateless().evaluate(evaluate, request.cancel).await {
+                Ok(Evaluation { value, is_error }) => Answer { value, is_error, meta: None },
+                Err(Refusal::Invalid(problem)) => refusal(self, &problem),
+                Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
+            }
+        })
+    }
+}
