@@ -389,6 +389,29 @@ async fn requests_that_make_no_sense() {
 }
 
 #[tokio::test]
+async fn histories_that_are_made_to_hurt() {
+    let folder = Folder::new();
+    let model = Model::start([Said::Code(PARALLEL)]).await;
+    let server = start(&folder, &model, &json!({"vm": {"preset": "balanced", "timeoutMs": 300, "maxDurationMs": 1000}})).await;
+    let (_, first) = ask(&server.url, &question(&user("Go"))).await;
+    let name = first["choices"][0]["message"]["tool_calls"][0]["id"].as_str().expect("a name");
+    let (run, _) = name.split_once("_0_").expect("code");
+    // 3 MiB of code in a name of four thousand letters, three times.
+    let packed = miniz_oxide::deflate::compress_to_vec(" ".repeat(3 << 20).as_bytes(), 9);
+    let long = format!("{run}_0_{}", base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, packed));
+    let block = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": {"name": "web_search", "arguments": "{}"}}]});
+    let (status, answer) = ask(&server.url, &question(&vec![block(&long); 3])).await;
+    assert_eq!(status, 400, "{answer}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.starts_with("messages[2]: the conversation holds more than")), "{answer}");
+    // Loops without end, each of which has to be replayed.
+    let endless: Vec<Value> = (0..100)
+        .flat_map(|number| [json!({"role": "code", "id": format!("c{number}"), "code": "for (;;) {}"}), json!({"role": "user", "content": "?"})])
+        .collect();
+    let (status, answer) = ask(&server.url, &question(&endless)).await;
+    assert_eq!((status, &answer["error"]["code"]), (400, &json!("HISTORY_TOO_LONG")), "{answer}");
+}
+
+#[tokio::test]
 async fn what_has_no_tools_passes_as_it_is() {
     let folder = Folder::new();
     let model = Model::start([Said::Text("Hello, you there."), Said::Text("Hello, you there.")]).await;

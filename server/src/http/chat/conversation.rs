@@ -11,10 +11,15 @@ use serde_json::{Value, json};
 /// The tool that the model has.
 pub const RUN_CODE: &str = "run_code";
 
+/// Most code in all blocks of a conversation, in bytes: a short name can hold very much of it.
+const MOST_CODE: usize = 8 << 20;
+
 /// The messages, with what belongs to a block in one piece.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     items: Vec<Item>,
+    /// Bytes of code in them.
+    code: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -85,9 +90,9 @@ impl Conversation {
                 let (Some(id), Some(code)) = (message["id"].as_str(), message["code"].as_str()) else {
                     return Err("a message of role 'code' has 'id' and 'code', both texts".into());
                 };
-                let text = self.said_before();
-                self.items.push(Item::Block(Block::new(id, code, text)));
-                return Ok(());
+                let block = Block::new(id, code, self.said_before());
+                self.push(block);
+                return self.bounded();
             }
             Some("code_result") => {
                 let block = self.open().filter(|block| message["id"] == block.id.as_str());
@@ -100,11 +105,12 @@ impl Conversation {
             }
             Some("assistant") if !calls(&message).is_empty() => {
                 let first = calls(&message)[0]["id"].as_str().unwrap_or_default();
-                if let Some((id, code)) = names::code(first) {
+                let left = MOST_CODE - self.code;
+                if let Some((id, code)) = names::code(first, left).map_err(|names::TooLong| too_much())? {
                     let mut block = Block::new(id, code, text(&message));
                     block.messages.push(message);
-                    self.items.push(Item::Block(block));
-                    return Ok(());
+                    self.push(block);
+                    return self.bounded();
                 }
                 // Calls with names of their own are of the block that stands before them.
                 let belongs = |block: &Block| names::run(first).is_none_or(|run| run == block.id);
@@ -156,8 +162,13 @@ impl Conversation {
         }
     }
 
+    fn bounded(&self) -> Result<(), String> {
+        if self.code > MOST_CODE { Err(too_much()) } else { Ok(()) }
+    }
+
     /// Go on with a block.
     pub fn push(&mut self, block: Block) {
+        self.code += block.code.len();
         self.items.push(Item::Block(block));
     }
 
@@ -173,6 +184,10 @@ impl Conversation {
         instruct(&mut messages, instructions);
         messages
     }
+}
+
+fn too_much() -> String {
+    format!("the conversation holds more than {MOST_CODE} bytes of code; drop what is oldest")
 }
 
 /// A block as a call of `run_code` and its result.

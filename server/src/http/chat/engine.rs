@@ -14,6 +14,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Most messages of one request.
@@ -228,7 +229,12 @@ impl Engine<'_> {
 
     /// Find out what became of the blocks that are over: the client keeps their calls, not their results.
     async fn settle(&self, request: &mut ChatRequest) -> Result<(), Problem> {
+        let (began, limits) = (Instant::now(), &self.hub.config().policy.limits);
         for block in request.conversation.unsettled() {
+            if began.elapsed() > Duration::from_millis(limits.max_duration_ms) {
+                let message = "Replaying the code in 'messages' takes too long; drop what is oldest, or keep the messages of role 'code_result'";
+                return Err(Problem::request(message).with_code("HISTORY_TOO_LONG").about("messages"));
+            }
             let result = match self.evaluate(block, &request.tools).await {
                 Ok(evaluation) => match ended(&evaluation.value) {
                     Some(result) => result,

@@ -6,9 +6,8 @@
 use crate::stateless::CodeId;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use miniz_oxide::inflate::TINFLStatus;
 
-/// Longest script that a name is read for, in bytes.
-const LONGEST: usize = 2 << 20;
 /// How well code is compressed: 0 to 10.
 const LEVEL: u8 = 9;
 /// Names of calls that the model sees are as short as the strictest servers want them.
@@ -20,14 +19,24 @@ pub fn with_code(call: &str, code: &str) -> String {
     format!("{call}_{}", URL_SAFE_NO_PAD.encode(packed))
 }
 
-/// The run and the code in the name of a block's first call.
-pub fn code(call: &str) -> Option<(String, String)> {
-    let run = run(call)?;
-    let packed = call.strip_prefix(run)?.strip_prefix("_0_")?;
-    let packed = URL_SAFE_NO_PAD.decode(packed).ok()?;
-    let code = miniz_oxide::inflate::decompress_to_vec_with_limit(&packed, LONGEST).ok()?;
-    Some((run.to_owned(), String::from_utf8(code).ok()?))
+/// The run and the code in the name of a block's first call; absent: it is another name.
+///
+/// # Errors
+/// The code is longer than `longest` bytes.
+pub fn code(call: &str, longest: usize) -> Result<Option<(String, String)>, TooLong> {
+    let packed = run(call).and_then(|run| Some((run, call.strip_prefix(run)?.strip_prefix("_0_")?)));
+    let Some((run, packed)) = packed else { return Ok(None) };
+    let Ok(packed) = URL_SAFE_NO_PAD.decode(packed) else { return Ok(None) };
+    match miniz_oxide::inflate::decompress_to_vec_with_limit(&packed, longest) {
+        Ok(code) => Ok(String::from_utf8(code).ok().map(|code| (run.to_owned(), code))),
+        Err(error) if error.status == TINFLStatus::HasMoreOutput => Err(TooLong),
+        Err(_) => Ok(None),
+    }
 }
+
+/// Code is longer than it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong;
 
 /// The run that a call is of; absent: its name was not made here.
 pub fn run(call: &str) -> Option<&str> {
