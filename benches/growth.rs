@@ -1,7 +1,9 @@
 //! How time grows with what is given: only ours. The figure to look at is the throughput, which stays.
 
 use codecall_benches::cases::growth::{families, sequence};
+use codecall_benches::cases::steps::SHAPES;
 use codecall_benches::peers::{Peer as _, agentscript::AgentScript};
+use codecall_benches::tables::steps::SIZES;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
@@ -32,6 +34,21 @@ fn growth(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A step with so many calls behind it.
+fn steps(criterion: &mut Criterion) {
+    for (shape, begin) in SHAPES {
+        let mut group = group(criterion, &format!("steps, {shape}"));
+        for calls in SIZES {
+            let middle = begin(calls).expect("the case succeeds");
+            group.throughput(Throughput::Elements(calls as u64));
+            group.bench_function(BenchmarkId::from_parameter(calls), |bencher| {
+                bencher.iter(|| middle.step().expect("it has just succeeded"));
+            });
+        }
+        group.finish();
+    }
+}
+
 fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = criterion.benchmark_group(format!("growth/{name}"));
     group.sampling_mode(SamplingMode::Flat).sample_size(10);
@@ -39,5 +56,5 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, Wal
     group
 }
 
-criterion_group!(benches, growth);
+criterion_group!(benches, growth, steps);
 criterion_main!(benches);

@@ -1,6 +1,7 @@
 //! What is measured: scripts with what they are given. The data is generated, the same every time.
 
 pub mod growth;
+pub mod steps;
 
 use std::fmt::Write as _;
 use std::path::Path;

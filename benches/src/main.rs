@@ -11,6 +11,7 @@ use codecall_benches::tables::growth::{Series, growth, table};
 use codecall_benches::tables::memory::{memory, waiting};
 use codecall_benches::tables::parts::{convert, parts};
 use codecall_benches::tables::peers::{Row, fresh, kernels};
+use codecall_benches::tables::steps::steps;
 use codecall_benches::tables::throughput::throughput;
 use codecall_benches::{machine, page, plot};
 use std::error::Error;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 #[derive(Parser)]
 struct Arguments {
     /// Only these: cases by a part of their name, tables by their name (fresh, parts, convert, kernels, throughput,
-    /// memory, waiting, growth).
+    /// memory, waiting, steps, growth).
     names: Vec<String>,
     /// Fewer and shorter rounds, for a look while working.
     #[arg(long)]
@@ -144,6 +145,12 @@ fn measure(arguments: &Arguments, plan: Plan, findings: &mut Findings) {
     }
     if arguments.wants("waiting") {
         let table = waiting();
+        if let Some(table) = findings.note(table) {
+            findings.show(table);
+        }
+    }
+    if arguments.wants("steps") {
+        let table = steps(&plan);
         if let Some(table) = findings.note(table) {
             findings.show(table);
         }

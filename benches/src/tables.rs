@@ -4,4 +4,5 @@ pub mod growth;
 pub mod memory;
 pub mod parts;
 pub mod peers;
+pub mod steps;
 pub mod throughput;

@@ -108,8 +108,7 @@ fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationToken) -> Re
         .disable_allowed_origins()
         .with_max_request_body_bytes(config.max_body_bytes)
         .with_cancellation_token(cancel.child_token());
-    let mcp =
-        StreamableHttpService::new(move || Ok(front.session()), Arc::new(LocalSessionManager::default()), mcp);
+    let mcp = StreamableHttpService::new(move || Ok(front.session()), Arc::new(LocalSessionManager::default()), mcp);
     let chat = Arc::new(Chat::new(hub)?);
     let guard = Arc::new(Guard::new(config, address));
     let router = Router::new()

@@ -186,10 +186,10 @@ fn history(messages: &[Value], script: &str, options: &StepOptions<'_>) -> Resul
 }
 
 /// How a replay is printed.
-struct Show<'a> {
-    journal: &'a Journal,
-    names: &'a [String],
-    outcome: Option<&'a str>,
+pub struct Show<'a> {
+    pub journal: &'a Journal,
+    pub names: &'a [String],
+    pub outcome: Option<&'a str>,
 }
 
 impl Show<'_> {
@@ -240,7 +240,7 @@ impl Show<'_> {
     }
 
     /// The same for people.
-    fn text(&self, rounds: &[Played], step: &Step) -> Vec<String> {
+    pub fn text(&self, rounds: &[Played], step: &Step) -> Vec<String> {
         let mut lines = Vec::new();
         for played in rounds {
             lines.push(format!("round {}", played.round));

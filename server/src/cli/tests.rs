@@ -27,6 +27,8 @@ fn what_is_accepted_and_what_is_not() {
         "run a.js b.ts --demo -v",
         "-vv run a.js --mock-tools fixture.json --context {} --language ts --timeout 100 --max-tool-calls 0",
         "run --batch scripts --preset locked_down",
+        "run a.js --record journal.json --demo",
+        "replay a.js --journal ccj1.x --json --config c.toml --tools t.json --language ts --max-steps 9",
         "check a.js b.ts --json",
         "tools --demo --json",
         "search refund an invoice --top-k 3 --app billing",
@@ -157,4 +159,47 @@ async fn what_is_wrong_before_anything_runs_is_told() {
         let fault = run.execute().await.expect_err("a fault");
         assert!(fault.message.contains(part), "{words:?} gives {}", fault.message);
     }
+}
+
+#[test]
+fn a_replay_for_people() {
+    use agentscript::stateless::{Journal, Played, StepCall, StepOptions, play};
+    let script = "const [a, b] = await Promise.all([callTool('n:get', { n: 1 }), callTool('n:get', { n: 2 })]);\nreturn await callTool('n:add', { a, b })";
+    let options = StepOptions::default();
+    let shown = |journal: &Journal, names: &[String], outcome: Option<&str>| {
+        let mut rounds: Vec<Played> = Vec::new();
+        let step = play(
+            script,
+            std::sync::Arc::new(agentscript::NoTools),
+            journal,
+            &options,
+            Some(&mut |round| rounds.push(round)),
+        );
+        (replay::Show { journal, names, outcome }.text(&rounds, &step).join("\n"), step)
+    };
+    let begin = Journal::new("code_1", 0, script, &options);
+    let (text, step) = shown(&begin, &[], None);
+    assert_eq!(
+        text,
+        "round 0\n  #0 n:get {\"n\":1}\n  #1 n:get {\"n\":2}\nThe journal ends here; the script waits for #0, #1"
+    );
+    let agentscript::stateless::Step::Calls(calls) = step else { panic!("calls") };
+    assert!(matches!(calls.new.as_slice(), [StepCall { number: 0, .. }, StepCall { number: 1, .. }]));
+    let mut journal = calls.journal;
+    journal.answer(1, Ok("2".into())).expect("it waits");
+    journal.answer(0, Err(agentscript::ToolError::new("GONE", "no\nsuch"))).expect("it waits");
+    let (text, _) = shown(&journal, &["x".into(), "y".into()], Some("{\"status\":\"ok\"}"));
+    let expected = "round 0\n  x n:get {\"n\":1}\n  y n:get {\"n\":2}\n  y = 2\n  x failed: GONE: no such\n{\n  \"status\": \"tool_error\",";
+    assert!(
+        text.starts_with(expected) && text.contains("not as recorded, which was\n{\n  \"status\": \"ok\""),
+        "{text}"
+    );
+    journal.rounds[0].calls[1].input = "{\"n\":3}".into();
+    let (text, _) = shown(&journal, &[], None);
+    assert!(
+        text.contains("diverged in round 0 at call #1: it has a call of 'n:get' with {\"n\":3}, but the script calls"),
+        "{text}"
+    );
+    journal.script = "other".into();
+    assert!(shown(&journal, &[], None).0.starts_with("diverged: the script, its language or its context"));
 }

@@ -1,8 +1,8 @@
 //! Stateless steps over HTTP, JSON in and JSON out.
 
-use super::problem::Problem;
+use super::problem::{Problem, Told};
 use crate::hub::Hub;
-use crate::stateless::{ClientToolset, Evaluate};
+use crate::stateless::{ClientToolset, Evaluate, Refusal};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// `POST /v1/evaluate`: one step of a run. A step that was taken is status 200, however the run has ended.
 pub async fn evaluate(State(hub): State<Arc<Hub>>, body: Bytes) -> Result<Json<Value>, Problem> {
-    let request: Evaluate = read(&body)?;
+    let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::while_wanted();
     let evaluation = hub.stateless().evaluate(request, cancel).await?;
     Ok(Json(evaluation.value))
@@ -31,7 +31,8 @@ struct Listed {
 pub async fn typescript(body: Bytes) -> Result<Json<Value>, Problem> {
     let Listed { tools } = read(&body)?;
     let tools = ClientToolset::read(&tools).map_err(|error| Problem::request(error.to_string()).about("tools"))?;
-    let functions = tools.tools().iter().map(|tool| json!({"tool": tool.name, "function": tools.names().function(&tool.name)}));
+    let functions =
+        tools.tools().iter().map(|tool| json!({"tool": tool.name, "function": tools.names().function(&tool.name)}));
     let functions: Vec<Value> = functions.collect();
     Ok(Json(json!({"typescript": tools.declarations(), "functions": functions})))
 }
@@ -58,13 +59,14 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-impl From<crate::stateless::Refusal> for Problem {
-    fn from(refusal: crate::stateless::Refusal) -> Self {
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
         let status = match refusal.code() {
             "INVALID_REQUEST" => StatusCode::BAD_REQUEST,
             "WORKER_CRASHED" | "WORKER_STARTUP_FAILED" => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
-        Self::new(status, refusal.to_string()).with_code(refusal.code())
+        let told = Told { body: Some(refusal.to_json()), ..Told::default() };
+        Self::new(status, refusal.to_string()).with_code(refusal.code()).told(told)
     }
 }

@@ -48,7 +48,8 @@ impl Chat {
 
     fn model(&self) -> Result<&ModelServer, Problem> {
         self.model.as_ref().ok_or_else(|| {
-            let message = "There is no model behind this server; set 'model.url' (and 'model.key') in its configuration";
+            let message =
+                "There is no model behind this server; set 'model.url' (and 'model.key') in its configuration";
             Problem::new(StatusCode::NOT_IMPLEMENTED, message).with_code("NO_MODEL")
         })
     }

@@ -58,7 +58,8 @@ impl Guard {
             && *method != Method::OPTIONS
         {
             let given = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
-            let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+            let given =
+                given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
             if !given.is_some_and(|given| bool::from(digest(given).ct_eq(token))) {
                 let message = "Send 'Authorization: Bearer …' with the token of this server ('http.token')";
                 return Some(Problem::new(StatusCode::UNAUTHORIZED, message).with_code("UNAUTHORIZED"));

@@ -15,19 +15,26 @@ pub struct Problem {
     /// What is wrong and what to do about it.
     pub message: String,
     /// For machines.
-    pub code: Option<String>,
+    pub code: Option<&'static str>,
     /// Which part of the request it is about.
     pub param: Option<String>,
+    /// The words of somebody else, in the place of all that.
+    pub told: Option<Box<Told>>,
+}
+
+/// An error in the words of whom it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The whole body.
+    pub body: Option<Value>,
     /// When to try again, in seconds.
     pub retry_after: Option<HeaderValue>,
-    /// What the model server said, where it is its error.
-    pub told: Option<Value>,
 }
 
 impl Problem {
     /// An error with this status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), code: None, param: None, retry_after: None, told: None }
+        Self { status, message: message.into(), code: None, param: None, told: None }
     }
 
     /// A request that makes no sense.
@@ -37,8 +44,14 @@ impl Problem {
 
     /// The same with a code.
     #[must_use]
-    pub fn with_code(self, code: impl Into<String>) -> Self {
-        Self { code: Some(code.into()), ..self }
+    pub fn with_code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// The same in other words.
+    #[must_use]
+    pub fn told(self, told: Told) -> Self {
+        Self { told: Some(Box::new(told)), ..self }
     }
 
     /// The same about a part of the request.
@@ -50,8 +63,8 @@ impl Problem {
     /// As JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        if let Some(told) = &self.told {
-            return told.clone();
+        if let Some(body) = self.told.as_ref().and_then(|told| told.body.as_ref()) {
+            return body.clone();
         }
         let kind = match self.status.as_u16() {
             401 => "authentication_error",
@@ -70,7 +83,7 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.told.and_then(|told| told.retry_after) {
             response.headers_mut().insert(RETRY_AFTER, seconds);
         }
         response

@@ -1,7 +1,9 @@
 use super::*;
 use crate::config::StatelessConfig;
 use agentscript::Policy;
+use agentscript::stateless::{Journal, Step, StepOptions, step};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn evaluate(request: Value) -> Result<Value, String> {
     let request: Evaluate = serde_json::from_value(request).map_err(|error| error.to_string())?;
@@ -204,4 +206,103 @@ fn a_result_that_nobody_can_read_is_a_failure() {
     let code = "let deep = 1; for (let i = 0; i < 200; i++) deep = [deep]; return deep";
     let done = evaluate(json!({"code": code})).expect("a step");
     assert_eq!(done["outcome"]["error"]["code"], "SERIALIZATION_ERROR", "{done}");
+}
+
+/// The samples of the page: a request gives the answer that follows it there, a recording is played to
+/// its outcome. `UPDATE=1` rewrites answers, tokens and digests.
+#[test]
+fn the_page_tells_what_happens() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/stateless.md");
+    let page = std::fs::read_to_string(path).expect("a page");
+    let (mut fresh, mut script, mut last, mut token) = (String::new(), "", Value::Null, String::new());
+    let mut told = Vec::new();
+    for (at, part) in page.split("```").enumerate() {
+        let part = match part.split_once('\n').filter(|_| at % 2 == 1) {
+            Some(("js", body)) => {
+                script = body.trim_end();
+                part.to_owned()
+            }
+            Some(("toml", body)) => {
+                let secret = |_: &str| Some("a secret of the environment".to_owned());
+                let config = crate::Config::parse(body, crate::config::Format::Toml, &secret).expect("valid");
+                let is_told = [config.stateless.key.is_some(), config.model.key.is_some()];
+                assert_eq!(is_told.iter().filter(|told| **told).count(), 1, "{body}");
+                part.to_owned()
+            }
+            Some(("json", body)) => {
+                let value: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}\n{body}"));
+                let body = if let Some(messages) = value.as_array() {
+                    block_of_a_history(messages);
+                    told.push("history".to_owned());
+                    body.to_owned()
+                } else if let Some(digest) = value["script"].as_str() {
+                    let own = Journal::new("", 0, script, &StepOptions::default()).script;
+                    let body = body.replace(digest, &own);
+                    let recording = Recording::read(&body).expect("a recording");
+                    let journal = recording.journal().expect("a journal");
+                    let tools = Arc::new(recording.tools.clone());
+                    match step(script, tools, &journal, &StepOptions::default()) {
+                        Step::Done(done) => {
+                            assert_eq!(
+                                Some(done.outcome.to_json().as_str()),
+                                recording.outcome.as_ref().map(|o| o.get())
+                            );
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                    told.push("recording".to_owned());
+                    body
+                } else if let Some(code) = value["code"].as_str() {
+                    assert_eq!(code, script);
+                    let old = value["token"].as_str().unwrap_or_default();
+                    let body = if old.is_empty() { body.to_owned() } else { body.replace(old, &token) };
+                    last = evaluate(serde_json::from_str(&body).expect("JSON")).expect("a step");
+                    body
+                } else {
+                    token = last["token"].as_str().unwrap_or(&token).to_owned();
+                    told.push(last["status"].as_str().unwrap_or_default().to_owned());
+                    serde_json::to_string_pretty(&last).expect("JSON") + "\n"
+                };
+                format!("json\n{body}")
+            }
+            Some(_) | None => part.to_owned(),
+        };
+        fresh.push_str(if at > 0 { "```" } else { "" });
+        fresh.push_str(&part);
+    }
+    assert_eq!(told, ["calls", "calls", "done", "done", "history", "recording"]);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, fresh).expect("the page can be written");
+    } else {
+        assert!(page == fresh, "docs/stateless.md is out of date: UPDATE=1 cargo test -p codecall stateless");
+    }
+}
+
+/// The page has a row for every key of a request, and for every status of an answer.
+#[test]
+fn the_page_names_every_key() {
+    let page = include_str!("../../../docs/stateless.md");
+    let unknown =
+        serde_json::from_value::<Evaluate>(json!({"code": "1", "\u{1}": 1})).expect_err("unknown").to_string();
+    let (_, known) = unknown.split_once("expected one of ").expect("the keys");
+    for key in known.split('`').skip(1).step_by(2) {
+        assert!(page.contains(&format!("| `{key}`")) || page.contains(&format!(", `{key}` |")), "{key}");
+    }
+    let schema = crate::meta::named("codecall_step").expect("a tool").output_schema();
+    for status in schema["properties"]["status"]["enum"].as_array().expect("statuses") {
+        assert!(page.contains(&format!("| `{}` |", status.as_str().expect("a text"))), "{status}");
+    }
+}
+
+/// A history with one code block in it: played, it gives the result that stands there.
+fn block_of_a_history(messages: &[Value]) {
+    let place = |role: &str| messages.iter().position(|message| message["role"] == role).expect("a message");
+    let (code, result) = (place("code"), place("code_result"));
+    let evaluated = evaluate(json!({
+        "code": messages[code]["code"],
+        "id": messages[code]["id"],
+        "tools": [{"name": "web_search", "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}}],
+        "messages": messages[code + 1..result],
+    }));
+    assert_eq!(evaluated.expect("a step")["messages"][0], messages[result]);
 }

@@ -93,7 +93,12 @@ fn told(asked: &Value) -> Value {
 #[tokio::test]
 async fn calls_of_code_are_ordinary_calls() {
     let folder = Folder::new();
-    let answers = [Said::TextAndCode("Let me look.", PARALLEL), Said::Text("Much news."), Said::Code(SEQUENTIAL), Said::Text("More.")];
+    let answers = [
+        Said::TextAndCode("Let me look.", PARALLEL),
+        Said::Text("Much news."),
+        Said::Code(SEQUENTIAL),
+        Said::Text("More."),
+    ];
     let model = Model::start(answers).await;
     let (url, processes) = one_process_for_each_request(words(&folder, &model, &json!({}))).await;
     let mut messages = talk(&url, user("Compare the news")).await;
@@ -102,7 +107,10 @@ async fn calls_of_code_are_ordinary_calls() {
     assert_eq!(*processes.lock().expect("not poisoned"), 5, "each request has a process of its own");
 
     let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().expect("a role")).collect();
-    assert_eq!(roles.join(" "), "system user assistant tool tool assistant user assistant tool assistant tool assistant");
+    assert_eq!(
+        roles.join(" "),
+        "system user assistant tool tool assistant user assistant tool assistant tool assistant"
+    );
     assert_eq!(messages[2]["content"], "Let me look.");
     let call = &messages[2]["tool_calls"][1];
     assert_eq!(call["function"], json!({"name": "web_search", "arguments": "{\"query\":\"world news\"}"}));
@@ -114,19 +122,31 @@ async fn calls_of_code_are_ordinary_calls() {
     assert_eq!(asked[0]["temperature"], 0.5);
     let system = asked[0]["messages"][0]["content"].as_str().expect("a text");
     assert!(system.starts_with("You know the news.\n\n"), "{system}");
-    assert!(system.contains("/** Search the web */\ndeclare function webSearch(input: {\n  query: string;\n}): Promise<unknown>;"), "{system}");
+    assert!(
+        system.contains(
+            "/** Search the web */\ndeclare function webSearch(input: {\n  query: string;\n}): Promise<unknown>;"
+        ),
+        "{system}"
+    );
 
     // What the model sees of both blocks, which were replayed from the names of their calls.
     let seen = asked[3]["messages"].as_array().expect("messages");
     let roles: Vec<&str> = seen.iter().map(|message| message["role"].as_str().expect("a role")).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool"]);
-    let code: Value = serde_json::from_str(seen[2]["tool_calls"][0]["function"]["arguments"].as_str().expect("a text")).expect("JSON");
+    let code: Value = serde_json::from_str(seen[2]["tool_calls"][0]["function"]["arguments"].as_str().expect("a text"))
+        .expect("JSON");
     assert_eq!((&seen[2]["content"], &code["code"]), (&json!("Let me look."), &json!(PARALLEL)));
     assert_eq!(seen[2]["tool_calls"][0]["id"], seen[3]["tool_call_id"]);
     let result: Value = serde_json::from_str(seen[3]["content"].as_str().expect("a text")).expect("JSON");
-    assert_eq!(result, json!({"status": "success", "data": {"sport": found("sport news"), "world": found("world news")}}));
+    assert_eq!(
+        result,
+        json!({"status": "success", "data": {"sport": found("sport news"), "world": found("world news")}})
+    );
     let us = found("news in US today, not About news in France today");
-    assert_eq!(told(&asked[3]), json!({"status": "success", "data": {"france": found("news in France today"), "us": us}}));
+    assert_eq!(
+        told(&asked[3]),
+        json!({"status": "success", "data": {"france": found("news in France today"), "us": us}})
+    );
 }
 
 /// Messages without what is different each time: names are numbered.
@@ -196,7 +216,10 @@ async fn names_and_shapes_of_others_are_read() {
     ]);
     let (status, answer) = ask(&server.url, &question(messages.as_array().expect("a list"))).await;
     assert_eq!(status, 200, "{answer}");
-    assert_eq!(told(&model.asked()[0]), json!({"status": "success", "data": {"france": [{"title": "Grèves"}], "us": []}}));
+    assert_eq!(
+        told(&model.asked()[0]),
+        json!({"status": "success", "data": {"france": [{"title": "Grèves"}], "us": []}})
+    );
     assert_eq!(model.asked()[0]["messages"][2]["tool_calls"][0]["id"], "UB4cbzkvQ");
 }
 
@@ -209,7 +232,9 @@ async fn errors_of_code_go_back_to_the_model() {
         Said::Code("return await webSearch({ q: 'x' })"),
         Said::Code("null.length"),
         Said::Code("await new Promise(() => {})"),
-        Said::Message(json!({"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "run_code", "arguments": "{\"code\": "}}]})),
+        Said::Message(
+            json!({"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "run_code", "arguments": "{\"code\": "}}]}),
+        ),
         Said::Code("```js\nreturn 6 * 7;\n```"),
         Said::Text("42."),
     ];
@@ -222,7 +247,11 @@ async fn errors_of_code_go_back_to_the_model() {
     let asked = model.asked();
     let errors: Vec<Value> = asked[1..7].iter().map(|asked| told(asked)["error"].clone()).collect();
     let codes: Vec<&str> = errors.iter().map(|error| error["code"].as_str().expect("a code")).collect();
-    assert_eq!(codes, ["SYNTAX_ERROR", "EXECUTION_ERROR", "INVALID_INPUT", "EXECUTION_ERROR", "EXECUTION_ERROR", "SYNTAX_ERROR"], "{errors:?}");
+    assert_eq!(
+        codes,
+        ["SYNTAX_ERROR", "EXECUTION_ERROR", "INVALID_INPUT", "EXECUTION_ERROR", "EXECUTION_ERROR", "SYNTAX_ERROR"],
+        "{errors:?}"
+    );
     assert_eq!(errors[0]["location"], json!({"line": 1, "column": 7}));
     assert_eq!(errors[1]["message"], "webSerch is not defined");
     assert_eq!(errors[4]["message"], "The script awaits at line 1 a promise that nothing can settle");
@@ -313,7 +342,10 @@ async fn answers_may_be_errors_or_missing_or_not_wanted_any_more() {
     messages.push(json!({"role": "tool", "tool_call_id": name(&calls, 0), "content": "{\"error\": {\"message\": \"no net\", \"code\": \"OFFLINE\"}}"}));
     let (status, _) = ask(&server.url, &question(&messages)).await;
     assert_eq!(status, 200);
-    assert_eq!(told(&model.asked()[1]), json!({"status": "success", "data": {"first": "quick", "failed": ["OFFLINE", "no net"]}}));
+    assert_eq!(
+        told(&model.asked()[1]),
+        json!({"status": "success", "data": {"first": "quick", "failed": ["OFFLINE", "no net"]}})
+    );
 
     left.push(json!({"role": "user", "content": "Stop that"}));
     let (status, _) = ask(&server.url, &question(&left)).await;
@@ -332,7 +364,8 @@ async fn errors_of_the_model_server() {
     let model = Model::start(answers).await;
     let server = start(&folder, &model, &json!({"model": {"timeoutMs": 1000}})).await;
     let asked = question(&user("Hello"));
-    let response = http_client().post(format!("{}/v1/chat/completions", server.url)).body(asked.to_string()).send().await;
+    let response =
+        http_client().post(format!("{}/v1/chat/completions", server.url)).body(asked.to_string()).send().await;
     let response = response.expect("an answer");
     assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().ok()), (429, Some("7")));
     assert_eq!(response.json::<Value>().await.expect("JSON"), busy);
@@ -371,12 +404,27 @@ async fn requests_that_make_no_sense() {
         (with("n", json!(2)), "'n' must be 1 where there are tools: code runs in one conversation"),
         (with("messages", json!("Hello")), "'messages' must be a list"),
         (with("tools", json!({})), "'tools' must be a list"),
-        (with("tools", json!([{"type": "web_search"}])), "tools[0]: expected {type: \"function\", function: {name, description?, parameters?}} or {name, description?, inputSchema?, outputSchema?}"),
-        (with("tools", twice), "the tools 'web_search' and 'web-search' would both be the function webSearch; rename one of them"),
+        (
+            with("tools", json!([{"type": "web_search"}])),
+            "tools[0]: expected {type: \"function\", function: {name, description?, parameters?}} or {name, description?, inputSchema?, outputSchema?}",
+        ),
+        (
+            with("tools", twice),
+            "the tools 'web_search' and 'web-search' would both be the function webSearch; rename one of them",
+        ),
         (with("functions", json!([])), "'functions' is not known any more; use 'tools' and 'tool_choice'"),
-        (with("codecall", json!({"code_message": true})), "'codecall': unknown key 'code_message'; did you mean 'code_messages'?"),
-        (with("messages", json!([{"role": "code", "id": "a"}])), "messages[0]: a message of role 'code' has 'id' and 'code', both texts"),
-        (with("messages", json!([{"role": "code_result", "id": "a", "result": {}}])), "messages[0]: a message of role 'code_result' follows the code block with its id"),
+        (
+            with("codecall", json!({"code_message": true})),
+            "'codecall': unknown key 'code_message'; did you mean 'code_messages'?",
+        ),
+        (
+            with("messages", json!([{"role": "code", "id": "a"}])),
+            "messages[0]: a message of role 'code' has 'id' and 'code', both texts",
+        ),
+        (
+            with("messages", json!([{"role": "code_result", "id": "a", "result": {}}])),
+            "messages[0]: a message of role 'code_result' follows the code block with its id",
+        ),
         (json!([1]), "invalid type: sequence, expected a map"),
     ] {
         let (status, answer) = ask(&server.url, &asked).await;
@@ -392,7 +440,8 @@ async fn requests_that_make_no_sense() {
 async fn histories_that_are_made_to_hurt() {
     let folder = Folder::new();
     let model = Model::start([Said::Code(PARALLEL)]).await;
-    let server = start(&folder, &model, &json!({"vm": {"preset": "balanced", "timeoutMs": 300, "maxDurationMs": 1000}})).await;
+    let server =
+        start(&folder, &model, &json!({"vm": {"preset": "balanced", "timeoutMs": 300, "maxDurationMs": 1000}})).await;
     let (_, first) = ask(&server.url, &question(&user("Go"))).await;
     let name = first["choices"][0]["message"]["tool_calls"][0]["id"].as_str().expect("a name");
     let (run, _) = name.split_once("_0_").expect("code");
@@ -402,10 +451,20 @@ async fn histories_that_are_made_to_hurt() {
     let block = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": {"name": "web_search", "arguments": "{}"}}]});
     let (status, answer) = ask(&server.url, &question(&vec![block(&long); 3])).await;
     assert_eq!(status, 400, "{answer}");
-    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.starts_with("messages[2]: the conversation holds more than")), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("messages[2]: the conversation holds more than")),
+        "{answer}"
+    );
     // Loops without end, each of which has to be replayed.
     let endless: Vec<Value> = (0..100)
-        .flat_map(|number| [json!({"role": "code", "id": format!("c{number}"), "code": "for (;;) {}"}), json!({"role": "user", "content": "?"})])
+        .flat_map(|number| {
+            [
+                json!({"role": "code", "id": format!("c{number}"), "code": "for (;;) {}"}),
+                json!({"role": "user", "content": "?"}),
+            ]
+        })
         .collect();
     let (status, answer) = ask(&server.url, &question(&endless)).await;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("HISTORY_TOO_LONG")), "{answer}");
@@ -432,7 +491,8 @@ async fn what_has_no_tools_passes_as_it_is() {
 #[tokio::test]
 async fn pieces_of_a_stream() {
     let folder = Folder::new();
-    let answers = [Said::TextAndCode("Let me see.", "return [1, 2].length"), Said::Code(PARALLEL), Said::Text("So it is.")];
+    let answers =
+        [Said::TextAndCode("Let me see.", "return [1, 2].length"), Said::Code(PARALLEL), Said::Text("So it is.")];
     let model = Model::start(answers).await;
     let server = start(&folder, &model, &json!({})).await;
     let mut asked = question(&user("Compare the news"));
@@ -474,7 +534,8 @@ async fn talks(program: &Path, script: &Path) {
             let told = ended.json();
             assert_eq!((&told["requests"], *processes.lock().expect("not poisoned")), (&json!(requests), requests));
             let messages = told["messages"].as_array().expect("messages");
-            let made: Vec<usize> = messages.iter().filter_map(|message| Some(message["tool_calls"].as_array()?.len())).collect();
+            let made: Vec<usize> =
+                messages.iter().filter_map(|message| Some(message["tool_calls"].as_array()?.len())).collect();
             assert_eq!(made, calls);
             assert_eq!(messages.last().expect("one")["content"], "Here are the highlights.");
             if streams {

@@ -56,7 +56,8 @@ async fn only_who_may_is_answered() {
     assert!(status == 405 && body.contains("another method"), "{status} {body}");
 
     // A page whose name was made to mean this machine, and a page that is not known.
-    let (status, body, _) = get(&server.url, "/v1/models", &[("authorization", &bearer), ("host", "evil.example")]).await;
+    let (status, body, _) =
+        get(&server.url, "/v1/models", &[("authorization", &bearer), ("host", "evil.example")]).await;
     assert!(status == 403 && body.contains("HOST_NOT_ALLOWED"), "{status} {body}");
     for origin in ["https://evil.example", "null", "http://localhost"] {
         let (status, body, answer) = get(&server.url, "/healthz", &[("origin", origin)]).await;
@@ -163,7 +164,8 @@ async fn steps_by_token_and_by_messages() {
     let folder = Folder::new();
     let config = folder.file("config.json", json!({"stateless": {"key": "a key of all processes"}}).to_string());
     let (url, processes) = one_process_for_each_request(vec!["--config".into(), config]).await;
-    let code = "const [a, b] = await Promise.all([add({ a: 1, b: 2 }), add({ a: 3, b: 4 })]); return await add({ a, b })";
+    let code =
+        "const [a, b] = await Promise.all([add({ a: 1, b: 2 }), add({ a: 3, b: 4 })]); return await add({ a, b })";
     let number = json!({"type": "number"});
     let schema = json!({"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]});
     let request = json!({"code": code, "tools": [{"name": "add", "inputSchema": schema}]});
@@ -196,9 +198,14 @@ async fn steps_by_token_and_by_messages() {
         }
         messages.extend(answer["messages"].as_array().expect("messages").clone());
         let answers = answer["calls"].as_array().expect("calls").iter();
-        messages.extend(answers.map(|call| json!({"role": "tool", "tool_call_id": call["id"], "content": sum(call).to_string()})));
+        messages.extend(
+            answers.map(|call| json!({"role": "tool", "tool_call_id": call["id"], "content": sum(call).to_string()})),
+        );
     };
-    assert_eq!(answer["messages"], json!([{"role": "code_result", "id": "code_1", "result": {"status": "success", "data": 10}}]));
+    assert_eq!(
+        answer["messages"],
+        json!([{"role": "code_result", "id": "code_1", "result": {"status": "success", "data": 10}}])
+    );
     assert_eq!(*processes.lock().expect("not poisoned"), 6);
 }
 
@@ -209,14 +216,21 @@ async fn steps_that_are_refused() {
         (json!({"code": " "}), "'code' is empty"),
         (json!({"cod": "1"}), "unknown key 'cod'; did you mean 'code'?"),
         (json!({"code": 1}), "'code': wrong value, expected a string"),
-        (json!({"code": "1", "limits": {"timeoutMS": 1}}), "limits: unknown key 'timeoutMS'; did you mean 'timeoutMs'?"),
+        (
+            json!({"code": "1", "limits": {"timeoutMS": 1}}),
+            "limits: unknown key 'timeoutMS'; did you mean 'timeoutMs'?",
+        ),
         (json!({"code": "1", "token": "ccj1.AAAA"}), "'token': "),
-        (json!({"code": "1", "results": [{"id": "a", "result": 1}]}), "'results' need the 'token' of the step that they answer"),
+        (
+            json!({"code": "1", "results": [{"id": "a", "result": 1}]}),
+            "'results' need the 'token' of the step that they answer",
+        ),
         (json!({"code": "1", "tools": [1]}), "tools[0]: expected {"),
     ] {
         let (status, answer) = post_json(&server.url, "/v1/evaluate", &body).await;
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(status == 400 && message.starts_with(problem), "{body} {answer}");
+        assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("refused"), &json!("INVALID_REQUEST")));
     }
     for body in ["", "{", "{} {}", "[1]", "\u{0}", &"[".repeat(100_000)] {
         let sent = http_client().post(format!("{}/v1/evaluate", server.url)).body(body.to_owned()).send().await;
@@ -228,9 +242,9 @@ async fn steps_that_are_refused() {
     let (status, answer) = post_json(&server.url, "/v1/evaluate", &json!({"code": "while (true) {}"})).await;
     assert_eq!((status, &answer["outcome"]["status"]), (200, &json!("illegal_access")));
     let folder = Folder::new();
-    let config = folder.file("config.json", json!({"vm": {"preset": "balanced"}}).to_string());
+    let config = folder.file("config.json", json!({"vm": {"preset": "experimental"}}).to_string());
     let server = HttpProcess::start(&["--config", &config]).await;
-    let endless = json!({"code": "for (;;) {}", "limits": {"timeoutMs": 50}, "id": "code_1"});
+    let endless = json!({"code": "for (;;) {}", "limits": {"timeoutMs": 20}, "id": "code_1"});
     let steps = (0..40).map(|_| post_json(&server.url, "/v1/evaluate", &endless));
     for (status, answer) in futures_util::future::join_all(steps).await {
         assert_eq!((status, &answer["outcome"]["status"]), (200, &json!("timeout")), "{answer}");

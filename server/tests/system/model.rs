@@ -56,7 +56,10 @@ impl Model {
         let script = Script { answers: Arc::new(Mutex::new(answers.into_iter().collect())), asked: Arc::default() };
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
-            .route("/v1/models", get(|| async { Json(json!({"object": "list", "data": [{"id": "tiny", "object": "model"}]})) }))
+            .route(
+                "/v1/models",
+                get(|| async { Json(json!({"object": "list", "data": [{"id": "tiny", "object": "model"}]})) }),
+            )
             .with_state(script.clone());
         Self { url: format!("{}/v1", serve(router).await), script }
     }
@@ -128,7 +131,10 @@ async fn complete(State(script): State<Script>, headers: HeaderMap, body: Bytes)
     }
     for (index, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
         let function = json!({"name": call["function"]["name"], "arguments": ""});
-        event(json!({"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": function}]}), Value::Null);
+        event(
+            json!({"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": function}]}),
+            Value::Null,
+        );
         for piece in pieces(call["function"]["arguments"].as_str().unwrap_or_default()) {
             event(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}), Value::Null);
         }
@@ -160,7 +166,8 @@ impl HttpProcess {
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
         let line = line.unwrap_or_default();
-        let url = line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
+        let url =
+            line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
         // What it says later must go somewhere.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self { url, child }
@@ -214,7 +221,8 @@ pub fn http_client() -> reqwest::Client {
 
 /// Ask an endpoint; gives the status and the body.
 pub async fn post_json(url: &str, path: &str, body: &Value) -> (u16, Value) {
-    let sent = http_client().post(format!("{url}{path}")).header("content-type", "application/json").body(body.to_string());
+    let sent =
+        http_client().post(format!("{url}{path}")).header("content-type", "application/json").body(body.to_string());
     let response = sent.send().await.expect("an answer");
     let status = response.status().as_u16();
     let text = response.text().await.expect("text");

@@ -59,7 +59,10 @@ pub struct Reply {
 
 impl ChatRequest {
     /// Read a request; `Err(body)` where it has no tools and so nothing to do with code.
-    pub fn read(mut body: Map<String, Value>, config: &ModelConfig) -> Result<Result<Self, Map<String, Value>>, Problem> {
+    pub fn read(
+        mut body: Map<String, Value>,
+        config: &ModelConfig,
+    ) -> Result<Result<Self, Map<String, Value>>, Problem> {
         let own = match body.remove("codecall") {
             None | Some(Value::Null) => Own::default(),
             Some(own) => Own::deserialize(own).map_err(|error| {
@@ -82,7 +85,9 @@ impl ChatRequest {
             return Ok(Err(body));
         }
         if body.get("n").is_some_and(|n| !n.is_null() && n != 1) {
-            return Err(Problem::request("'n' must be 1 where there are tools: code runs in one conversation").about("n"));
+            return Err(
+                Problem::request("'n' must be 1 where there are tools: code runs in one conversation").about("n")
+            );
         }
         let Some(Value::Array(messages)) = body.remove("messages") else {
             return Err(Problem::request("'messages' must be a list").about("messages"));
@@ -200,7 +205,8 @@ impl Engine<'_> {
                 answer.wanted(&|name| names.function(name).or_else(|| names.tool(name).map(|_| name.to_owned())));
             match wanted {
                 Some(_) if is_last => {
-                    let message = format!("The model has written code {max_turns} times ('model.maxTurns') and does not answer");
+                    let message =
+                        format!("The model has written code {max_turns} times ('model.maxTurns') and does not answer");
                     return Err(Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MAX_TURNS_EXCEEDED"));
                 }
                 Some(wanted) => {

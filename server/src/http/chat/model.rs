@@ -3,7 +3,7 @@
 use super::conversation::RUN_CODE;
 use crate::config::ModelConfig;
 use crate::error::Error;
-use crate::http::problem::Problem;
+use crate::http::problem::{Problem, Told};
 use crate::redact::Redactor;
 use axum::Json;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
@@ -153,7 +153,7 @@ impl ModelServer {
         let known = status.is_client_error() || status.is_server_error();
         let status = if known { status } else { StatusCode::BAD_GATEWAY };
         let message = format!("The model server answers with status {}", status.as_u16());
-        Problem { retry_after, told, ..Problem::new(status, message).with_code("MODEL_ERROR") }
+        Problem::new(status, message).with_code("MODEL_ERROR").told(Told { body: told, retry_after })
     }
 
     async fn json(&self, response: reqwest::Response) -> Result<Value, Problem> {
@@ -186,15 +186,18 @@ impl ModelServer {
             if data.trim().is_empty() {
                 continue;
             }
-            let mut chunk: Value = serde_json::from_str(&data).map_err(|_| nonsense("has an event that is not JSON"))?;
+            let mut chunk: Value =
+                serde_json::from_str(&data).map_err(|_| nonsense("has an event that is not JSON"))?;
             self.secrets.value(&mut chunk);
             if chunk["error"].is_object() {
                 let problem = Problem::new(StatusCode::BAD_GATEWAY, "The model server has stopped with an error");
-                return Err(Problem { told: Some(json!({"error": chunk["error"]})), ..problem });
+                let told = Told { body: Some(json!({"error": chunk["error"]})), ..Told::default() };
+                return Err(problem.told(told));
             }
             answer.take(chunk, said)?;
         }
-        if answer.finish_reason.is_null() && calls_of(&answer.message).is_empty() && answer.message["content"].is_null() {
+        if answer.finish_reason.is_null() && calls_of(&answer.message).is_empty() && answer.message["content"].is_null()
+        {
             return Err(nonsense("ended before there was anything in it"));
         }
         Ok(answer)
@@ -208,9 +211,9 @@ impl ModelServer {
         let mut left = self.max_answer_bytes;
         response.bytes_stream().map_err(|error| std::io::Error::other(plain(&error))).map(move |piece| {
             let piece = piece?;
-            left = left.checked_sub(piece.len()).ok_or_else(|| {
-                std::io::Error::other("it is longer than 'model.maxAnswerBytes' allows")
-            })?;
+            left = left
+                .checked_sub(piece.len())
+                .ok_or_else(|| std::io::Error::other("it is longer than 'model.maxAnswerBytes' allows"))?;
             Ok(piece)
         })
     }
@@ -302,10 +305,12 @@ impl Answer {
             };
             let name = name.as_str().unwrap_or_default();
             let Some(arguments) = arguments.filter(Value::is_object) else {
-                let problem = format!("the arguments of {name} are not a JSON object; call {RUN_CODE} with {{\"code\": \"…\"}}");
+                let problem =
+                    format!("the arguments of {name} are not a JSON object; call {RUN_CODE} with {{\"code\": \"…\"}}");
                 return Some(Wanted::Nonsense(self.message["tool_calls"].to_string(), problem));
             };
-            let function = function(name).map_or_else(|| format!("callTool({}, ", Value::from(name)), |name| format!("{name}("));
+            let function =
+                function(name).map_or_else(|| format!("callTool({}, ", Value::from(name)), |name| format!("{name}("));
             parts.push(format!("{function}{arguments})"));
         }
         Some(Wanted::Code(match parts.as_slice() {
@@ -332,7 +337,9 @@ fn code_of(arguments: &Value) -> Wanted {
     match code {
         Some(code) => Wanted::Code(unfenced(code).to_owned()),
         None => {
-            let problem = format!("the arguments of {RUN_CODE} must be a JSON object {{\"code\": \"…\"}} with the code as a text");
+            let problem = format!(
+                "the arguments of {RUN_CODE} must be a JSON object {{\"code\": \"…\"}} with the code as a text"
+            );
             Wanted::Nonsense(text, problem)
         }
     }
