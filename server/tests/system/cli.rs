@@ -211,8 +211,13 @@ async fn meta_tools_from_a_shell() {
 /// The examples give what they promise, again and again.
 #[tokio::test]
 async fn examples() {
-    let folder = root().join("examples").display().to_string();
-    let ran = codecall(&["run", "--demo", "--batch", &folder]).await;
+    // Those in folders are clients, not scripts.
+    let entries =
+        std::fs::read_dir(root().join("examples")).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let scripts = entries.filter(|path| path.extension().is_some_and(|extension| extension == "js"));
+    let mut words = vec!["run".to_owned(), "--demo".to_owned()];
+    words.extend(scripts.map(|path| path.display().to_string()));
+    let ran = codecall(&words.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let results = ran.json_lines();
     assert!(ran.code == Some(0) && results.len() == 5, "{ran:?}");
     let of = |name: &str| -> &Value {
