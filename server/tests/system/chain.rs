@@ -272,7 +272,15 @@ async fn records_of_all_calls() {
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
     assert!(direct.expect("visible").is_ok());
     assert_eq!(world.invoke("t:number", json!({"n": 1})).await, "ACCESS_DENIED");
-    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 7).await;
+    for wrong in [
+        json!({"tool": "t:echo", "input": "bob@example.com"}),
+        json!({"tool": "t:echo", "input": {}, "force": true}),
+        json!({"input": {}}),
+    ] {
+        let refused = world.told("codecall_invoke", wrong, None).await;
+        assert!(refused.as_str().is_some_and(|text| text.starts_with("Invalid arguments: ")), "{refused}");
+    }
+    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;
     let text = std::fs::read_to_string(&file).expect("a file");
     assert!(!text.contains("@example"), "{text}");
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -299,6 +307,9 @@ async fn records_of_all_calls() {
             "script t:none error TOOL_NOT_FOUND",
             "direct t:visible ok -",
             "invoke t:number error ACCESS_DENIED",
+            "invoke t:echo error INVALID_INPUT",
+            "invoke t:echo error INVALID_INPUT",
+            "invoke codecall:invoke error INVALID_INPUT",
         ]
     );
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));
