@@ -197,7 +197,9 @@ async fn limits_on_how_often() {
         {"tool": "t:echo", "limit": 2, "window": "1h"},
         {"tool": {"app": "codecall", "name": "codecall:search"}, "limit": 1, "window": "1m"},
     ]);
-    let world = world(json!({"rateLimits": rules}), vec![]);
+    let folder = Folder::new();
+    let file = folder.path("audit.jsonl");
+    let world = world(json!({"rateLimits": rules, "audit": {"file": file}}), vec![]);
     let script = "let n = 0; try { for (;n < 9;) { await callTool('t:echo', {}); n++ } } catch (e) { return [n, e.code, e.details.limit] }";
     let answer = world.told("codecall_execute", json!({"script": script}), None).await;
     assert_eq!(answer["result"], json!([2, "RATE_LIMIT", 2]), "{answer}");
@@ -209,6 +211,14 @@ async fn limits_on_how_often() {
     assert!(
         search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
     );
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let refused: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .filter(|line| line["error"]["code"] == "RATE_LIMIT")
+        .map(|line| format!("{} {}", line["caller"].as_str().unwrap_or("-"), line["tool"].as_str().unwrap_or("-")))
+        .collect();
+    assert_eq!(refused, ["script t:echo", "invoke t:echo", "direct codecall:search"]);
 }
 
 #[tokio::test]
