@@ -8,7 +8,8 @@ mod script;
 
 use agentscript::stateless::{ClientTools, Journal, Step, StepOptions, step};
 use agentscript::{
-    Clock, CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, ScriptCache, ToolError, Tools, compile,
+    CompileOptions, Event, FixedClock, Inputs, Outcome, Policy, Preset, Progress, ScriptCache, ToolError, Tools,
+    compile,
 };
 use proptest::prelude::*;
 use schedule::Schedule;
@@ -70,16 +71,8 @@ impl ClientTools for Answers {
 }
 
 /// The time of all scripts; limits of time are never reached.
-struct Still;
-
-impl Clock for Still {
-    fn monotonic(&self) -> std::time::Duration {
-        std::time::Duration::ZERO
-    }
-
-    fn unix_ms(&self) -> f64 {
-        NOW as f64
-    }
+fn still() -> Arc<FixedClock> {
+    Arc::new(FixedClock { unix_ms: NOW as f64 })
 }
 
 fn options() -> StepOptions<'static> {
@@ -87,7 +80,7 @@ fn options() -> StepOptions<'static> {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_steps = 300_000;
     policy.limits.max_iterations = 20_000;
-    StepOptions { policy, clock: Arc::new(Still), cache: Some(&SCRIPTS), ..StepOptions::default() }
+    StepOptions { policy, clock: still(), cache: Some(&SCRIPTS), ..StepOptions::default() }
 }
 
 /// What must be the same: how the run ended, what it said, and every call in its order.
@@ -109,7 +102,7 @@ fn direct(source: &str, mut schedule: Schedule) -> Seen {
             return Seen { outcome, calls: Vec::new(), messages: "[]".into() };
         }
     };
-    let inputs = Inputs { tools: Arc::new(Answers), clock: Arc::new(Still), seed: journal.seed(), ..Inputs::default() };
+    let inputs = Inputs { tools: Arc::new(Answers), clock: still(), seed: journal.seed(), ..Inputs::default() };
     let mut run = script.start(inputs, &options.policy);
     let (mut events, mut calls, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     let mut open: Vec<agentscript::Call> = Vec::new();

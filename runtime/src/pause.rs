@@ -40,7 +40,12 @@ impl Vm {
             }
             self.settle()?;
         }
-        Ok(std::mem::take(&mut self.host.slice_over))
+        let over = std::mem::take(&mut self.host.slice_over);
+        if over {
+            // The next slice goes on, however long it takes until it begins.
+            self.refuel();
+        }
+        Ok(over)
     }
 
     /// Free what nothing can reach.

@@ -88,6 +88,7 @@ impl Run {
                 message_bytes: 0,
                 random: scramble(seed),
                 slice_over: false,
+                looked_at: 0,
                 always_pause: false,
             },
             script,

@@ -101,6 +101,8 @@ pub struct HostState {
     pub(crate) spent: Duration,
     /// Whether the slice is over and the next pause point has to pause.
     pub(crate) slice_over: bool,
+    /// Steps at the last look at the clock.
+    pub(crate) looked_at: u64,
     /// Whether every look at the clock ends the slice, for tests.
     pub(crate) always_pause: bool,
 }
@@ -172,15 +174,27 @@ impl Vm {
         if meter.bytes > (meter.limits.max_memory_bytes as usize).saturating_mul(2) {
             return Err(self.memory_limit());
         }
-        self.check_time()?;
-        let meter = &mut self.heap.meter;
-        // Where a collection is due, the next tick has to settle again until it was done.
-        if meter.bytes <= meter.collect_at {
-            let left = meter.limits.max_steps - meter.steps;
-            meter.granted = self.grant.min(i64::try_from(left).unwrap_or(GRANT));
-            meter.fuel = meter.granted;
+        // A built-in function in the middle of its work settles at every step from the end of the slice on. Steps
+        // are given back too, by walks that are left.
+        if !self.host.slice_over || meter.steps.saturating_sub(self.host.looked_at) >= GRANT as u64 {
+            self.host.looked_at = meter.steps;
+            self.check_time()?;
+        }
+        // Where the slice is over or a collection is due, the next tick has to settle again until that was
+        // done: a built-in function would use up what is granted, and nobody would look.
+        if !self.host.slice_over && self.heap.meter.bytes <= self.heap.meter.collect_at {
+            self.refuel();
         }
         Ok(())
+    }
+
+    /// Grant fuel until the next look at the clock.
+    pub(crate) fn refuel(&mut self) {
+        let meter = &mut self.heap.meter;
+        let left = meter.limits.max_steps.saturating_sub(meter.steps());
+        meter.steps = meter.steps();
+        meter.granted = self.grant.min(i64::try_from(left).unwrap_or(GRANT));
+        meter.fuel = meter.granted;
     }
 
     /// Check the limits of time, and whether the slice is over.

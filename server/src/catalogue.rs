@@ -10,7 +10,7 @@ mod policy;
 use crate::error::nearest;
 use crate::index::{Index, Segments};
 use crate::redact::Redactor;
-use crate::upstream::{ToolDefinition, Upstream};
+use crate::upstream::{Example, ToolDefinition, Upstream};
 pub use filter::{ToolFilter, ToolPattern, matches};
 pub use listed::Listed;
 pub use policy::{Expose, Mode, Placed, ToolMetadata, ToolPolicy};
@@ -83,6 +83,8 @@ impl Catalogue {
     }
 
     fn collect(&self) {
+        let before = self.snapshot();
+        let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
         let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         for source in &self.sources {
@@ -93,7 +95,12 @@ impl Catalogue {
                     tracing::warn!(tool = name, "a second tool of this name is left out");
                     continue;
                 }
-                let entry = Arc::new(Entry::new(placed.definition, Arc::clone(&source.upstream)));
+                // What has not changed keeps what was made of it: compiled schemas, checked examples.
+                let same = known.get(name.as_str()).filter(|entry| {
+                    Arc::ptr_eq(&entry.upstream, &source.upstream) && entry.definition == placed.definition
+                });
+                let made = || Arc::new(Entry::new(placed.definition.clone(), Arc::clone(&source.upstream)));
+                let entry = same.map_or_else(made, |entry| Arc::clone(entry));
                 if placed.listed {
                     visible.insert(name.clone(), Arc::clone(&entry));
                 }
@@ -153,12 +160,13 @@ pub struct Entry {
     pub upstream: Arc<dyn Upstream>,
     input: OnceLock<Option<jsonschema::Validator>>,
     output: OnceLock<Option<jsonschema::Validator>>,
+    examples: OnceLock<Vec<Example>>,
 }
 
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
         let name = definition.full_name();
-        Self { name, definition, upstream, input: OnceLock::new(), output: OnceLock::new() }
+        Self { name, definition, upstream, input: OnceLock::new(), output: OnceLock::new(), examples: OnceLock::new() }
     }
 
     /// The compiled schema of its input; absent where the schema is not one.
@@ -170,6 +178,24 @@ impl Entry {
     pub fn output_validator(&self) -> Option<&jsonschema::Validator> {
         let compile = || self.compiled(self.definition.output_schema.as_ref()?, "output");
         self.output.get_or_init(compile).as_ref()
+    }
+
+    /// Whether an input fits its schema.
+    ///
+    /// # Errors
+    /// It does not; the first reason.
+    pub fn fits(&self, input: &Value) -> Result<(), String> {
+        let Some(validator) = self.validator() else { return Ok(()) };
+        validator.validate(input).map_err(|error| {
+            let place = error.instance_path().to_string();
+            format!("the input of '{}' does not fit its schema: {place} {error}", self.name)
+        })
+    }
+
+    /// The examples of its author that are right, as `check` says, which is asked once for each.
+    pub fn examples(&self, check: impl Fn(&Example) -> bool) -> &[Example] {
+        self.examples
+            .get_or_init(|| self.definition.examples.iter().filter(|example| check(example)).cloned().collect())
     }
 
     fn compiled(&self, schema: &Value, of: &str) -> Option<jsonschema::Validator> {
@@ -251,6 +277,11 @@ impl Snapshot {
     #[must_use]
     pub fn listed(&self) -> &Listed {
         &self.listed
+    }
+
+    /// All tools, indexed or listed; some twice.
+    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.rows.iter().chain(self.listed.after(None).map(|(_, entry)| entry))
     }
 
     /// All indexed tools by full name.

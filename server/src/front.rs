@@ -5,6 +5,7 @@
 
 mod input;
 mod list;
+mod news;
 mod offers;
 mod watch;
 
@@ -12,15 +13,18 @@ use crate::error::Error;
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
 use crate::runs::Watcher;
-use crate::upstream::ToolError;
+use crate::upstream::{News, ToolError};
+use news::Wanted;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch as state;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use watch::Level;
 
 /// How long a client has to take what is on its way when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -60,33 +64,54 @@ where
     }
 }
 
+/// Clients with a session.
+type Peers = Vec<Peer<RoleServer>>;
+
 /// The handler of one connection.
 #[derive(Clone)]
 pub struct Front {
     hub: Arc<Hub>,
     tools: Arc<[Tool]>,
     /// Clients with a session, to be told of changes.
-    peers: Arc<Mutex<Vec<Peer<RoleServer>>>>,
-    /// The level that a client with a session has asked for.
-    level: Arc<Mutex<Option<watch::Level>>>,
+    peers: Arc<Mutex<Peers>>,
+    /// What a client with a session has asked to be told.
+    wanted: Arc<Wanted>,
     /// Fires when the client has said all that it will say.
     ended: CancellationToken,
+    /// Fires when the last copy of this handler is gone.
+    gone: CancellationToken,
+    _guard: Arc<DropGuard>,
 }
 
 impl Front {
-    /// A handler in front of `hub`. Needs a tokio runtime.
+    /// A handler in front of `hub`.
     #[must_use]
     pub fn new(hub: Arc<Hub>) -> Self {
         let tools = list::meta_tools(&hub);
-        let front = Self { tools, peers: Arc::default(), level: Arc::default(), ended: CancellationToken::new(), hub };
-        tokio::spawn(tell_changes(front.hub.catalogue().changed(), Arc::downgrade(&front.peers)));
-        front
+        Self::of(hub, tools)
     }
 
-    /// The handler of one more connection, which is told of changes with the others.
+    /// The handler of one more connection.
     #[must_use]
     pub fn session(&self) -> Self {
-        Self { level: Arc::default(), ended: CancellationToken::new(), ..self.clone() }
+        Self::of(Arc::clone(&self.hub), Arc::clone(&self.tools))
+    }
+
+    fn of(hub: Arc<Hub>, tools: Arc<[Tool]>) -> Self {
+        let gone = CancellationToken::new();
+        let _guard = Arc::new(gone.clone().drop_guard());
+        let ended = CancellationToken::new();
+        Self { hub, tools, peers: Arc::default(), wanted: Arc::default(), ended, gone, _guard }
+    }
+
+    /// Tell clients with a session what changes, for as long as their connection is there.
+    fn keep_telling(&self) {
+        let (changed, peers) = (self.hub.catalogue().changed(), Arc::downgrade(&self.peers));
+        tokio::spawn(self.gone.clone().run_until_cancelled_owned(tell_changes(changed, peers)));
+        if offers::are_exposed(&self.hub) {
+            let (peers, wanted) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.wanted));
+            tokio::spawn(self.gone.clone().run_until_cancelled_owned(news::pass_on(self.hub.news(), peers, wanted)));
+        }
     }
 
     /// Call a meta-tool, or a tool that is visible beside them; absent: there is none of that name.
@@ -153,20 +178,53 @@ fn failed(error: ToolError) -> CallToolResult {
 }
 
 /// Tell clients with a session that tools have changed.
-async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<Mutex<Vec<Peer<RoleServer>>>>) {
+async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<Mutex<Peers>>) {
     while changed.changed().await.is_ok() {
         tokio::time::sleep(DEBOUNCE).await;
         changed.mark_unchanged();
         let Some(peers) = peers.upgrade() else { return };
-        let present = {
-            let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
-            // Telling a peer that is gone succeeds, so they are looked at.
-            peers.retain(|peer| !peer.is_transport_closed());
-            peers.clone()
-        };
-        for peer in present {
+        for peer in present(&peers) {
             let _ = tokio::time::timeout(FAREWELL, peer.notify_tool_list_changed()).await;
         }
+    }
+}
+
+/// Those that are still there. Telling a peer that is gone succeeds, so they are looked at.
+fn present(peers: &Mutex<Peers>) -> Peers {
+    let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
+    peers.retain(|peer| !peer.is_transport_closed());
+    peers.clone()
+}
+
+impl Drop for Subscribed<'_> {
+    fn drop(&mut self) {
+        let (hub, uris) = (Arc::clone(self.hub), std::mem::take(&mut self.uris));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                for uri in uris {
+                    hub.unsubscribe(&uri).await;
+                }
+            });
+        }
+    }
+}
+
+/// Resources that a request of a client without a session wants to hear of, until it is dropped.
+struct Subscribed<'a> {
+    hub: &'a Arc<Hub>,
+    uris: Vec<String>,
+}
+
+impl<'a> Subscribed<'a> {
+    async fn to(hub: &'a Arc<Hub>, uris: &[String]) -> Self {
+        let mut subscribed = Self { hub, uris: Vec::new() };
+        for uri in uris {
+            // What nobody tells is not heard of; the rest is.
+            if hub.subscribe(uri).await.is_ok() {
+                subscribed.uris.push(uri.clone());
+            }
+        }
+        subscribed
     }
 }
 
@@ -176,8 +234,11 @@ impl ServerHandler for Front {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
         if offers::are_exposed(&self.hub) {
-            capabilities.resources = Some(ResourcesCapability::default());
-            capabilities.prompts = Some(PromptsCapability::default());
+            let mut resources = ResourcesCapability::default();
+            (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            (capabilities.resources, capabilities.prompts) = (Some(resources), Some(prompts));
         }
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("codecall", env!("CARGO_PKG_VERSION")))
@@ -186,27 +247,74 @@ impl ServerHandler for Front {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.retain(|peer| !peer.is_transport_closed());
+        if peers.is_empty() {
+            self.keep_telling();
+        }
         peers.push(context.peer);
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(requested.clone())
+        Some(requested.supported_by(&self.get_info().capabilities))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changed = self.hub.catalogue().changed();
+        let (mut changed, mut news) = (self.hub.catalogue().changed(), self.hub.news());
         changed.mark_unchanged();
+        let (accepted, sink) = (context.accepted(), context.sink());
+        let wanted = accepted.resource_subscriptions.clone().unwrap_or_default();
+        let _subscribed = Subscribed::to(&self.hub, &wanted).await;
         loop {
-            tokio::select! {
+            let sent = tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                change = changed.changed() => {
-                    if change.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
-                        return Ok(());
+                change = changed.changed() => match change {
+                    Ok(()) if accepted.tools_list_changed == Some(true) => sink.notify_tool_list_changed().await,
+                    Ok(()) => continue,
+                    Err(_) => return Ok(()),
+                },
+                told = news.recv() => match told {
+                    Ok(News::Resources) if accepted.resources_list_changed == Some(true) => {
+                        sink.notify_resource_list_changed().await
                     }
-                }
+                    Ok(News::Prompts) if accepted.prompts_list_changed == Some(true) => {
+                        sink.notify_prompt_list_changed().await
+                    }
+                    Ok(News::Updated(uri)) if wanted.contains(&uri) => sink.notify_resource_updated(uri).await,
+                    // Without a session, log messages belong to requests that ask for them.
+                    Ok(_) | Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+            };
+            if sent.is_err() {
+                return Ok(());
             }
         }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.exposed::<SubscribeRequestMethod>().await?;
+        if self.wanted.resource(&request.uri, true)
+            && let Err(error) = self.hub.subscribe(&request.uri).await
+        {
+            self.wanted.resource(&request.uri, false);
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.exposed::<UnsubscribeRequestMethod>().await?;
+        if self.wanted.resource(&request.uri, false) {
+            self.hub.unsubscribe(&request.uri).await;
+        }
+        Ok(())
     }
 
     #[expect(deprecated, reason = "clients of today set it")]
@@ -215,7 +323,7 @@ impl ServerHandler for Front {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(watch::Level::of(request.level));
+        *self.wanted.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(Level::of(request.level));
         Ok(())
     }
 
@@ -241,8 +349,8 @@ impl ServerHandler for Front {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let session_level = *self.level.lock().unwrap_or_else(PoisonError::into_inner);
-        let (watcher, telling) = watch::watcher(&context, session_level);
+        let single = meta::named(&request.name).is_none_or(|meta| meta.id() == "invoke");
+        let (watcher, telling) = watch::watcher(&context, self.wanted.level(), single);
         let arguments = request.arguments.unwrap_or_default();
         // It takes the last sender along: the messages end with it.
         let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());

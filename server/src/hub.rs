@@ -1,7 +1,7 @@
 //! The hub: everything a process has one of, put together. The command line and the MCP front are
 //! two users of it.
 
-use crate::catalogue::{Catalogue, ToolFilter};
+use crate::catalogue::{Catalogue, Expose, ToolFilter};
 use crate::config::Config;
 use crate::error::Error;
 use crate::index::Engine;
@@ -10,16 +10,23 @@ use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Happening, Runs, Watcher};
 use crate::stateless::Stateless;
-use crate::upstream::{ToolError, Upstream, connect};
+use crate::upstream::{News, ToolError, Upstream, connect};
 use agentscript::Dialect;
 use futures_util::future::join_all;
+use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 /// How long after the start requests wait for upstreams that are still starting.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// News on their way to clients that do not read; older ones are dropped.
+const MOST_NEWS: usize = 1_000;
 
 /// Catalogue, pipeline, runs and meta-tools of one process.
 pub struct Hub {
@@ -32,6 +39,10 @@ pub struct Hub {
     /// Runs of `code_execution`, which have places of their own.
     code_runs: Option<Runs>,
     stateless: Stateless,
+    /// What upstreams say on their own, where their resources and prompts are passed through.
+    news: broadcast::Sender<News>,
+    /// How many clients want to hear of a resource, by its address.
+    subscribed: Mutex<BTreeMap<String, usize>>,
     started: Instant,
 }
 
@@ -67,8 +78,87 @@ impl Hub {
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
         let results = Results::new(config.result_store);
-        let (stateless, started) = (Stateless::new(&config), Instant::now());
-        Ok(Arc::new(Self { config, catalogue, search, pipeline, runs, code_runs, stateless, results, started }))
+        let news = broadcast::Sender::new(MOST_NEWS);
+        if config.tools.expose == Expose::Direct {
+            for upstream in catalogue.upstreams() {
+                if let Some(offers) = upstream.offers() {
+                    tokio::spawn(pass_on(offers.news(), Arc::clone(&pipeline), news.clone()));
+                }
+            }
+        }
+        let (stateless, subscribed, started) = (Stateless::new(&config), Mutex::default(), Instant::now());
+        Ok(Arc::new(Self {
+            config,
+            catalogue,
+            search,
+            pipeline,
+            runs,
+            code_runs,
+            stateless,
+            results,
+            news,
+            subscribed,
+            started,
+        }))
+    }
+
+    /// What upstreams say without being asked, from now on. Nothing, unless their resources and prompts
+    /// are passed through.
+    #[must_use]
+    pub fn news(&self) -> broadcast::Receiver<News> {
+        self.news.subscribe()
+    }
+
+    /// Hear of changes of a resource; each time it is wanted, it has to be given up once.
+    ///
+    /// # Errors
+    /// No upstream tells them.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), ErrorData> {
+        let known = |times: &mut usize| *times += 1;
+        let subscribed = || self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        if subscribed().get_mut(uri).map(known).is_some() {
+            return Ok(());
+        }
+        self.ask_for_changes(uri, true).await?;
+        *subscribed().entry(uri.to_owned()).or_default() += 1;
+        Ok(())
+    }
+
+    /// Hear no more of it.
+    pub async fn unsubscribe(&self, uri: &str) {
+        let is_last = {
+            let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+            match subscribed.get_mut(uri) {
+                Some(times) if *times > 1 => {
+                    *times -= 1;
+                    false
+                }
+                Some(_) => subscribed.remove(uri).is_some(),
+                None => false,
+            }
+        };
+        if is_last {
+            // An upstream that does not let go is heard and not passed on.
+            let _ = self.ask_for_changes(uri, false).await;
+        }
+    }
+
+    /// An address does not say whose it is: all upstreams are asked, and one that agrees is enough.
+    async fn ask_for_changes(&self, uri: &str, wanted: bool) -> Result<(), ErrorData> {
+        let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.offers());
+        let answers = join_all(offering.map(|offers| offers.subscribe(uri, wanted))).await;
+        let mut refused = None;
+        for answer in answers {
+            match answer {
+                Ok(()) => return Ok(()),
+                Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {}
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        let nobody = || ErrorData::resource_not_found("No server tells changes of this resource", None);
+        let mut error = refused.unwrap_or_else(nobody);
+        error.message = self.pipeline.shown_text(&error.message).into();
+        Err(error)
     }
 
     /// Wait until every upstream has been reached or has failed for the first time, at most
@@ -153,7 +243,11 @@ impl Hub {
         }
         let mut answer = match self.pipeline.count_meta(tool.id()) {
             Ok(()) => tool.answer(Request { hub: self, arguments, watcher, cancel }).await,
-            Err(error) => Answer::refused(error.message),
+            Err(error) => {
+                let refused = Answer::refused(error.message.clone());
+                self.pipeline.refused(&format!("codecall:{}", tool.id()), Caller::Direct, arguments, error);
+                refused
+            }
         };
         self.pipeline.secrets().value(&mut answer.value);
         Some(answer)
@@ -200,5 +294,21 @@ impl Hub {
         self.code_runs.iter().for_each(Runs::close);
         self.stateless.close();
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
+    }
+}
+
+/// Pass on what an upstream says, without secrets, for as long as it is there.
+async fn pass_on(mut said: broadcast::Receiver<News>, pipeline: Arc<Pipeline>, news: broadcast::Sender<News>) {
+    loop {
+        match said.recv().await {
+            Ok(News::Said(mut told)) => {
+                told.data = (*pipeline.shown(&Arc::new(told.data))).clone();
+                told.logger = told.logger.map(|logger| pipeline.shown_text(&logger));
+                let _ = news.send(News::Said(told));
+            }
+            Ok(told) => drop(news.send(told)),
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
     }
 }

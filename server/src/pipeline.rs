@@ -18,7 +18,7 @@ use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization}
 use crate::error::{Error, nearest};
 use crate::redact::Redactor;
 use crate::runs::Watcher;
-use crate::upstream::{ToolDefinition, ToolError, UpstreamCall};
+use crate::upstream::{Listener, ToolDefinition, ToolError, UpstreamCall};
 pub use cache::canonical;
 pub use hook::{Before, Caller, Hook, HookCall, Record};
 use serde_json::{Map, Value};
@@ -142,6 +142,12 @@ impl Pipeline {
         self.rates.count(&tool.full_name(), &tool)
     }
 
+    /// Record a call that a client has made and that was refused before it came to the chain.
+    pub fn refused(&self, tool: &str, caller: Caller, input: Value, error: ToolError) {
+        let telling = Telling::begin(self, tool.to_owned(), caller, &Arc::new(input), None);
+        telling.end(&Err(self.cleaned(error, None)), false);
+    }
+
     /// Finds secrets of the configuration.
     #[must_use]
     pub fn secrets(&self) -> &Arc<Redactor> {
@@ -170,6 +176,15 @@ impl Pipeline {
             self.secrets.value(Arc::make_mut(&mut shown));
         }
         shown
+    }
+
+    /// A text of an upstream, as clients may see it.
+    #[must_use]
+    pub fn shown_text(&self, text: &str) -> String {
+        match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
     }
 
     /// Why tools of some upstreams do not work at the moment, in words for clients.
@@ -260,7 +275,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                let answered = self.reach(entry, call, whole).await;
+                let answered = self.reach(entry, call, whole, telling.listener()).await;
                 answered.and_then(|value| check::output(entry, value, whole, self.check_output))
             }
         };
@@ -319,7 +334,13 @@ impl Pipeline {
     }
 
     /// Call the tool, when its turn has come.
-    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, whole: bool) -> Result<Value, ToolError> {
+    async fn reach(
+        &self,
+        entry: &Arc<Entry>,
+        call: ToolCall,
+        whole: bool,
+        listener: Listener,
+    ) -> Result<Value, ToolError> {
         let cancel = call.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
@@ -329,6 +350,7 @@ impl Pipeline {
                 input: call.input,
                 timeout: call.timeout,
                 cancel: cancel.clone(),
+                listener,
             };
             if whole { entry.upstream.call_whole(call).await } else { entry.upstream.call(call).await }
         };

@@ -13,6 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::config::Pool;
 use crate::pipeline::Pipeline;
 use crate::stateless::Recorder;
+use crate::upstream::Report;
 use agentscript::{
     CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
     ToolError,
@@ -124,6 +125,14 @@ pub enum Happening {
         duration: Duration,
         /// How it failed.
         error: Option<ToolError>,
+    },
+    /// The upstream of a tool call has said something of it: without personal data, where they are
+    /// masked, and without secrets.
+    CallReported {
+        /// The tool's full name.
+        tool: String,
+        /// What it has said.
+        report: Report,
     },
 }
 

@@ -29,6 +29,17 @@ pub fn input(schema: &Value) -> Option<Value> {
     Sampler::new(schema, Fill::Required).sample(schema, "", 0)
 }
 
+/// What stands for the result of a tool that is not called, and whether that is known to look like it.
+/// Where it is not, it is an empty object.
+pub fn result(schema: Option<&Value>) -> (Value, bool) {
+    let fits = |schema: &Value, value: &Value| {
+        jsonschema::options().build(schema).is_ok_and(|validator| validator.is_valid(value))
+    };
+    let example = schema.and_then(|schema| output(schema).filter(|value| fits(schema, value)));
+    let known = example.is_some();
+    (example.unwrap_or_else(|| Value::Object(Map::new())), known)
+}
+
 /// The result of a tool: all properties that its schema names, since scripts read them. Absent: none
 /// can be made.
 #[must_use]

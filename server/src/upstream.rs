@@ -7,6 +7,7 @@ pub mod demo;
 pub mod fixture;
 pub mod http;
 pub mod mcp;
+pub mod news;
 mod offers;
 pub mod session;
 pub mod stdio;
@@ -15,6 +16,7 @@ use crate::config::{UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 pub use agentscript::ToolError;
 pub use futures_util::future::BoxFuture;
+pub use news::{Listener, News, Report, Said};
 pub use offers::Offers;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -98,6 +100,8 @@ pub struct UpstreamCall {
     pub timeout: Duration,
     /// Fires when nobody wants the result any more.
     pub cancel: CancellationToken,
+    /// Who is told how far it has come.
+    pub listener: Listener,
 }
 
 /// A tool, as its upstream describes it.

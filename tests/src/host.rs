@@ -9,6 +9,7 @@ use agentscript::{
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -130,6 +131,23 @@ impl Clock for TestClock {
 
     fn unix_ms(&self) -> f64 {
         agentscript::SystemClock.unix_ms()
+    }
+}
+
+/// A clock in which every look takes a while, and waiting takes as long as it is told.
+#[derive(Default)]
+pub struct FastClock {
+    /// Milliseconds since the first look.
+    pub ms: AtomicU64,
+}
+
+impl Clock for FastClock {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.ms.fetch_add(5, Ordering::Relaxed))
+    }
+
+    fn unix_ms(&self) -> f64 {
+        0.0
     }
 }
 

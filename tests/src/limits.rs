@@ -3,12 +3,13 @@
 //! The limit has the value of the preset and everything else is allowed, so that nothing but this
 //! limit can end the run.
 
+use crate::host::FastClock;
 use agentscript::{
     Clock, CompileOptions, Event, Inputs, LIMITS, Limit, Limits, Loops, Outcome, Policy, Preset, Progress, ToolError,
     Tools,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Where in a script a limit is met.
@@ -205,22 +206,6 @@ pub fn run(row: &Row, preset: Preset) -> (String, String) {
         Err(failure) => failure.message.clone(),
     };
     (format!("{}{code}", outcome.status().as_str()), text)
-}
-
-/// A clock in which every look takes a while, and waiting takes as long as it is told.
-#[derive(Default)]
-struct FastClock {
-    ms: AtomicU64,
-}
-
-impl Clock for FastClock {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.ms.fetch_add(5, Ordering::Relaxed))
-    }
-
-    fn unix_ms(&self) -> f64 {
-        0.0
-    }
 }
 
 /// The app `users`, whose tools are answered below.

@@ -95,7 +95,7 @@ pub const INTRINSICS: &[Row] = &[
     native("$iterable", 1, super::iterator::iterable),
     native("$comparator", 1, sort::comparator),
     native("$sortable", 3, sort::sortable),
-    native("$order", 2, sort::order),
+    native("$order", 3, sort::order),
     native("$sorted", 3, sort::sorted),
     native("$reverse", 3, sort::reverse_part),
     native("$insert", 3, sort::insert),

@@ -1,6 +1,6 @@
 //! Resources and prompts of all upstreams, passed through where `expose` is `direct`.
 //!
-//! An upstream that does not answer is left out of lists. Changes of these lists are not told.
+//! An upstream that does not answer is left out of lists.
 
 use crate::catalogue::Expose;
 use crate::hub::Hub;

@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use crate::runs::{Happening, Watcher};
+use crate::upstream::{Report, Said};
 use agentscript::Message;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
@@ -25,8 +26,14 @@ impl Level {
     }
 }
 
+/// Whether a session wants to hear a message of that level where it has asked for `session`.
+pub fn wants(session: Option<Level>, level: &str) -> Option<LoggingLevel> {
+    let (level, least) = (named(level), session.unwrap_or(Level::of(LoggingLevel::Info)));
+    (Level::of(level) >= least).then_some(level)
+}
+
 /// The level of that name; scripts use the names of `console` too.
-fn named(name: &str) -> LoggingLevel {
+pub fn named(name: &str) -> LoggingLevel {
     match name.to_ascii_lowercase().as_str() {
         "debug" | "trace" => LoggingLevel::Debug,
         "notice" => LoggingLevel::Notice,
@@ -40,10 +47,12 @@ fn named(name: &str) -> LoggingLevel {
 }
 
 /// Who watches the run of a request, and the work of telling the client, which ends with the last
-/// watcher. It is polled in the task of the request, so that messages go to the right stream.
+/// watcher. It is polled in the task of the request, so that messages go to the right stream. The request
+/// is a call of a `single` tool, whose progress is that of the request, or of as many as there are.
 pub fn watcher(
     context: &RequestContext<RoleServer>,
     session: Option<Level>,
+    single: bool,
 ) -> (Watcher, impl Future<Output = ()> + use<>) {
     let (sender, mut receiver) = mpsc::channel(MOST);
     let watcher: Watcher = Some(Arc::new(move |happening| drop(sender.try_send(happening))));
@@ -55,7 +64,9 @@ pub fn watcher(
         (None, true) => None,
         (None, false) => Some(session.unwrap_or(Level::of(LoggingLevel::Info))),
     };
-    let mut client = Client { peer: context.peer.clone(), token, least, step: 0.0 };
+    // A single tool counts from one itself.
+    let step = if single { -1.0 } else { 0.0 };
+    let mut client = Client { peer: context.peer.clone(), token, least, single, step, passed: false };
     let telling = async move {
         while let Some(happening) = receiver.recv().await {
             client.tell(happening).await;
@@ -68,8 +79,11 @@ struct Client {
     peer: Peer<RoleServer>,
     token: Option<ProgressToken>,
     least: Option<Level>,
-    /// How many steps of progress there have been.
+    single: bool,
+    /// How many steps of progress there have been, or how far the single tool has come.
     step: f64,
+    /// Whether that was told by its upstream.
+    passed: bool,
 }
 
 impl Client {
@@ -85,7 +99,10 @@ impl Client {
             Happening::CallEnded { tool, call, input, duration, error } => {
                 let ms = duration.as_millis();
                 let how = error.as_ref().map_or("ok", |error| &error.code);
-                self.progress(format!("{tool}: {how}, {ms} ms")).await;
+                // The end of what an upstream has counted is its own business.
+                if !self.passed {
+                    self.progress(format!("{tool}: {how}, {ms} ms")).await;
+                }
                 self.log("codecall.tools", LoggingLevel::Info, || {
                     let status = if error.is_some() { "error" } else { "ok" };
                     let mut data = json!({
@@ -98,6 +115,15 @@ impl Client {
                     data
                 })
                 .await;
+            }
+            Happening::CallReported { tool, report: Report::Progress { progress, total, message } } => {
+                self.reported(&tool, progress, total, message).await;
+            }
+            Happening::CallReported { tool, report: Report::Said(said) } => {
+                let Said { level, logger, data } = said;
+                let app = tool.split([':', '.']).next().unwrap_or_default().to_owned();
+                let logger = logger.map_or_else(|| app.clone(), |logger| format!("{app}.{logger}"));
+                self.log(&logger, named(&level), || data).await;
             }
             Happening::Message(Message::Log { level, message, metadata }) => {
                 self.log("codecall.script", named(&level), || {
@@ -114,6 +140,24 @@ impl Client {
                 let told = CustomNotification::new("notifications/codecall/event", Some(params));
                 let _ = self.peer.send_notification(ServerNotification::CustomNotification(told)).await;
             }
+        }
+    }
+
+    /// An upstream has told how far a call has come. Progress must only grow, and messages of one
+    /// call may pass each other.
+    async fn reported(&mut self, tool: &str, progress: f64, total: Option<f64>, message: Option<String>) {
+        if !self.single {
+            let so_far = total.map_or_else(|| progress.to_string(), |total| format!("{progress} of {total}"));
+            let text = message.map_or_else(|| so_far.clone(), |message| format!("{message} ({so_far})"));
+            return self.progress(format!("{tool}: {text}")).await;
+        }
+        if let Some(token) = &self.token
+            && progress > self.step
+        {
+            (self.step, self.passed) = (progress, true);
+            let mut told = ProgressNotificationParam::new(token.clone(), progress);
+            (told.total, told.message) = (total, message);
+            let _ = self.peer.notify_progress(told).await;
         }
     }
 

@@ -131,6 +131,12 @@ fn a_change_indexes_only_the_tools_of_its_app() {
     assert_eq!(names(&after, "list items")[0], "stable:list_items");
     let same = |app: &str| Arc::ptr_eq(&before.index().segments().0[app], &after.index().segments().0[app]);
     assert!(same("stable") && !same("growing"));
+    // Nor is anything else made again of a tool that has not changed: its compiled schemas stay.
+    let kept = |name: &str| match (before.lookup(name), after.lookup(name)) {
+        (Some(before), Some(after)) => Arc::ptr_eq(before, after),
+        _ => false,
+    };
+    assert!(kept("stable:list_items") && kept("growing:list_parcels") && !kept("growing:track_parcel"));
     assert_eq!(names(&before, "track"), Vec::<String>::new(), "a snapshot never changes");
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::catalogue::{Entry, Snapshot, is_reserved};
 use crate::error::nearest;
+use std::sync::Arc;
 
 pub struct Describe;
 
@@ -121,7 +122,8 @@ impl Describe {
             }
         }
         let left_out: Vec<&str> = entries.iter().skip(max).map(|entry| entry.name.as_str()).collect();
-        let tools: Vec<Value> = entries.iter().take(max).map(|entry| described(entry, arguments.format)).collect();
+        let tools: Vec<Value> =
+            entries.iter().take(max).map(|entry| described(&snapshot, entry, arguments.format)).collect();
         let mut value = json!({"tools": tools});
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
@@ -147,7 +149,7 @@ fn meant(snapshot: &Snapshot, name: &str) -> Option<String> {
     (!near.is_empty()).then(|| format!("There is no tool '{name}'; did you mean {}?", near.join(" or ")))
 }
 
-fn described(entry: &Entry, format: Format) -> Value {
+fn described(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
     let mut value = entry.described();
     if let Some(members) = value.as_object_mut() {
         if format == Format::TypeScript {
@@ -155,7 +157,7 @@ fn described(entry: &Entry, format: Format) -> Value {
             members.shift_remove("outputSchema");
             members.insert("signature".into(), typescript::signature(entry).into());
         }
-        members.insert("usageExamples".into(), examples::of(entry).into());
+        members.insert("usageExamples".into(), examples::of(snapshot, entry).into());
     }
     value
 }

@@ -1,34 +1,70 @@
 //! Examples of how a tool is used: those of its author, then generated ones.
 //!
-//! A generated example is checked: its input fits the tool's schema and its code compiles. One that
-//! does not is left out.
+//! All are checked: the code compiles and what it calls tools with fits their schemas. An example that
+//! does not would teach mistakes and is left out; the log says so, once for each.
 
 use super::typescript::name;
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, Snapshot};
 use crate::sample;
+use crate::upstream::Example;
+use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 const MOST: usize = 5;
 const GENERATED: usize = 2;
 
 /// The examples of a tool as clients see them.
-pub fn of(entry: &Entry) -> Vec<Value> {
-    let own = entry.definition.examples.iter().filter(|example| compiles(entry, &example.code));
-    let own = own.map(|example| (example.description.clone(), example.code.clone()));
+pub fn of(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
+    let own = entry.examples(|example| is_right(snapshot, entry, example));
+    let own = own.iter().map(|example| (example.description.clone(), example.code.clone()));
     own.chain(generated(entry).into_iter().take(GENERATED))
         .take(MOST)
         .map(|(description, code)| json!({"description": description, "code": code}))
         .collect()
 }
 
-/// Whether a script can be run. An example that cannot would teach mistakes.
-fn compiles(entry: &Entry, code: &str) -> bool {
-    match agentscript::compile(code, &agentscript::CompileOptions::default()) {
-        Ok(_) => true,
-        Err(error) => {
-            let problem = error.failure.message;
-            tracing::warn!(tool = entry.name, problem, "an example is left out, as it is no script");
+/// Whether an example of the author can be run, and calls tools with what fits.
+fn is_right(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool {
+    match rehearsed(snapshot, &example.code) {
+        Ok(()) => true,
+        Err(problem) => {
+            tracing::warn!(tool = entry.name, problem, "an example of its author is left out");
             false
+        }
+    }
+}
+
+/// Run a script, with examples for the results of its tools, as far as it comes.
+///
+/// # Errors
+/// It cannot run, or the input of a call does not fit the tool's schema. As soon as the result of a tool is
+/// not known, nothing is: what follows is a guess. Nor is a call of a tool that is not there: its server may be.
+fn rehearsed(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
+    let mut policy = Policy::preset(Preset::Experimental);
+    let limits = &mut policy.limits;
+    // A server has written it, so it must end soon whatever it is.
+    (limits.max_steps, limits.max_memory_bytes, limits.max_tool_calls) = (200_000, 16 << 20, 50);
+    let script = agentscript::compile(code, &CompileOptions::of(&policy)).map_err(|error| error.failure.message)?;
+    let tools = Arc::clone(snapshot) as Arc<dyn agentscript::Tools>;
+    let clock = Arc::new(FixedClock::default());
+    let mut run = script.start(Inputs { tools, clock, seed: 1, slice: None, context: None }, &policy);
+    let (mut events, mut known) = (Vec::new(), true);
+    loop {
+        let calls = match run.resume(std::mem::take(&mut events)) {
+            Progress::Done(_) => return Ok(()),
+            Progress::Yielded => continue,
+            Progress::Calls(calls) => calls,
+        };
+        let judged = known;
+        for call in calls {
+            let called = snapshot.lookup(&call.tool);
+            if let Some(called) = called.filter(|_| judged) {
+                called.fits(&serde_json::from_str(&call.input).unwrap_or_default())?;
+            }
+            let (result, is_known) = sample::result(called.and_then(|called| called.definition.output_schema.as_ref()));
+            known &= is_known;
+            events.push(Event::Settled { id: call.id, result: Ok(result.to_string()) });
         }
     }
 }
@@ -126,8 +162,8 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
     examples
         .into_iter()
         .filter(|(_, input, code)| {
-            let input = Value::Object(input.clone());
-            entry.validator().is_none_or(|validator| validator.is_valid(&input)) && compiles(entry, code)
+            let compiles = |code: &str| agentscript::compile(code, &CompileOptions::default()).is_ok();
+            entry.fits(&Value::Object(input.clone())).is_ok() && compiles(code)
         })
         .map(|(description, _, code)| (description, code))
         .collect()
@@ -203,7 +239,10 @@ mod tests {
     fn examples(name: &str, schema: Value) -> Vec<String> {
         let catalogue = catalogue(&[("users", name, "", schema)], ToolFilter::default());
         let snapshot = catalogue.snapshot();
-        of(&snapshot.rows()[0]).iter().map(|example| example["code"].as_str().expect("code").to_owned()).collect()
+        of(&snapshot, &snapshot.rows()[0])
+            .iter()
+            .map(|example| example["code"].as_str().expect("code").to_owned())
+            .collect()
     }
 
     #[test]

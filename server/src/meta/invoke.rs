@@ -5,6 +5,9 @@ use crate::pipeline::{Caller, ToolCall};
 use crate::upstream::ToolError;
 use std::time::Duration;
 
+/// Longest name in the record of a call that cannot be read as one, in bytes.
+const LONGEST_NAME: usize = 200;
+
 pub struct Invoke;
 
 #[derive(Deserialize)]
@@ -76,13 +79,14 @@ impl MetaTool for Invoke {
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let Request { hub, arguments, watcher, cancel } = request;
+            let given = arguments.clone();
             let arguments: Arguments = match read(self, arguments) {
                 Ok(arguments) => arguments,
-                Err(refused) => return *refused,
+                Err(refused) => return misshapen(hub, given, *refused),
             };
             let input = match object(arguments.input) {
                 Ok(input) => input,
-                Err(problem) => return refusal(self, &format!("'input' {problem}")),
+                Err(problem) => return misshapen(hub, given, refusal(self, &format!("'input' {problem}"))),
             };
             let call = ToolCall {
                 tool: arguments.tool.clone(),
@@ -100,6 +104,15 @@ impl MetaTool for Invoke {
             }
         })
     }
+}
+
+/// A call that cannot be read as one: it never comes to the chain, and is recorded all the same.
+fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
+    let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
+    let tool = crate::index::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
+    let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
+    hub.pipeline().refused(&tool, Caller::Invoke, given, ToolError::new("INVALID_INPUT", message));
+    refused
 }
 
 fn failed(error: ToolError, tool: &str, input: Map<String, Value>) -> Answer {

@@ -16,6 +16,11 @@ pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> 
     error
 }
 
+/// Clean all texts of some data.
+pub fn data(value: &mut Value, what: Sanitization) {
+    texts(value, &|told| *told = text(told, what, None));
+}
+
 /// Clean the texts of a whole result of MCP that says that its tool has failed.
 pub fn content(result: &mut Value, what: Sanitization, sent: &Value) {
     let sent = sent.to_string();

@@ -1,8 +1,8 @@
 //! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
 
-use super::{Caller, Pipeline, Record};
+use super::{Caller, Pipeline, Record, sanitize};
 use crate::runs::{Happening, Watcher};
-use crate::upstream::ToolError;
+use crate::upstream::{Listener, Report, Said, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -37,6 +37,38 @@ impl<'a> Telling<'a> {
     /// Number of the call in this process.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Who is told what the upstream says of the call.
+    pub fn listener(&self) -> Listener {
+        let Some(watcher) = self.watcher.clone() else { return Listener::default() };
+        let (secrets, pii) = (Arc::clone(&self.pipeline.secrets), self.pipeline.pii.clone());
+        let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
+        Listener::new(move |report| {
+            let clean = |mut value: Value| {
+                if let Some(pii) = &pii {
+                    pii.mask(&mut value);
+                }
+                sanitize::data(&mut value, sanitization);
+                secrets.value(&mut value);
+                value
+            };
+            let clean_text = |text: String| match clean(Value::String(text)) {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let report = match report {
+                Report::Progress { progress, total, message } => {
+                    Report::Progress { progress, total, message: message.map(clean_text) }
+                }
+                Report::Said(said) => Report::Said(Said {
+                    level: said.level,
+                    logger: said.logger.map(clean_text),
+                    data: clean(said.data),
+                }),
+            };
+            watcher(Happening::CallReported { tool: name.clone(), report });
+        })
     }
 
     /// A hook has answered it instead of the tool.

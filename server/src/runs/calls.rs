@@ -1,9 +1,10 @@
 //! The tool calls of one run: made one by one, each noted in a log that the client gets.
 
 use super::life::Life;
-use super::{Happening, Watcher, json, rehearsal};
+use super::{Happening, Watcher, json};
 use crate::index::cut;
 use crate::pipeline::{Caller, Pipeline, ToolCall};
+use crate::sample;
 use agentscript::{Call, CallId, Outcome, ToolError};
 use serde_json::{Value, json as object};
 use std::collections::BTreeMap;
@@ -76,7 +77,7 @@ impl Calls {
             match &happening {
                 Happening::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 Happening::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
-                Happening::Message(_) => {}
+                Happening::Message(_) | Happening::CallReported { .. } => {}
             }
             if let Some(watcher) = &watcher {
                 watcher(happening);
@@ -110,7 +111,7 @@ impl Calls {
         self.log.begin(id, u64::from(id.0), &call.tool, &shown);
         let entry = self.pipeline.admit(call);
         self.log.end(id, Duration::ZERO, entry.as_ref().err());
-        let (result, known) = rehearsal::result(&*entry?);
+        let (result, known) = sample::result(entry?.definition.output_schema.as_ref());
         self.log.is_example(id, known);
         Ok(result.to_string())
     }

@@ -2,21 +2,7 @@
 //! example made from its output schema.
 
 use super::Finished;
-use crate::catalogue::Entry;
-use crate::sample;
-use serde_json::{Map, Value, json};
-
-/// What a tool gives in a dry run, and whether that is known to look like its result. Where it is
-/// not, an empty object stands for it.
-pub fn result(entry: &Entry) -> (Value, bool) {
-    let schema = entry.definition.output_schema.as_ref();
-    let fits = |schema: &Value, value: &Value| {
-        jsonschema::options().build(schema).is_ok_and(|validator| validator.is_valid(value))
-    };
-    let example = schema.and_then(|schema| sample::output(schema).filter(|value| fits(schema, value)));
-    let known = example.is_some();
-    (example.unwrap_or_else(|| Value::Object(Map::new())), known)
-}
+use serde_json::json;
 
 impl Finished {
     /// The outcome of a dry run as clients see it: what the script would call, as far as that is known

@@ -1,18 +1,22 @@
 //! What all upstreams that speak MCP have in common: the client's side of the protocol, and the
 //! translation of its tools, results and errors.
 
+use super::news::{Exchange, News, Report, Said};
 use super::{Example, ToolDefinition, ToolError};
 use crate::config::Lifecycle;
 use rmcp::model::*;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The client's side: it declares no capabilities and listens for changes of the list.
+/// The client's side: it declares no capabilities and hears what the server says.
 pub struct Client {
     /// Told at every change of the server's tools.
     pub changed: mpsc::Sender<()>,
+    /// Told everything else.
+    pub exchange: Arc<Exchange>,
 }
 
 impl ClientHandler for Client {
@@ -27,6 +31,38 @@ impl ClientHandler for Client {
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         // A full channel already says that the list has changed.
         let _ = self.changed.try_send(());
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.exchange.tell(News::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.exchange.tell(News::Prompts);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.exchange.tell(News::Updated(params.uri));
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
+        let ProgressNotificationParam { progress_token, progress, total, message, .. } = params;
+        self.exchange.progress(&progress_token, Report::Progress { progress, total, message });
+    }
+
+    #[expect(deprecated, reason = "servers of today send log messages")]
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let LoggingMessageNotificationParam { level, logger, data, .. } = params;
+        let level = serde_json::to_value(level).ok().and_then(|level| level.as_str().map(str::to_owned));
+        self.exchange.said(Said { level: level.unwrap_or_default(), logger, data });
     }
 }
 

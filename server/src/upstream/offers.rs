@@ -1,12 +1,13 @@
 //! What an upstream has besides tools: resources and prompts, passed through as they are.
 
-use super::BoxFuture;
 use super::mcp;
 use super::session::McpServer;
+use super::{BoxFuture, News};
 use rmcp::ErrorData;
 use rmcp::model::*;
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
+use tokio::sync::broadcast;
 
 /// Resources and prompts of an upstream. Errors are in its own words.
 pub trait Offers: Send + Sync {
@@ -28,6 +29,12 @@ pub trait Offers: Send + Sync {
         name: &'a str,
         arguments: Option<Map<String, Value>>,
     ) -> BoxFuture<'a, Result<GetPromptResult, ErrorData>>;
+
+    /// Hear of changes of a resource from now on, or no more.
+    fn subscribe<'a>(&'a self, uri: &'a str, wanted: bool) -> BoxFuture<'a, Result<(), ErrorData>>;
+
+    /// Changes of its lists and of the resources that were subscribed to, and what it says, from now on.
+    fn news(&self) -> broadcast::Receiver<News>;
 }
 
 impl Offers for McpServer {
@@ -85,6 +92,38 @@ impl Offers for McpServer {
                 _ => Err(wants_input()),
             }
         })
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, wanted: bool) -> BoxFuture<'a, Result<(), ErrorData>> {
+        Box::pin(async move {
+            let peer = self.peer().await?;
+            let info = peer.peer_info();
+            let able = info.as_ref().and_then(|info| info.capabilities.resources.as_ref()?.subscribe);
+            if able != Some(true) {
+                return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
+            }
+            // Without a session, what is listened to follows this set.
+            self.shared.subscribed.send_modify(|uris| {
+                if wanted {
+                    uris.insert(uri.to_owned())
+                } else {
+                    uris.remove(uri)
+                };
+            });
+            if info.is_some_and(|info| info.protocol_version.as_str() >= "2026-07-28") {
+                return Ok(());
+            }
+            #[expect(deprecated, reason = "servers with sessions know nothing else")]
+            let answered = match wanted {
+                true => peer.subscribe(SubscribeRequestParams::new(uri)).await,
+                false => peer.unsubscribe(UnsubscribeRequestParams::new(uri)).await,
+            };
+            answered.map_err(|error| self.told(error))
+        })
+    }
+
+    fn news(&self) -> broadcast::Receiver<News> {
+        self.shared.exchange.news()
     }
 }
 

@@ -4,13 +4,15 @@
 //! connection has ended, later each time. Calls meanwhile fail at once with the reason.
 
 use super::mcp::{self, Client};
+use super::news::{Exchange, News};
 use super::stdio::Child;
 use super::*;
 use crate::config::Lifecycle;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, SubscriptionFilter};
-use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, ServiceError};
+use rmcp::model::*;
+use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, PeerRequestOptions, ServiceError};
 use rmcp::transport::IntoTransport;
 use rmcp::{ErrorData, RoleClient};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
@@ -26,7 +28,7 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 
 /// An MCP server.
 pub struct McpServer {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -40,6 +42,10 @@ pub struct Shared {
     title: RwLock<Option<String>>,
     link: watch::Sender<Link>,
     version: watch::Sender<u64>,
+    /// What the server says on its own.
+    pub(super) exchange: Arc<Exchange>,
+    /// Addresses of resources that somebody wants to hear of.
+    pub(super) subscribed: watch::Sender<BTreeSet<String>>,
     /// A call has found that the connection is of no use.
     lost: Notify,
     closing: CancellationToken,
@@ -66,6 +72,8 @@ impl McpServer {
             title: RwLock::default(),
             link: watch::Sender::new(Link::Starting),
             version: watch::Sender::new(0),
+            exchange: Arc::default(),
+            subscribed: watch::Sender::default(),
             lost: Notify::new(),
             closing: CancellationToken::new(),
         });
@@ -101,13 +109,48 @@ impl McpServer {
         let peer = self.peer().await.map_err(|error| ToolError::new("TOOL_EXECUTION_ERROR", error.message))?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-        // Dropping this future tells the server that nobody waits any more.
-        peer.call_tool_once(params).await.map_err(|error| {
+        let asked = self.ask_peer(&peer, params, call.listener).await;
+        asked.map_err(|error| {
             if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
                 self.shared.lost.notify_waiters();
             }
             mcp::broken(&self.shared.app, &name, error)
         })
+    }
+
+    /// The same as `call_tool_once`, which does not tell the token of the call's progress.
+    async fn ask_peer(
+        &self,
+        peer: &Peer<RoleClient>,
+        params: CallToolRequestParams,
+        listener: Listener,
+    ) -> Result<CallToolResponse, ServiceError> {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        let _under_way = self.shared.exchange.begin(handle.progress_token.clone(), listener);
+        let mut abandoned = Abandoned(Some((peer.clone(), handle.id.clone())));
+        let answered = handle.await_response().await;
+        abandoned.0 = None;
+        match answered? {
+            ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
+            ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
+            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+}
+
+/// A call that nobody waits for any more, unless it is emptied before it is dropped: the server is told.
+struct Abandoned(Option<(Peer<RoleClient>, RequestId)>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        let Some((peer, id)) = self.0.take() else { return };
+        // At the end of the process there is no runtime any more, and no server either.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let told = CancelledNotificationParam::new(Some(id), Some("nobody waits for the result".into()));
+            runtime.spawn(async move { peer.notify_cancelled(told).await });
+        }
     }
 }
 
@@ -251,8 +294,8 @@ impl Shared {
         let limit = self.kind.start_timeout();
         let late = || format!("it did not answer within {} ms", limit.as_millis());
         let started = async {
-            let greeting =
-                Client { changed: changed.clone() }.serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
+            let greeting = Client { changed: changed.clone(), exchange: Arc::clone(&self.exchange) }
+                .serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
             let service = greeting.await.map_err(mcp::not_begun)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
             self.learn(service.peer()).await?;
@@ -264,7 +307,8 @@ impl Shared {
             Err(_) => return late(),
         };
         let peer = service.peer().clone();
-        let listener = tokio::spawn(listen(peer.clone(), changed));
+        let ears = Ears { changed, exchange: Arc::clone(&self.exchange), subscribed: self.subscribed.subscribe() };
+        let listener = tokio::spawn(listen(peer.clone(), ears));
         self.link.send_replace(Link::Up(peer.clone()));
         let mut ended = std::pin::pin!(service.waiting());
         let reason = loop {
@@ -310,18 +354,54 @@ impl Shared {
     }
 }
 
-/// Changes of the list, as servers without sessions tell them. Others refuse, which ends this.
-async fn listen(peer: Peer<RoleClient>, changed: mpsc::Sender<()>) {
-    let modern = peer.peer_info().is_some_and(|info| {
-        info.protocol_version.as_str() >= "2026-07-28"
-            && info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true))
-    });
-    if !modern {
+/// What a server says, and who is told.
+struct Ears {
+    changed: mpsc::Sender<()>,
+    exchange: Arc<Exchange>,
+    subscribed: watch::Receiver<BTreeSet<String>>,
+}
+
+/// Hear what a server says on its own: servers with sessions are asked once more for the resources that
+/// were subscribed to before; those without are asked for everything, again at every change of that.
+async fn listen(peer: Peer<RoleClient>, mut ears: Ears) {
+    let Some(info) = peer.peer_info() else { return };
+    if info.protocol_version.as_str() < "2026-07-28" {
+        let wanted = ears.subscribed.borrow().clone();
+        for uri in wanted {
+            #[expect(deprecated, reason = "servers with sessions know nothing else")]
+            let _ = peer.subscribe(SubscribeRequestParams::new(uri)).await;
+        }
         return;
     }
-    if let Ok(mut subscription) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
-        while let Ok(Some(_)) = subscription.next().await {
-            let _ = changed.try_send(());
+    loop {
+        let wanted = ears.subscribed.borrow_and_update().clone();
+        let mut filter = SubscriptionFilter::builder();
+        filter = filter.tools_list_changed().resources_list_changed().prompts_list_changed();
+        let filter = if wanted.is_empty() { filter.build() } else { filter.resource_subscriptions(wanted).build() };
+        let filter = filter.supported_by(&info.capabilities);
+        if filter == SubscriptionFilter::default() {
+            return;
+        }
+        // One that refuses has nothing to say.
+        let Ok(mut subscription) = peer.listen(filter).await else { return };
+        loop {
+            let next = tokio::select! {
+                next = subscription.next() => next,
+                changed = ears.subscribed.changed() => match changed {
+                    Ok(()) => break,
+                    Err(_) => return,
+                },
+            };
+            match next {
+                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(ears.changed.try_send(())),
+                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => ears.exchange.tell(News::Resources),
+                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => ears.exchange.tell(News::Prompts),
+                Ok(Some(ServerNotification::ResourceUpdatedNotification(told))) => {
+                    ears.exchange.tell(News::Updated(told.params.uri));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return,
+            }
         }
     }
 }

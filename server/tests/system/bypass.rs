@@ -339,19 +339,15 @@ async fn the_servers_own_tools_end_a_run() {
         "mcp__codecall__codecall_execute",
     ] {
         let script = format!("return await callTool({}, {{}})", Value::from(name));
-        let ended = world.run(&script, None).await;
-        assert!(
-            ["tool_error TOOL_NOT_FOUND", "illegal_access SELF_REFERENCE_BLOCKED"].contains(&ended.as_str()),
-            "{script}: {ended}"
-        );
+        assert_eq!(world.run(&script, None).await, "tool_error TOOL_NOT_FOUND", "{script}");
     }
+    // There is no app of that name, nor a function.
     for script in [
         "return await codecall.execute({ script: '1' })",
         "return await codecall['execute']({})",
         "return codecall_execute({})",
     ] {
-        let ended = world.run(script, None).await;
-        assert!(!ended.starts_with("ok"), "{script}: {ended}");
+        assert_eq!(world.run(script, None).await, "runtime_error EXECUTION_ERROR", "{script}");
     }
     for name in ["codecall:execute", "codecall_search", "CODECALL.x"] {
         assert_eq!(world.invoke(name).await, "SELF_REFERENCE_BLOCKED", "{name}");
@@ -368,7 +364,11 @@ async fn nor_in_the_synchronous_dialect() {
     let run = async |script: &str| {
         let request =
             ExecuteRequest { dialect: agentscript::Dialect::Sync, ..ExecuteRequest::new(script, Policy::default()) };
-        world.hub.execute(request, None, CancellationToken::new()).await.outcome.to_json()
+        let outcome = world.hub.execute(request, None, CancellationToken::new()).await.outcome;
+        match outcome.result {
+            Ok(result) => result,
+            Err(failure) => format!("{} {}", failure.status.as_str(), failure.code),
+        }
     };
     for name in AWAY {
         let (app, own) = name.split_once(':').expect("app and tool");
@@ -377,16 +377,19 @@ async fn nor_in_the_synchronous_dialect() {
             format!("['{own}'].map((own) => call_tool('{app}', own, {{}}))[0]"),
             format!("const f = call_tool; f('{app}', '{own}', {{}})"),
         ] {
-            let ended = run(&script).await;
-            assert!(ended.contains(r#""ok":false"#) && ended.contains("TOOL_NOT_FOUND"), "{script}: {ended}");
+            let answer: Value = serde_json::from_str(&run(&script).await).expect("the answer of a call");
+            assert_eq!(
+                (&answer["ok"], &answer["error"]["code"]),
+                (&json!(false), &json!("TOOL_NOT_FOUND")),
+                "{script}"
+            );
         }
     }
     for script in ["call_tool('codecall', 'execute', {})", "try { call_tool('CodeCall', 'search', {}) } catch { 1 }"] {
-        let ended = run(script).await;
-        assert!(ended.contains("SELF_REFERENCE_BLOCKED") && !ended.contains(r#""status":"ok""#), "{script}: {ended}");
+        assert_eq!(run(script).await, "illegal_access SELF_REFERENCE_BLOCKED", "{script}");
     }
     assert_eq!(world.called(), [""; 0]);
-    assert!(run("call_tool('shop', 'list', {})").await.contains(r#""ok":true"#));
+    assert_eq!(run("call_tool('shop', 'list', {})").await, r#"{"ok":true,"result":{"items":[1,2,3]}}"#);
 }
 
 /// By name, beside the meta-tools, only what is visible; in the modes that ask for it, only what is
@@ -420,4 +423,34 @@ async fn direct_calls_reach_what_is_visible() {
         assert!(world.run("return await callTool('shop:other', {})", None).await.starts_with("ok"));
         assert_eq!(world.called(), ["shop:other"]);
     }
+}
+
+/// A dry run is no way either: not one call comes to a tool, whatever the script does and in both dialects.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_reaches_no_tool() {
+    let world = world("{}");
+    let rehearsed = async |script: &str, dialect: agentscript::Dialect| {
+        let request = ExecuteRequest { dialect, dry_run: true, ..ExecuteRequest::new(script, Policy::default()) };
+        let finished = world.hub.execute(request, None, CancellationToken::new()).await;
+        serde_json::from_str::<Value>(&finished.rehearsed_json()).expect("JSON")
+    };
+    for way in WAYS.iter().filter(|way| !way.contains("getTool") && !way.contains("throw reason")) {
+        let script = way
+            .replace("'NA' + 'ME'", "'NAME'")
+            .replace("['NA', 'ME'].join('')", "'NAME'")
+            .replace("NAME", "shop:other");
+        let told = rehearsed(&script, agentscript::Dialect::Async).await;
+        assert_eq!((&told["status"], &told["dryRun"]), (&json!("ok"), &json!(true)), "{script}: {told}");
+        let calls = told["calls"].as_array().expect("a list");
+        assert!(calls.iter().any(|call| call["toolName"] == "shop:other"), "{script}: {told}");
+    }
+    let told = rehearsed("[1, 2].map(() => call_tool('shop', 'list', {}))", agentscript::Dialect::Sync).await;
+    assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(2)), "{told}");
+    let script = "await parallel([1, 2, 3], () => shop.list({})); return await vault.open({})";
+    let told = world.ask("codecall_execute", json!({"script": script, "dryRun": true})).await;
+    assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(4)), "{told}");
+    assert_eq!(world.called(), [""; 0]);
+    // The same script, for once not dry, is counted.
+    assert_eq!(world.ask("codecall_execute", json!({"script": script})).await["status"], "ok");
+    assert_eq!(world.called(), ["shop:list", "shop:list", "shop:list", "vault:open"]);
 }

@@ -197,7 +197,9 @@ async fn limits_on_how_often() {
         {"tool": "t:echo", "limit": 2, "window": "1h"},
         {"tool": {"app": "codecall", "name": "codecall:search"}, "limit": 1, "window": "1m"},
     ]);
-    let world = world(json!({"rateLimits": rules}), vec![]);
+    let folder = Folder::new();
+    let file = folder.path("audit.jsonl");
+    let world = world(json!({"rateLimits": rules, "audit": {"file": file}}), vec![]);
     let script = "let n = 0; try { for (;n < 9;) { await callTool('t:echo', {}); n++ } } catch (e) { return [n, e.code, e.details.limit] }";
     let answer = world.told("codecall_execute", json!({"script": script}), None).await;
     assert_eq!(answer["result"], json!([2, "RATE_LIMIT", 2]), "{answer}");
@@ -209,6 +211,14 @@ async fn limits_on_how_often() {
     assert!(
         search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
     );
+    let text = std::fs::read_to_string(&file).expect("a file");
+    let refused: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .filter(|line| line["error"]["code"] == "RATE_LIMIT")
+        .map(|line| format!("{} {}", line["caller"].as_str().unwrap_or("-"), line["tool"].as_str().unwrap_or("-")))
+        .collect();
+    assert_eq!(refused, ["script t:echo", "invoke t:echo", "direct codecall:search"]);
 }
 
 #[tokio::test]
@@ -272,7 +282,15 @@ async fn records_of_all_calls() {
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
     assert!(direct.expect("visible").is_ok());
     assert_eq!(world.invoke("t:number", json!({"n": 1})).await, "ACCESS_DENIED");
-    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 7).await;
+    for wrong in [
+        json!({"tool": "t:echo", "input": "bob@example.com"}),
+        json!({"tool": "t:echo", "input": {}, "force": true}),
+        json!({"input": {}}),
+    ] {
+        let refused = world.told("codecall_invoke", wrong, None).await;
+        assert!(refused.as_str().is_some_and(|text| text.starts_with("Invalid arguments: ")), "{refused}");
+    }
+    until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;
     let text = std::fs::read_to_string(&file).expect("a file");
     assert!(!text.contains("@example"), "{text}");
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -299,6 +317,9 @@ async fn records_of_all_calls() {
             "script t:none error TOOL_NOT_FOUND",
             "direct t:visible ok -",
             "invoke t:number error ACCESS_DENIED",
+            "invoke t:echo error INVALID_INPUT",
+            "invoke t:echo error INVALID_INPUT",
+            "invoke codecall:invoke error INVALID_INPUT",
         ]
     );
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));

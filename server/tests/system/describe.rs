@@ -188,19 +188,37 @@ async fn examples_of_real_servers() {
     assert_eq!(without, Vec::<String>::new());
 }
 
-/// The author's own come first, as long as they are scripts; there are never more than five.
+/// The author's own come first, as long as they are scripts that call tools with what fits; there are never
+/// more than five.
 #[tokio::test]
 async fn examples_of_the_author() {
-    let with = async |codes: &[&str]| {
+    let with_schema = async |schema: Value, codes: &[&str]| {
         let example = |code: &&str| Example { description: format!("runs {code}"), code: (*code).to_owned() };
         let tool = ToolDefinition {
             examples: codes.iter().map(example).collect(),
-            ..definition("users", &json!({"name": "get", "inputSchema": {"type": "object"}}))
+            ..definition("users", &json!({"name": "get", "inputSchema": schema}))
         };
         let described = all(vec![tool], "json_schema").await;
         let examples = described[0]["usageExamples"].as_array().expect("a list").clone();
         examples.iter().map(|example| example["code"].as_str().expect("code").to_owned()).collect::<Vec<_>>()
     };
+    let id = json!({
+        "type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"], "additionalProperties": false,
+    });
+    let fit = [
+        "await users.get({ id: 1 }); return await callTool('users:none', {})",
+        // What a tool gives is not known here, so neither is what follows from it.
+        "const { next } = await users.get({ id: 1 }); return await users.get({ id: next })",
+    ];
+    let misfits = [
+        "return await callTool('users:get', { id: 'x' })",
+        "return await users.get({ id: 1, more: 2 })",
+        "return await parallel([1], () => users.get({}))",
+    ];
+    let examples = with_schema(id, &[misfits[0], fit[0], misfits[1], misfits[2], fit[1]]).await;
+    assert_eq!(examples[..2], fit);
+    assert!(examples[2].contains("callTool(\"users:get\", { id: "), "the rest is generated: {examples:?}");
+    let with = async |codes: &[&str]| with_schema(json!({"type": "object"}), codes).await;
     let generated = "const result = await callTool(\"users:get\", {});\nreturn result;";
     assert_eq!(with(&["return 1", "return (", "eval('2')", "return 3"]).await, ["return 1", "return 3", generated]);
     assert_eq!(with(&["1", "2", "3", "4", "5", "6"]).await, ["1", "2", "3", "4", "5"]);

@@ -110,6 +110,10 @@ pub struct Witness {
     pub logs: Arc<Mutex<Vec<Value>>>,
     pub events: Arc<Mutex<Vec<Value>>>,
     pub changes: Arc<AtomicU32>,
+    /// Changes of the list of resources.
+    pub resources: Arc<AtomicU32>,
+    /// Addresses of resources that have changed.
+    pub updated: Arc<Mutex<Vec<String>>>,
 }
 
 impl ClientHandler for Witness {
@@ -130,6 +134,14 @@ impl ClientHandler for Witness {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.resources.fetch_add(1, Ordering::Relaxed);
+    }
+
+    async fn on_resource_updated(&self, told: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+        self.updated.lock().expect("not poisoned").push(told.uri);
     }
 
     async fn on_custom_notification(&self, told: CustomNotification, _: NotificationContext<RoleClient>) {

@@ -3,9 +3,11 @@
 
 use crate::kit::*;
 use crate::model::{HttpProcess, KEY, Model, Said, one_process_for_each_request};
+use rmcp::model::{ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::process::Command;
 
@@ -151,6 +153,89 @@ async fn passed_through_as_it_is() {
         assert!(peer.get_prompt_once(rmcp::model::GetPromptRequestParams::new("no")).await.is_err());
         server.end().await;
     }
+}
+
+/// How far a call has come is told by its server: as it is where the request is that call, in words
+/// where a script has made it.
+#[tokio::test]
+async fn progress_of_upstreams() {
+    let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
+    let folder = Folder::new();
+    let servers = json!({"everything": {"command": "node", "args": [everything, "stdio"]}});
+    let config = folder.file("config.json", json!({"mcpServers": servers, "expose": "direct"}).to_string());
+    let tool = "everything:trigger-long-running-operation";
+    let input = json!({"duration": 0.4, "steps": 4});
+    for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
+        let server = Server::start_as(&["--config", &config], lifecycle).await;
+        let told = || std::mem::take(&mut *server.witness.progress.lock().expect("not poisoned"));
+        let calls = [
+            ("trigger-long-running-operation", input.clone()),
+            ("codecall_invoke", json!({"tool": tool, "input": input})),
+        ];
+        for (name, input) in calls {
+            let result = server.call(name, input).await.expect("a result");
+            assert_ne!(result.is_error, Some(true), "{result:?}");
+            let seen: Vec<(f64, Option<f64>)> = told().iter().map(|told| (told.progress, told.total)).collect();
+            // The last one may be passed by the answer.
+            assert!(seen.len() >= 4, "{name}: {seen:?}");
+            assert_eq!(seen[..4], [(0.0, None), (1.0, Some(4.0)), (2.0, Some(4.0)), (3.0, Some(4.0))], "{name}");
+        }
+        let answer = server.execute(&format!("return await callTool('{tool}', {input})")).await;
+        assert_eq!(answer["status"], "ok", "{answer}");
+        let seen: Vec<(f64, String)> =
+            told().into_iter().map(|told| (told.progress, told.message.unwrap_or_default())).collect();
+        assert!(seen.iter().zip(1..).all(|((progress, _), step)| *progress == f64::from(step)), "{seen:?}");
+        assert_eq!((seen[0].1.as_str(), seen[1].1.as_str()), (&*format!("{tool} …"), &*format!("{tool}: 1 of 4")));
+        server.end().await;
+    }
+}
+
+/// What a server says on its own comes to clients that see its resources.
+#[tokio::test]
+async fn news_of_upstreams() {
+    let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
+    let folder = Folder::new();
+    let servers = json!({"everything": {"command": "node", "args": [everything, "stdio"]}});
+    let config = folder.file("config.json", json!({"mcpServers": servers, "expose": "direct"}).to_string());
+    let server = Server::start(&["--config", &config]).await;
+    let peer = server.client.peer();
+    let uri = peer.list_all_resources().await.expect("resources")[0].uri.clone();
+    #[expect(deprecated, reason = "clients with a session know nothing else")]
+    let subscribed = peer.subscribe(SubscribeRequestParams::new(uri.clone())).await;
+    subscribed.expect("subscribed");
+    let witness = &server.witness;
+    let logs = || format!("{:?}", witness.logs.lock().expect("not poisoned"));
+    until("what the server says of it", || {
+        logs().contains(&format!("Received Subscribe Resource request for URI: {uri}"))
+    })
+    .await;
+    server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
+    until("the change", || witness.updated.lock().expect("not poisoned").contains(&uri)).await;
+    let zip = json!({"name": "x.gz", "data": "data:text/plain,hello", "outputType": "resourceLink"});
+    let zipped = server.call("gzip-file-as-resource", zip.clone()).await.expect("a result");
+    assert_ne!(zipped.is_error, Some(true), "{zipped:?}");
+    until("the new list", || witness.resources.load(Ordering::Relaxed) > 0).await;
+    #[expect(deprecated, reason = "clients with a session know nothing else")]
+    let unsubscribed = peer.unsubscribe(UnsubscribeRequestParams::new(uri.clone())).await;
+    unsubscribed.expect("unsubscribed");
+    until("what the server says of that", || logs().contains("Received Unsubscribe Resource request")).await;
+    server.end().await;
+
+    let server = Server::start_as(&["--config", &config], modern()).await;
+    let peer = server.client.peer();
+    let filter = SubscriptionFilter::builder().resources_list_changed().resource_subscription(uri.clone()).build();
+    let mut news = peer.listen(filter).await.expect("accepted");
+    server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
+    server.call("gzip-file-as-resource", zip).await.expect("a result");
+    let (mut updated, mut listed) = (false, false);
+    while !(updated && listed) {
+        match tokio::time::timeout(Duration::from_secs(60), news.next()).await.expect("it comes").expect("open") {
+            Some(ServerNotification::ResourceUpdatedNotification(told)) => updated |= told.params.uri == uri,
+            Some(ServerNotification::ResourceListChangedNotification(_)) => listed = true,
+            other => panic!("{other:?}"),
+        }
+    }
+    server.end().await;
 }
 
 #[tokio::test]

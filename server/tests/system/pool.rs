@@ -5,6 +5,7 @@ use crate::runs::{Tools, ends};
 use agentscript::{Inputs, Policy, Preset, Progress};
 use codecall::runs::ExecuteRequest;
 use codecall::{Config, Hub};
+use cpu_time::ThreadTime;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Scripts that go on until they are cancelled: plain loops, and steps that cannot be cut.
-const ENDLESS: [&str; 4] = [
+/// Scripts that go on until they are cancelled: plain loops, loops that wait, loops of long steps.
+const ENDLESS: [&str; 5] = [
     "for (;;) {}",
+    "for (;;) { await null; for (let i = 0; i < 1e4; i++); }",
     "const a = Array.from({ length: 3e5 }, (_, i) => `${(i * 7919) % 300007}`); for (;;) a.toSorted();",
     "const text = `[${'{\"a\":[1,2,3]},'.repeat(2e5)}0]`; for (;;) JSON.parse(text);",
     "const text = 'x'.repeat(2e3); for (;;) /(?=(x+)y)x/.test(text);",
@@ -113,16 +115,27 @@ async fn a_thousand_runs_at_once() {
     assert_eq!(crowd(300, 32, 1_000).await, BTreeMap::from([("ok".to_owned(), 300)]));
 }
 
-/// The longest time that one call of `resume` takes, and how long a run went on until its limit of 3 s.
-fn longest_slice(script: &str) -> (Duration, Duration) {
-    let mut policy = endless();
-    policy.limits.timeout_ms = 3_000;
+/// Single long steps, each as long as the limits of the preset `secure` let it be.
+const LONG: [&str; 8] = [
+    "const a = Array.from({ length: 9e4 }, (_, i) => `${(i * 7919) % 90007}`); return a.sort().length",
+    "const text = `[${'{\"a\":[1,2,3]},'.repeat(2e5)}0]`; return JSON.parse(text).length",
+    "const a = Array.from({ length: 9e4 }, (_, i) => ({ i, text: `row ${i}` })); return JSON.stringify(a).length",
+    "return 'abc'.repeat(5e6).length",
+    "return 'ab,'.repeat(5e5).split(',').join(';').length",
+    "return 'a b '.repeat(5e5).replace(/b/g, 'cd').length",
+    "return structuredClone(Array.from({ length: 9e4 }, (_, i) => ({ i }))).length",
+    "return /(?=(x+)y)x/.test('x'.repeat(4e3))",
+];
+
+/// The longest processor time that one call of `resume` takes, and that of the whole run.
+fn longest_slice(script: &str, mut policy: Policy) -> (Duration, Duration) {
+    policy.limits.timeout_ms = policy.limits.timeout_ms.min(3_500);
     let script = agentscript::compile(script, &agentscript::CompileOptions::of(&policy)).expect("compiles");
     let mut run = script.start(Inputs { slice: Some(Duration::from_millis(5)), ..Inputs::default() }, &policy);
-    let began = Instant::now();
+    let began = ThreadTime::now();
     let mut longest = Duration::ZERO;
     loop {
-        let slice = Instant::now();
+        let slice = ThreadTime::now();
         let progress = run.resume([]);
         longest = longest.max(slice.elapsed());
         if matches!(progress, Progress::Done(_)) {
@@ -134,13 +147,11 @@ fn longest_slice(script: &str) -> (Duration, Duration) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "prints figures, which are for reading"]
 async fn figures() {
-    for script in ENDLESS {
-        let (longest, whole) = longest_slice(script);
-        print(&format!(
-            "longest slice of 5 ms: {:.1} ms in {:.1} s of {script}",
-            longest.as_secs_f64() * 1e3,
-            whole.as_secs_f64()
-        ));
+    let endless = ENDLESS.map(|script| (script, endless()));
+    for (script, policy) in endless.into_iter().chain(LONG.map(|script| (script, Policy::default()))) {
+        let (longest, whole) = longest_slice(script, policy);
+        let [longest, whole] = [longest, whole].map(|time| time.as_secs_f64() * 1e3);
+        print(&format!("longest slice of 5 ms: {longest:.1} ms of {whole:.1} ms: {script}"));
     }
     told("small runs alone", &beside(&[], 300).await);
     for script in ENDLESS {

@@ -1,5 +1,5 @@
-//! Sorting: the order of strings here; with a function to compare, the prelude sorts by help of what
-//! is here.
+//! Sorting: the order of strings here, in pieces; with a function to compare, the prelude sorts by help of
+//! what is here.
 
 use super::{as_array, filled, generic, is_free, room};
 use crate::builtins::arg;
@@ -32,61 +32,119 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(defined as f64))
 }
 
-/// `$order(items, length)`: put the first items into the order of their texts. False where an object
-/// is among them: the script can tell in which order and how often its text is asked for.
+/// Units of work between two points where a run can pause: moves, and what long texts cost to compare.
+const PIECE: usize = 4096;
+
+/// How far a merge sort has come: the width of the runs that are merged, where the present pair of them
+/// starts, and what is next of either.
+struct Cursor {
+    width: usize,
+    start: usize,
+    left: usize,
+    right: usize,
+}
+
+impl Cursor {
+    /// At the first pair of runs of a width.
+    fn of(width: usize, length: usize) -> Self {
+        Self { width, start: 0, left: 0, right: width.min(length) }
+    }
+}
+
+/// `$order(items, length, state)`: put the first items into the order of their texts, a piece of work at a
+/// time; undefined where it has to be called again. False where an object is among them: the script can
+/// tell in which order and how often its text is asked for. `state` is `[[], [], 0, 0, 0, 0]` at first: the
+/// texts with their items, room to merge them into, and the cursor.
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let (array, length) = (arg(arguments, 0), arg(arguments, 1).as_number() as usize);
-    if vm.heap.items(array)[..length].iter().any(|item| item.is_object()) {
-        return Ok(Value::FALSE);
-    }
-    vm.reserve(length.saturating_mul(64))?;
-    vm.work(length)?;
-    let mut pairs = Vec::with_capacity(length);
-    for index in 0..length {
-        let item = vm.heap.items(array)[index];
-        pairs.push((vm.to_string(item)?, item));
-    }
-    let pairs = merge_sort(vm, pairs)?;
-    let items = &mut vm.heap.arrays[array.index()].items;
-    for (place, (_, item)) in items.iter_mut().zip(pairs) {
-        *place = item;
-    }
-    Ok(Value::TRUE)
-}
-
-/// A stable sort that pays for what it compares.
-fn merge_sort(vm: &mut Vm, mut from: Vec<(Value, Value)>) -> Result<Vec<(Value, Value)>> {
-    let mut to = from.clone();
-    let mut width = 1;
-    while width < from.len() {
-        let mut start = 0;
-        while start < from.len() {
-            let middle = (start + width).min(from.len());
-            let end = (middle + width).min(from.len());
-            let (mut left, mut right) = (start, middle);
-            for place in &mut to[start..end] {
-                let take_left = right >= end || left < middle && !comes_before(vm, from[right].0, from[left].0)?;
-                let next = if take_left { &mut left } else { &mut right };
-                *place = from[*next];
-                *next += 1;
+    let [array, length, state] = [0, 1, 2].map(|index| arg(arguments, index));
+    let length = length.as_number() as usize;
+    let &[pairs, spare, width, start, left, right] = vm.heap.items(state) else { return Ok(Value::UNDEFINED) };
+    let [width, start, left, right] = [width, start, left, right].map(|number| number.as_number() as usize);
+    let mut cursor = Cursor { width, start, left, right };
+    let mut done = false;
+    if cursor.width == 0 {
+        let first = vm.heap.items(pairs).len() / 2;
+        if first == 0 {
+            if vm.heap.items(array)[..length].iter().any(|item| item.is_object()) {
+                return Ok(Value::FALSE);
             }
-            start = end;
+            vm.reserve(length.saturating_mul(64))?;
         }
-        vm.work(from.len())?;
-        std::mem::swap(&mut from, &mut to);
-        width *= 2;
+        let last = length.min(first + PIECE);
+        vm.work(last - first)?;
+        for index in first..last {
+            let item = vm.heap.items(array)[index];
+            let text = vm.to_string(item)?;
+            vm.heap.with_items(pairs, |pairs| pairs.extend([text, item]));
+        }
+        if last == length {
+            let room = vm.heap.items(pairs).to_vec();
+            vm.heap.with_items(spare, |spare| *spare = room);
+            cursor = Cursor::of(1, length);
+        }
+    } else {
+        let mut from = std::mem::take(&mut vm.heap.arrays[pairs.index()].items);
+        let mut to = std::mem::take(&mut vm.heap.arrays[spare.index()].items);
+        done = merge(vm, &mut from, &mut to, &mut cursor)?;
+        if done {
+            let places = vm.heap.arrays[array.index()].items.iter_mut();
+            places.zip(from.chunks_exact(2)).for_each(|(place, pair)| *place = pair[1]);
+        }
+        vm.heap.arrays[pairs.index()].items = from;
+        vm.heap.arrays[spare.index()].items = to;
     }
-    Ok(from)
+    let Cursor { width, start, left, right } = cursor;
+    for (place, number) in (2..).zip([width, start, left, right]) {
+        vm.heap.set_item(state, f64::from(place), Value::number(number as f64));
+    }
+    Ok(if done { Value::TRUE } else { Value::UNDEFINED })
 }
 
-fn comes_before(vm: &mut Vm, left: Value, right: Value) -> Result<bool> {
+/// A piece of a stable sort of pairs, text and item; whether it was the last one.
+fn merge(vm: &mut Vm, from: &mut Vec<Value>, to: &mut Vec<Value>, cursor: &mut Cursor) -> Result<bool> {
+    let length = from.len() / 2;
+    let (mut moved, mut compared) = (0, 0);
+    while cursor.width < length {
+        while cursor.start < length {
+            let middle = (cursor.start + cursor.width).min(length);
+            let end = (middle + cursor.width).min(length);
+            let Cursor { mut left, mut right, .. } = *cursor;
+            while left < middle || right < end {
+                if moved + compared >= PIECE {
+                    (cursor.left, cursor.right) = (left, right);
+                    vm.work(moved)?;
+                    return Ok(false);
+                }
+                let take_left =
+                    right >= end || left < middle && !comes_before(vm, from[right * 2], from[left * 2], &mut compared)?;
+                let place = left + right - middle;
+                let next = if take_left { &mut left } else { &mut right };
+                to[place * 2] = from[*next * 2];
+                to[place * 2 + 1] = from[*next * 2 + 1];
+                *next += 1;
+                moved += 1;
+            }
+            cursor.start = end;
+            (cursor.left, cursor.right) = (end, (end + cursor.width).min(length));
+        }
+        std::mem::swap(from, to);
+        *cursor = Cursor::of(cursor.width * 2, length);
+    }
+    vm.work(moved)?;
+    Ok(true)
+}
+
+/// Whether a text comes before another one; long ones are paid for, and counted in `compared`.
+fn comes_before(vm: &mut Vm, left: Value, right: Value, compared: &mut usize) -> Result<bool> {
     if left == right {
         return Ok(false);
     }
     let (a, b) = (vm.heap.str(left), vm.heap.str(right));
-    let compared = if a.is_ascii() || b.is_ascii() { a.bytes.min(b.bytes) / 64 } else { a.bytes + b.bytes };
-    if compared > 0 {
-        vm.work(compared as usize / 4)?;
+    let bytes = if a.is_ascii() || b.is_ascii() { a.bytes.min(b.bytes) / 64 } else { a.bytes + b.bytes };
+    if bytes > 0 {
+        let units = bytes as usize / 4;
+        *compared += units;
+        vm.work(units)?;
     }
     Ok(vm.compare_strings(left, right) == Ordering::Less)
 }

@@ -231,8 +231,15 @@ function Array_toSorted(self, compare) {
 }
 
 function Array_arrange(items, length, compare) {
-  if (length < 2 || (compare === undefined && $order(items, length))) return;
+  if (length < 2 || (compare === undefined && Sort_order(items, length))) return;
   Sort_run(items, length, compare ?? Sort_texts);
+}
+
+function Sort_order(items, length) {
+  const state = [[], [], 0, 0, 0, 0];
+  let done;
+  while (done === undefined) done = $order(items, length, state);
+  return done;
 }
 
 function Sort_texts(left, right) {

@@ -32,6 +32,7 @@ impl Visit {
             input,
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
+            listener: crate::upstream::Listener::default(),
         };
         let output = paused_runtime().block_on(app.call(call))?;
         assert_fits(&format!("output of {name}"), tool.output_schema.as_ref().expect("a schema"), &output);

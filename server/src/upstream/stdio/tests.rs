@@ -32,8 +32,13 @@ fn start(script: &str) -> Arc<dyn Upstream> {
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
     let tool = Arc::new(ToolDefinition { app: "sh".into(), name: name.into(), ..ToolDefinition::default() });
-    let call =
-        UpstreamCall { tool, input: Map::new(), timeout: Duration::from_secs(5), cancel: CancellationToken::new() };
+    let call = UpstreamCall {
+        tool,
+        input: Map::new(),
+        timeout: Duration::from_secs(5),
+        cancel: CancellationToken::new(),
+        listener: Listener::default(),
+    };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")
 }
 
