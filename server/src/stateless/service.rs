@@ -110,6 +110,7 @@ impl Stateless {
         let done = tokio::select! {
             biased;
             done = given => done.unwrap_or_else(|_| Err(Refused::crashed())),
+            () = self.places.closed().cancelled() => Err(Refused::disposed()),
             () = cancel.cancelled() => Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled")),
         };
         Ok(done?)
@@ -170,6 +171,11 @@ mod tests {
         assert!(steps.places.try_take().is_none());
         go_on.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
+        let (go_on, told) = mpsc::channel::<()>();
+        let long = steps.blocking(CancellationToken::new(), move || told.recv().is_ok());
+        let (disposed, ()) = tokio::join!(long, async { steps.close() });
+        assert_eq!(code(disposed), "POOL_DISPOSED");
+        go_on.send(()).expect("it still works");
     }
 
     #[tokio::test]
