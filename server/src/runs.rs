@@ -19,6 +19,7 @@ use agentscript::{
     ToolError,
 };
 use calls::{CallLog, Calls};
+pub(crate) use life::length;
 use life::{Ledger, Life};
 pub(crate) use places::Places;
 pub use places::Refused;

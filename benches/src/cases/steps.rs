@@ -15,9 +15,11 @@ pub struct Middle {
     pub journal: Journal,
 }
 
-/// The shapes, each a run with so many answered calls.
-pub const SHAPES: [(&str, fn(usize) -> Result<Middle, String>); 2] =
-    [("one after the other", sequence), ("at once", parallel)];
+/// Makes a run with so many answered calls.
+pub type Begin = fn(usize) -> Result<Middle, String>;
+
+/// The shapes of runs.
+pub const SHAPES: [(&str, Begin); 2] = [("one after the other", sequence), ("at once", parallel)];
 
 fn sequence(calls: usize) -> Result<Middle, String> {
     let script = "

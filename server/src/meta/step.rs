@@ -1,6 +1,7 @@
 //! `codecall_step`: one step of a run whose client owns the tools.
 
 use super::*;
+use crate::runs::Happening;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
 
 pub struct Step;
@@ -111,7 +112,12 @@ impl MetaTool for Step {
                 Err(refused) => return *refused,
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
-                Ok(Evaluation { value, is_error }) => Answer { value, is_error, meta: None },
+                Ok(Evaluation { value, is_error, said }) => {
+                    if let Some(watcher) = &request.watcher {
+                        said.into_iter().for_each(|message| watcher(Happening::Message(message)));
+                    }
+                    Answer { value, is_error, meta: None }
+                }
                 Err(Refusal::Invalid(problem)) => refusal(self, &problem),
                 Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
             }

@@ -71,13 +71,11 @@ impl Life {
             if self.messages.fetch_add(1, Ordering::Relaxed) >= most {
                 return self.end("MESSAGE_FLOOD", format!("The script sent more than {most} messages; send fewer"));
             }
-            let (length, data) = match &message {
-                Message::Log { level, message, metadata } => {
-                    (level.len() + message.len() + metadata.as_ref().map_or(0, String::len), metadata.as_deref())
-                }
-                Message::Notify { event, payload } => (event.len() + payload.len(), Some(payload.as_str())),
+            let data = match &message {
+                Message::Log { metadata, .. } => metadata.as_deref(),
+                Message::Notify { payload, .. } => Some(payload.as_str()),
             };
-            if !self.fits("A message of the script", length) {
+            if !self.fits("A message of the script", length(&message)) {
                 return;
             }
             if data.is_some_and(|data| json(data).is_err()) {
@@ -117,6 +115,16 @@ impl Life {
             Ok(_) | Err(_) => {}
         }
         outcome
+    }
+}
+
+/// Bytes of a message of a script.
+pub fn length(message: &Message) -> usize {
+    match message {
+        Message::Log { level, message, metadata } => {
+            level.len() + message.len() + metadata.as_ref().map_or(0, String::len)
+        }
+        Message::Notify { event, payload } => event.len() + payload.len(),
     }
 }
 

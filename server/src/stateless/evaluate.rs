@@ -5,7 +5,7 @@ use super::{ClientToolset, CodeId};
 use crate::config::StatelessConfig;
 use crate::runs;
 use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
-use agentscript::{Language, Outcome, Policy, ScriptCache};
+use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, LazyLock};
@@ -99,6 +99,8 @@ pub struct Evaluation {
     pub value: Value,
     /// Whether the run has failed, or the journal is not one of it.
     pub is_error: bool,
+    /// What the script has said with `mcpLog` and `mcpNotify` since the step before.
+    pub said: Vec<Message>,
 }
 
 impl Evaluate {
@@ -136,9 +138,10 @@ impl Evaluate {
         let (journal, mut names) = self.journal(&options, config)?;
         let id = CodeId::given(journal.id.clone());
         let evaluation = match step(&self.code, tools, &journal, &options) {
-            Step::Calls(calls) => {
+            Step::Calls(mut calls) => {
+                let said = std::mem::take(&mut calls.messages);
                 names.extend(calls.new.iter().map(|call| id.call(call.number)));
-                Evaluation { value: waiting(&id, *calls, &names, config), is_error: false }
+                Evaluation { value: waiting(&id, *calls, &names, config), is_error: false, said }
             }
             Step::Done(done) => {
                 let outcome = shown(done.outcome);
@@ -151,7 +154,7 @@ impl Evaluate {
                     value["abandoned"] = json!(abandoned);
                 }
                 value["messages"] = json!(message.into_iter().collect::<Vec<_>>());
-                Evaluation { value, is_error }
+                Evaluation { value, is_error, said: done.messages }
             }
             Step::Diverged(divergence) => {
                 let mut error = json!({"code": "REPLAY_MISMATCH", "message": divergence.to_string()});
@@ -159,12 +162,12 @@ impl Evaluate {
                     error["call"] = json!(name);
                 }
                 let value = json!({"status": "diverged", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true }
+                Evaluation { value, is_error: true, said: Vec::new() }
             }
             Step::Deadlock(failure) => {
                 let error: Value = runs::json(&failure.to_json()).unwrap_or_default();
                 let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true }
+                Evaluation { value, is_error: true, said: Vec::new() }
             }
         };
         Ok(evaluation)

@@ -2,9 +2,9 @@
 
 use super::{Evaluate, Evaluation};
 use crate::config::policy::lowered;
-use crate::config::{Config, StatelessConfig};
+use crate::config::{Config, Pool, StatelessConfig};
 use crate::redact::Redactor;
-use crate::runs::{Places, Refused, STACK};
+use crate::runs::{Places, Refused, STACK, length};
 use agentscript::Policy;
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Stateless {
     config: StatelessConfig,
     policy: Policy,
+    pool: Pool,
     secrets: Arc<Redactor>,
     places: Places,
 }
@@ -56,6 +57,7 @@ impl Stateless {
         Self {
             config: config.stateless.clone(),
             policy: config.policy.clone(),
+            pool: config.pool,
             secrets: Arc::clone(&config.secrets),
             places: Places::new(config.pool.threads, &config.pool),
         }
@@ -74,7 +76,8 @@ impl Stateless {
         lowered(&self.policy, limits).map_err(Refusal::Invalid)
     }
 
-    /// Take a step. The answer holds no secret of the configuration.
+    /// Take a step. The answer holds no secret of the configuration, and no more of what the script says
+    /// than the pool lets a run say.
     ///
     /// # Errors
     /// The request makes no sense, or there is no place for it.
@@ -84,6 +87,10 @@ impl Stateless {
         let evaluated = self.blocking(cancel, move || request.run(policy, &config)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
         self.secrets.value(&mut evaluation.value);
+        let Pool { max_messages, max_message_bytes, .. } = self.pool;
+        evaluation.said.retain(|message| length(message) <= max_message_bytes);
+        evaluation.said.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
+        evaluation.said.iter_mut().for_each(|message| self.secrets.message(message));
         Ok(evaluation)
     }
 
@@ -110,6 +117,7 @@ impl Stateless {
         let done = tokio::select! {
             biased;
             done = given => done.unwrap_or_else(|_| Err(Refused::crashed())),
+            () = self.places.closed().cancelled() => Err(Refused::disposed()),
             () = cancel.cancelled() => Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled")),
         };
         Ok(done?)
@@ -119,7 +127,6 @@ impl Stateless {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Pool;
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -170,6 +177,11 @@ mod tests {
         assert!(steps.places.try_take().is_none());
         go_on.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
+        let (go_on, told) = mpsc::channel::<()>();
+        let long = steps.blocking(CancellationToken::new(), move || told.recv().is_ok());
+        let (disposed, ()) = tokio::join!(long, async { steps.close() });
+        assert_eq!(code(disposed), "POOL_DISPOSED");
+        go_on.send(()).expect("it still works");
     }
 
     #[tokio::test]

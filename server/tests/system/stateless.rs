@@ -105,6 +105,27 @@ async fn conversations_of_which_nobody_remembers_anything() {
     }
 }
 
+/// Each message comes once, however often the script is played.
+#[tokio::test]
+async fn what_a_script_says_is_told() {
+    let folder = Folder::new();
+    let server = Server::start(&["--config", &served(&folder)]).await;
+    let code = "mcpLog('info', 'one'); await get({}); mcpNotify('two', { n: 2 }); mcpLog('info', 'a key that nobody can guess'); return 1";
+    let mut request = json!({"code": code, "tools": [{"name": "get"}]});
+    let first = server.call("codecall_step", request.clone()).await.expect("an answer");
+    let logs = || server.witness.logs.lock().expect("not poisoned").clone();
+    until("the first message", || logs().len() == 1).await;
+    assert_eq!(logs()[0]["data"]["message"], "one");
+    let told = structured(&first);
+    request["token"] = told["token"].clone();
+    request["results"] = json!([{"id": told["calls"][0]["id"], "result": null}]);
+    let done = server.call("codecall_step", request).await.expect("an answer");
+    assert_eq!(structured(&done)["outcome"], json!({"status": "ok", "result": 1}));
+    until("the others", || logs().len() == 2 && !server.witness.events.lock().expect("not poisoned").is_empty()).await;
+    assert_eq!(logs()[1]["data"]["message"], "[secret]");
+    server.end().await;
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_a_step() {
     let folder = Folder::new();
