@@ -1,10 +1,11 @@
 //! What the criterion benches of cases share.
 
+pub mod setting;
+
 use codecall_benches::cases::Case;
 use codecall_benches::measure::{Lab, Plan};
 use codecall_benches::peers::ENGINES;
-use criterion::{Criterion, SamplingMode};
-use std::time::Duration;
+use criterion::Criterion;
 
 /// Bench cases on every engine. The time is the thread's own; in engines of another process it is the clock's.
 #[expect(clippy::print_stderr, reason = "what is skipped is told")]
@@ -14,9 +15,7 @@ pub fn bench(criterion: &mut Criterion, family: &str, cases: &[Case]) {
         eprintln!("!!! SKIPPED: {missing}");
     }
     for case in cases {
-        let mut group = criterion.benchmark_group(format!("{family}/{}", case.name));
-        group.sampling_mode(SamplingMode::Flat).sample_size(10);
-        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
+        let mut group = setting::group(criterion, format!("{family}/{}", case.name));
         // A wrong answer has no speed.
         lab.check(case);
         if !lab.problems.is_empty() {

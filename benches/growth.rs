@@ -1,17 +1,19 @@
 //! How time grows with what is given: only ours. The figure to look at is the throughput, which stays.
 
+#[path = "common/setting.rs"]
+mod setting;
+
 use codecall_benches::cases::growth::{families, sequence};
 use codecall_benches::cases::steps::SHAPES;
 use codecall_benches::peers::{Peer as _, agentscript::AgentScript};
 use codecall_benches::tables::steps::SIZES;
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use std::time::Duration;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use setting::group;
 
 fn growth(criterion: &mut Criterion) {
     let mut ours = AgentScript::new();
     for family in families() {
-        let mut group = group(criterion, family.name);
+        let mut group = group(criterion, format!("growth/{}", family.name));
         for (size, case) in family.sizes.iter().zip(&family.cases) {
             group.throughput(Throughput::Elements(*size as u64));
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
@@ -22,7 +24,7 @@ fn growth(criterion: &mut Criterion) {
         }
         group.finish();
     }
-    let mut group = group(criterion, "runs");
+    let mut group = group(criterion, "growth/runs".into());
     for size in [10, 100, 1_000, 10_000] {
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
@@ -37,7 +39,7 @@ fn growth(criterion: &mut Criterion) {
 /// A step with so many calls behind it.
 fn steps(criterion: &mut Criterion) {
     for (shape, begin) in SHAPES {
-        let mut group = group(criterion, &format!("steps, {shape}"));
+        let mut group = group(criterion, format!("growth/steps, {shape}"));
         for calls in SIZES {
             let middle = begin(calls).expect("the case succeeds");
             group.throughput(Throughput::Elements(calls as u64));
@@ -47,13 +49,6 @@ fn steps(criterion: &mut Criterion) {
         }
         group.finish();
     }
-}
-
-fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
-    let mut group = criterion.benchmark_group(format!("growth/{name}"));
-    group.sampling_mode(SamplingMode::Flat).sample_size(10);
-    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
-    group
 }
 
 criterion_group!(benches, growth, steps);

@@ -45,7 +45,7 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<S
         source,
         typescript: language == Language::TypeScript,
         raw,
-        out: Vec::with_capacity(source.len() / 3 + 8),
+        out: Vec::with_capacity(source.len() * 2 / 5 + 8),
         // A line may need none.
         frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),

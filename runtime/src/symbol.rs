@@ -279,6 +279,8 @@ pub struct SymbolStrings {
 }
 
 const PAGE: usize = 32;
+/// Pages that a script soon needs behind the first one.
+const SPARE_PAGES: usize = 4;
 
 impl SymbolStrings {
     /// The string of a symbol, where it was set.
@@ -293,8 +295,8 @@ impl SymbolStrings {
         let (number, index) = (symbol.0 as usize / PAGE, symbol.0 as usize % PAGE);
         let before = self.cost();
         if self.pages.len() <= number {
-            // Exactly at first: most runs need no more.
-            self.pages.reserve_exact((number + 1 - self.pages.len()).max(self.pages.len() / 2));
+            // Hardly more at first: names of built-ins come far before those of the script, and few scripts have many.
+            self.pages.reserve_exact((number + 1 + SPARE_PAGES - self.pages.len()).max(self.pages.len() / 2));
             self.pages.resize_with(number + 1, || None);
         }
         let page = &mut self.pages[number];

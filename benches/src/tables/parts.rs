@@ -5,16 +5,29 @@ use crate::measure::{Lab, Plan};
 use crate::peers::agentscript::AgentScript;
 use crate::report::{Table, digits, time};
 use cpu_time::ThreadTime;
+use std::time::Duration;
 
-/// Our own parts: compiling, starting, running (conversions of JSON included), dropping.
+/// The parts of a fresh run; conversions of JSON belong to `run`.
+pub const PARTS: [&str; 4] = ["compile", "start", "run", "drop"];
+
+/// Runs whose parts are measured together: a clock is too slow for one.
+pub const BATCH: usize = 50;
+
+/// Our own parts, the best of some rounds.
 ///
 /// # Errors
 /// If a case fails.
 pub fn parts(plan: &Plan, cases: &[Case]) -> Result<Table, String> {
     let title = "Parts of a fresh run: AgentScript";
-    let mut table = Table::new("parts", title, ["case", "compile", "start", "run", "drop", "sum"]);
+    let mut table = Table::new("parts", title, ["case"].into_iter().chain(PARTS).chain(["sum"]));
+    let ours = AgentScript::new();
     for case in cases {
-        let best = best_parts(plan, case)?;
+        let mut best = [f64::INFINITY; PARTS.len()];
+        for _ in 0..plan.rounds * 4 {
+            for (best, lap) in best.iter_mut().zip(laps(&ours, case, BATCH)?) {
+                *best = best.min(lap.as_secs_f64() / BATCH as f64);
+            }
+        }
         let sum = best.iter().sum();
         let cells = best.into_iter().chain([sum]).map(time);
         table.rows.push(std::iter::once(case.name.clone()).chain(cells).collect());
@@ -22,42 +35,51 @@ pub fn parts(plan: &Plan, cases: &[Case]) -> Result<Table, String> {
     Ok(table)
 }
 
-fn best_parts(plan: &Plan, case: &Case) -> Result<[f64; 4], String> {
-    const BATCH: usize = 50;
-    let ours = AgentScript::new();
-    let mut best = [f64::INFINITY; 4];
-    for _ in 0..plan.rounds * 4 {
-        let mut laps = [0.0; 4];
-        let mut clock = ThreadTime::now();
-        let mut lap = |part: usize| {
-            laps[part] += clock.elapsed().as_secs_f64() / BATCH as f64;
-            clock = ThreadTime::now();
-        };
-        let scripts: Vec<_> = (0..BATCH).map(|_| ours.compile(case)).collect::<Result<_, _>>()?;
-        lap(0);
-        let mut runs: Vec<_> = scripts.iter().map(|script| ours.start(script, case)).collect();
-        lap(1);
-        for run in &mut runs {
-            AgentScript::finish(run, case, Vec::new())?;
-        }
-        lap(2);
-        drop((runs, scripts));
-        lap(3);
-        for (best, lap) in best.iter_mut().zip(laps) {
-            *best = best.min(lap);
-        }
+/// How long each of the [`PARTS`] takes, of so many runs together.
+///
+/// # Errors
+/// If the case fails.
+pub fn laps(ours: &AgentScript, case: &Case, runs: usize) -> Result<[Duration; PARTS.len()], String> {
+    let mut laps = [Duration::ZERO; PARTS.len()];
+    let mut clock = ThreadTime::now();
+    let mut lap = |part: usize| {
+        laps[part] = clock.elapsed();
+        clock = ThreadTime::now();
+    };
+    let scripts: Vec<_> = (0..runs).map(|_| ours.compile(case)).collect::<Result<_, _>>()?;
+    lap(0);
+    let mut runs: Vec<_> = scripts.iter().map(|script| ours.start(script, case)).collect();
+    lap(1);
+    for run in &mut runs {
+        AgentScript::finish(run, case, Vec::new())?;
     }
-    Ok(best)
+    lap(2);
+    drop((runs, scripts));
+    lap(3);
+    Ok(laps)
+}
+
+/// Megabytes that the cases of [`conversions`] take or give.
+fn megabytes(cases: &[Case; 3]) -> f64 {
+    cases[1].answer(ORDERS).len() as f64 / 1e6
+}
+
+const ORDERS: &str = "orders:list";
+
+/// Runs with much data: none of it, all of it in, all of it in and out.
+#[must_use]
+pub fn conversions() -> [Case; 3] {
+    let data = orders(5_000);
+    let case = |name: &str, script: &str, json: &str| Case::new(name, "", script).tool(ORDERS, json.into());
+    let take = "const orders = await callTool('orders:list', {}); return orders.length;";
+    let give = "return await callTool('orders:list', {});";
+    [case("json-none", take, "[]"), case("json-in", take, &data), case("json-out", give, &data)]
 }
 
 /// JSON on its way in and out: what runs with much data take more than runs with none.
 pub fn convert(lab: &mut Lab) -> Table {
-    let data = orders(5_000);
-    let megabytes = data.len() as f64 / 1e6;
-    let case = |name: &str, script: &str, json: &str| Case::new(name, "", script).tool("orders:list", json.into());
-    let take = "const orders = await callTool('orders:list', {}); return orders.length;";
-    let give = "return await callTool('orders:list', {});";
-    let cases = [case("json-none", take, "[]"), case("json-in", take, &data), case("json-out", give, &data)];
+    let cases = conversions();
+    let megabytes = megabytes(&cases);
     let rows = lab.compare(&cases);
     let title = format!("Data of {} MB across the boundary", digits(megabytes));
     let mut table = Table::new("convert", &title, ["engine", "in", "MB/s", "out", "MB/s"]);

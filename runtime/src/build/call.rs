@@ -1,5 +1,6 @@
 //! Calls: nodes where a built-in is known to run nothing of the script, operations elsewhere.
 
+use super::expression::USUAL;
 use super::{Lowering, Origin};
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
@@ -11,6 +12,7 @@ use crate::node::{
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId, Variable};
+use smallvec::SmallVec;
 
 impl Lowering<'_, '_> {
     /// A free name.
@@ -152,7 +154,7 @@ impl Lowering<'_, '_> {
             self.at = span.start;
             return self.emit(OpKind::CallFixed(FixedCall { function, arguments }, slot));
         }
-        let mut exprs: Vec<&Expr> = Vec::with_capacity(call.arguments.len() + 2);
+        let mut exprs: SmallVec<[&Expr; USUAL]> = SmallVec::with_capacity(call.arguments.len() + 2);
         let apply = self.is_prelude_call(call, "$call");
         match &call.callee {
             program::Callee::Value(_) if apply => {}

@@ -9,6 +9,10 @@ use crate::node::{
 use crate::symbol::Sym;
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
+use smallvec::SmallVec;
+
+/// Operands that most calls and operators have at most.
+pub(super) const USUAL: usize = 4;
 
 /// Most operands that are looked at to find whether a variable changes meanwhile: looking at all of them
 /// for each takes quadratic time.
@@ -123,14 +127,7 @@ impl Lowering<'_, '_> {
                 let [left, right] = self.operands([left, right]);
                 node::binary(*operator, left, right, at)
             }
-            ExprKind::Chain(chain) => {
-                let program::Chain { first, rest } = &**chain;
-                let all: Vec<&Expr> = std::iter::once(first).chain(rest.iter().map(|(_, operand)| operand)).collect();
-                let mut operands = self.operand_list(&all).into_iter();
-                let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
-                let operators = rest.iter().map(|&(operator, _)| operator);
-                node::chain(first, operators.zip(operands), at)
-            }
+            ExprKind::Chain(chain) => self.chain(chain, at),
             ExprKind::Logical(operator, left, right) => self.logical(*operator, left, right),
             ExprKind::Conditional(test, yes, no) => self.conditional(test, yes, no),
             ExprKind::Sequence(expressions) => self.sequence(expressions),
@@ -241,15 +238,15 @@ impl Lowering<'_, '_> {
         if exprs.clone().all(|expr| !expr.splits) {
             return exprs.map(|expr| self.value(expr).node()).collect();
         }
-        let exprs: Vec<&Expr> = exprs.collect();
+        let exprs: SmallVec<[&Expr; USUAL]> = exprs.collect();
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
 
     /// Build expressions that are evaluated one after the other. What stands before one that suspends
     /// is saved to a temporary, unless it stays what it is meanwhile.
-    pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> Vec<Built> {
+    pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> SmallVec<[Built; USUAL]> {
         let last = exprs.iter().rposition(|expr| expr.splits).unwrap_or(0);
-        let mut built = Vec::with_capacity(exprs.len());
+        let mut built = SmallVec::with_capacity(exprs.len());
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
             built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
@@ -313,7 +310,7 @@ impl Lowering<'_, '_> {
     }
 
     fn object(&mut self, site: u32, properties: &[Property], at: u32) -> Built {
-        let mut exprs = Vec::with_capacity(properties.len());
+        let mut exprs: SmallVec<[&Expr; USUAL]> = SmallVec::with_capacity(properties.len());
         for property in properties {
             match property {
                 Property::Named(_, value) | Property::Spread(value) => exprs.push(value),
@@ -358,6 +355,16 @@ impl Lowering<'_, '_> {
     /// Whether it is a function that takes the name of what it is put into.
     fn is_anonymous_function(&self, value: &Expr) -> bool {
         matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
+    }
+
+    fn chain(&mut self, chain: &program::Chain, at: u32) -> Built {
+        let program::Chain { first, rest } = chain;
+        let all: SmallVec<[&Expr; USUAL]> =
+            std::iter::once(first).chain(rest.iter().map(|(_, operand)| operand)).collect();
+        let mut operands = self.operand_list(&all).into_iter();
+        let Some(first) = operands.next() else { return Built::Constant(Constant(Value::UNDEFINED)) };
+        let operators = rest.iter().map(|&(operator, _)| operator);
+        node::chain(first, operators.zip(operands), at)
     }
 
     fn logical(&mut self, operator: Logical, left: &Expr, right: &Expr) -> Built {

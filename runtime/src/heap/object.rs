@@ -5,6 +5,7 @@ use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
@@ -162,12 +163,18 @@ impl Hint {
 /// The keys of objects that were made alike.
 pub(super) struct Shape {
     keys: Vec<Sym>,
-    next: Vec<(Sym, u32)>,
+    /// The shapes with one key more: most have one.
+    next: SmallVec<[(Sym, u32); 2]>,
 }
+
+/// Shapes that a run has at least which reads some data.
+const USUAL_SHAPES: usize = 8;
 
 impl Shape {
     pub(super) fn initial() -> Vec<Self> {
-        (0..2).map(|_| Self { keys: Vec::new(), next: Vec::new() }).collect()
+        let mut shapes = Vec::with_capacity(USUAL_SHAPES);
+        shapes.resize_with(EMPTY as usize + 1, || Self { keys: Vec::new(), next: SmallVec::new() });
+        shapes
     }
 }
 
@@ -343,7 +350,7 @@ impl Heap {
         keys.push(key);
         self.meter.add_bytes(shape_cost(keys.len()));
         let next = self.shapes.len() as u32;
-        self.shapes.push(Shape { keys, next: Vec::new() });
+        self.shapes.push(Shape { keys, next: SmallVec::new() });
         self.shapes[shape as usize].next.push((key, next));
         Some(next)
     }

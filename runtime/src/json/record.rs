@@ -13,7 +13,7 @@ pub struct Record {
     shape: u32,
     pub names: Box<[Name]>,
     /// All names, each in quotation marks and with its colon.
-    text: Box<[u8]>,
+    text: Vec<u8>,
     /// Whether one of them is `toJSON`.
     pub to_json: bool,
     /// Whether a text that begins with these names makes an object of the shape: they have no escapes, and stand in
@@ -50,7 +50,7 @@ impl Record {
             is_readable = false;
             names.sort_by_key(|name| name.key.rank());
         }
-        Self { shape, names: names.into(), text: text.into(), to_json: keys.contains(&known::TO_JSON), is_readable }
+        Self { shape, names: names.into(), text, to_json: keys.contains(&known::TO_JSON), is_readable }
     }
 
     /// A name of this record as it is written, with its colon.
