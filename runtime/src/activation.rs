@@ -290,10 +290,12 @@ impl Vm {
             return Err(self.range_error("Maximum call stack size exceeded"));
         }
         self.nesting += 1;
+        let above = std::mem::replace(&mut self.nested_above, self.frames.len());
         let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),
             Called::Frame(frame) => self.execute_nested(frame),
         });
+        self.nested_above = above;
         self.nesting -= 1;
         result
     }

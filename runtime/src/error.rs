@@ -34,6 +34,9 @@ pub enum Cause {
 pub struct Trace {
     /// The innermost place first: function and offset in its source.
     pub frames: Vec<(FunctionRef, u32)>,
+    /// In how many calls by operations, inside each other, the error was made: where an operation stands
+    /// is known when the error gets there, and it and its callers are still to follow.
+    pub open: Option<u32>,
     /// The tool call whose failure this error is.
     pub call: Option<Box<Failed>>,
     /// What does not exist, where that is the error.
@@ -135,17 +138,25 @@ impl Vm {
         if !error.is(Kind::Object) || !self.heap.class(error).is_error() {
             return;
         }
-        if self.heap.traces.get(&error.payload()).is_some_and(|trace| !trace.frames.is_empty()) {
+        if let Some(trace) = self.heap.traces.get(&error.payload())
+            && !trace.frames.is_empty()
+            && trace.open.is_none_or(|nesting| self.nesting >= nesting)
+        {
             return;
         }
         let innermost = std::iter::once((self.current, offset));
         // The topmost frame is the innermost place itself, or has called the leaf that is.
         let is_frame = self.frames.last().is_some_and(|frame| frame.code == self.current);
-        let frames = self.frames.iter().rev().skip(usize::from(is_frame));
+        // Where those below have come to is known when the error gets there.
+        let frames = self.frames.get(self.nested_above..).unwrap_or_default().iter().rev().skip(usize::from(is_frame));
         let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
-        let frames = innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
+        let frames: Vec<_> =
+            innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
+        let open = (self.nesting > 0).then_some(self.nesting);
         let trace = self.heap.traces.entry(error.payload()).or_default();
-        trace.frames = frames;
+        trace.frames.extend(frames);
+        trace.frames.truncate(TRACE_DEPTH);
+        trace.open = open;
         let bytes = trace.cost();
         self.heap.meter.add_bytes(bytes);
     }
@@ -202,5 +213,25 @@ impl Vm {
         }
         parts.retain(|part| !part.is_empty());
         Ok(self.heap.new_string(&parts.join(b": ".as_slice())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CompileOptions, Inputs, Policy, Preset, Progress, compile};
+
+    #[test]
+    fn the_callers_of_a_conversion_stand_in_the_stack() {
+        let script = "const f = () => 'b'.at({ toString: () => {\n  throw new RangeError('odd'); } });\n\
+                      let calls = 0;\nconst g = () => { calls += 1;\n  return f(); };\ng();";
+        let policy = Policy::preset(Preset::default());
+        let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+        let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
+            panic!("nothing is waited for")
+        };
+        let stack = outcome.result.expect_err("it throws").stack.expect("a stack");
+        let lines: Vec<&str> = stack.lines().skip(1).map(|line| line.trim_start()).collect();
+        let expected = ["at toString (script:2:9)", "at f (script:1:17)", "at g (script:5:10)", "at script:6:1"];
+        assert_eq!(lines, expected);
     }
 }

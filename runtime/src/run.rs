@@ -73,6 +73,7 @@ impl Run {
             records: None,
             jobs: VecDeque::new(),
             nesting: 0,
+            nested_above: 0,
             host: HostState {
                 began: Duration::ZERO,
                 resumed: Duration::ZERO,

@@ -73,6 +73,8 @@ pub struct Vm {
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.
     pub(crate) nesting: u32,
+    /// How many frames are below the innermost of those calls.
+    pub(crate) nested_above: usize,
     /// Tool calls and what the script said.
     pub(crate) host: HostState,
 }

@@ -81,9 +81,9 @@ const CASES: &[Case] = &[
     ),
     (
         "const f = (n) => n < 2 ? n : f(n - 1) + f(n - 2); return f(90)",
-        r#"{"timeoutMs": 50}"#,
+        r#"{"timeoutMs": 5}"#,
         "timeout TIMEOUT",
-        &["Script execution timed out after 50ms"],
+        &["Script execution timed out after 5ms"],
     ),
     ("await callTool('billing:report', { from: '2026-01' })", r#"{"maxDurationMs": 100}"#, "timeout TIMEOUT", &[]),
 ];
