@@ -1,0 +1,106 @@
+"""How long a client over MCP waits: small runs beside endless ones, and searches in many tools.
+
+    cargo build --release && python benches/latency.py target/release/codecall
+
+Needs nothing but Python. The figures of docs/limits.md and docs/search.md are these, on a machine with nothing else to do.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TIMES = 1_000
+LISTS = Path(__file__).parent.parent / "server/tests/search/tools"
+# What endless runs do; none of them ends by a limit while it is measured.
+ENDLESS = {
+    "alone": None,
+    "loop": "for (;;) {}",
+    "loop after an await": "await null; for (;;) {}",
+    "await in a loop": "for (;;) { await null; }",
+    "sort": "const a = Array.from({ length: 3e5 }, (_, i) => `${(i * 7919) % 300007}`); for (;;) { a.slice().sort(); }",
+    "JSON.parse": "const t = JSON.stringify(Array.from({ length: 1e5 }, (_, i) => ({ i, a: [1, 2] }))); for (;;) { JSON.parse(t); }",
+    "match": "const t = 'x'.repeat(3000); for (;;) { /(?=(x+)y)x/.test(t); }",
+}
+UNLIMITED = {
+    "vm": {"preset": "experimental", "timeoutMs": 60_000, "maxDurationMs": 60_000, "maxSteps": 10**15, "maxIterations": 10**15},
+    "pool": {"threads": 2},
+}
+SMALL = "return [3, 1, 2].sort().map((n) => n * 2)"
+
+
+class Server:
+    """`codecall serve` and a client of it on its standard input and output."""
+
+    def __init__(self, program, *words):
+        self.process = subprocess.Popen([program, "serve", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.numbers = itertools.count()
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "latency", "version": "1"}}
+        self.wait(self.send("initialize", client))
+        self.process.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+
+    def send(self, method, params):
+        number = next(self.numbers)
+        request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return number
+
+    def wait(self, number):
+        for line in self.process.stdout:
+            answer = json.loads(line)
+            if answer.get("id") == number:
+                return answer["result"]
+        raise SystemExit("the server is gone")
+
+    def call(self, tool, arguments):
+        return self.send("tools/call", {"name": tool, "arguments": arguments})
+
+    def measure(self, tool, requests):
+        took = []
+        for arguments in requests:
+            began = time.perf_counter()
+            answer = self.wait(self.call(tool, arguments))
+            took.append((time.perf_counter() - began) * 1e3)
+            assert not answer.get("isError"), answer
+        self.process.kill()
+        took.sort()
+        return f"median {took[len(took) // 2]:.2f}, p99 {took[len(took) * 99 // 100]:.2f}, longest {took[-1]:.2f} ms"
+
+
+def runs(program, folder):
+    config = Path(folder, "config.json")
+    config.write_text(json.dumps(UNLIMITED))
+    for name, script in ENDLESS.items():
+        server = Server(program, "--config", str(config))
+        if script:
+            for _ in range(4):
+                server.call("codecall_execute", {"script": script})
+            time.sleep(1)
+        print(f"small runs, {name}:", server.measure("codecall_execute", [{"script": SMALL}] * TIMES), flush=True)
+
+
+def searches(program, folder):
+    known = [tool for path in sorted(LISTS.glob("*.json")) for tool in json.loads(path.read_text())["tools"]]
+    queries = [{"query": tool["description"][:80]} for tool in known if tool.get("description", "").strip()]
+    for count in (600, 10_000):
+        tools = [
+            {**{key: tool.get(key, "") for key in ("description", "inputSchema")}, "name": f"app{n // 15}:{tool['name']}", "responses": []}
+            for n, tool in enumerate(itertools.islice(itertools.cycle(known), count))
+        ]
+        fixture = Path(folder, "fixture.json")
+        fixture.write_text(json.dumps({"tools": tools}))
+        server = Server(program, "--mock-tools", str(fixture))
+        requests = itertools.islice(itertools.cycle(queries), TIMES)
+        print(f"searches in {count} tools:", server.measure("codecall_search", requests), flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        runs(sys.argv[1], folder)
+        searches(sys.argv[1], folder)
