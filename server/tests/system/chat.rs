@@ -440,8 +440,10 @@ async fn requests_that_make_no_sense() {
 async fn histories_that_are_made_to_hurt() {
     let folder = Folder::new();
     let model = Model::start([Said::Code(PARALLEL)]).await;
-    let server =
-        start(&folder, &model, &json!({"vm": {"preset": "balanced", "timeoutMs": 300, "maxDurationMs": 1000}})).await;
+    // Time alone ends the loops: after how much of it their turns are used up depends on the machine.
+    let endless: u64 = 1 << 50;
+    let vm = json!({"preset": "experimental", "timeoutMs": 1000, "maxDurationMs": 2000, "maxIterations": endless, "maxSteps": endless});
+    let server = start(&folder, &model, &json!({"vm": vm})).await;
     let (_, first) = ask(&server.url, &question(&user("Go"))).await;
     let name = first["choices"][0]["message"]["tool_calls"][0]["id"].as_str().expect("a name");
     let (run, _) = name.split_once("_0_").expect("code");
