@@ -74,11 +74,19 @@ fn is_accident(outcome: &Outcome) -> bool {
 /// Ways to interrupt a run: steps between two interruptions, and whether garbage is collected there.
 const INTERRUPTIONS: [(u32, bool); 4] = [(1, false), (3, false), (1, true), (7, true)];
 
-/// What differs when a case is interrupted, if anything does.
+/// What differs when a case is interrupted, or leaves unread what it can, if anything does.
 fn difference(case: &Case, most_steps: u64) -> Option<String> {
     let straight = host::run(case, |_| {});
     if straight.stats.steps > most_steps || is_accident(&straight) {
         return None;
+    }
+    // What is left unread takes no steps, so that a limit may be met later or not at all.
+    let unread = host::run(case, agentscript::Run::leave_unread);
+    let is_same = unread.to_json() == straight.to_json() && unread.logs == straight.logs;
+    let limited = straight.result.as_ref().is_err_and(|failure| failure.code == "STEP_LIMIT");
+    if !limited && (!is_same || unread.stats.steps > straight.stats.steps) {
+        let (unread, straight) = (seen(&unread), seen(&straight));
+        return Some(format!("{}\nleft unread gives\n{unread}\ninstead of\n{straight}", case.script));
     }
     let expected = seen(&straight);
     INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {

@@ -23,7 +23,7 @@ pub enum Hint {
 pub fn type_of(value: Value) -> &'static str {
     match value.kind() {
         Kind::Number => "number",
-        Kind::Undefined | Kind::Empty | Kind::Cell => "undefined",
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined",
         Kind::Boolean => "boolean",
         Kind::String => "string",
         Kind::BigInt => "bigint",
@@ -183,7 +183,7 @@ impl Vm {
                 }
                 self.heap.new_ascii(NumberText::default().of(number).as_bytes())
             }
-            Kind::Undefined | Kind::Empty | Kind::Cell => self.symbol_string(known::UNDEFINED),
+            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.symbol_string(known::UNDEFINED),
             Kind::Null => self.symbol_string(known::NULL),
             Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
             Kind::BigInt => {
@@ -214,7 +214,7 @@ impl Vm {
     fn to_number_slow(&mut self, value: Value) -> Result<f64> {
         Ok(match value.kind() {
             Kind::Number => value.as_number(),
-            Kind::Undefined | Kind::Empty | Kind::Cell => f64::NAN,
+            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => f64::NAN,
             Kind::Null => 0.0,
             Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
             Kind::String => match small_integer(self.heap.bytes(value)) {

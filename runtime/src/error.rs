@@ -206,7 +206,7 @@ impl Vm {
             parts.push(self.heap.bytes(part).to_vec());
         }
         let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
-        let code = if is_coded { self.heap.own(error, known::CODE) } else { None };
+        let code = if is_coded { self.own(error, known::CODE)? } else { None };
         if let Some(code) = code {
             let code = format!(" [{}]", self.to_text(code)?);
             parts[0].extend(code.bytes());

@@ -15,7 +15,7 @@ mod string;
 pub use array::Array;
 pub use exotic::{Exotic, RegExp};
 pub use map::{Entry, MapData};
-pub use object::{Class, Object, Slots};
+pub use object::{Class, Held, Object, Slots};
 pub use string::{
     SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
 };

@@ -8,9 +8,11 @@ mod promises;
 mod read;
 mod record;
 mod stringify;
+mod unread;
 
 pub use record::Records;
 pub use stringify::Layout;
+pub use unread::LEVELS;
 
 use crate::convert::NumberText;
 use crate::heap::first_code_point;

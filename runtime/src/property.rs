@@ -97,9 +97,9 @@ impl Vm {
     #[inline]
     pub fn get(&mut self, object: Value, name: Sym) -> Result {
         if object.is(Kind::Object)
-            && let Some(value) = self.heap.own(object, name)
+            && let Some(held) = self.heap.own(object, name)
         {
-            return Ok(value);
+            return self.held(object, name, held);
         }
         if object.is(Kind::Array) && name == known::LENGTH {
             return Ok(Value::number(self.heap.items(object).len() as f64));
@@ -143,7 +143,7 @@ impl Vm {
                 },
             };
             return match self.heap.own(object, name) {
-                Some(value) => Ok(value),
+                Some(held) => self.held(object, name, held),
                 None => self.get_missing(object, name),
             };
         }
@@ -157,7 +157,7 @@ impl Vm {
 
     /// `object[key]` for a key that is converted.
     pub fn get_key(&mut self, object: Value, key: PropertyKey) -> Result {
-        if let Some(value) = self.own_property(object, key) {
+        if let Some(value) = self.own_property(object, key)? {
             return Ok(value);
         }
         match key {
@@ -195,7 +195,7 @@ impl Vm {
             let name = self.symbol_text(name);
             return Err(self.no_properties(object, "read", "reading", Some(&name)));
         }
-        if let Some(value) = self.own_property(object, PropertyKey::Symbol(name)) {
+        if let Some(value) = self.own_property(object, PropertyKey::Symbol(name))? {
             return Ok(value);
         }
         self.inherited(object, name)
@@ -245,26 +245,51 @@ impl Vm {
             Kind::Exotic => self.heap.exotics[value.index()].family(),
             Kind::BigInt => Family::BigInt,
             Kind::Object if self.heap.class(value).is_error() => Family::Error,
-            Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Cell | Kind::Empty => Family::Object,
+            Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Unread | Kind::Cell | Kind::Empty => {
+                Family::Object
+            }
         }
     }
 
     /// An own property of any value (ECMAScript 10.1.5, for data properties).
-    pub fn own_property(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
-        match object.kind() {
-            Kind::Object => {
-                let symbol = match key {
-                    PropertyKey::Symbol(symbol) => symbol,
-                    PropertyKey::Index(index) => self.symbols.find_index(index)?,
-                };
-                match self.heap.own(object, symbol) {
-                    None if symbol == known::STACK && self.heap.class(object).is_error() => {
-                        let text = self.stack_text(object).ok()?;
-                        Some(self.string(&text))
-                    }
-                    own => own,
-                }
+    pub fn own_property(&mut self, object: Value, key: PropertyKey) -> Result<Option<Value>> {
+        if !object.is(Kind::Object) {
+            return Ok(self.own_of_builtin(object, key));
+        }
+        let symbol = match key {
+            PropertyKey::Symbol(symbol) => symbol,
+            PropertyKey::Index(index) => match self.symbols.find_index(index) {
+                Some(symbol) => symbol,
+                None => return Ok(None),
+            },
+        };
+        match self.heap.own(object, symbol) {
+            Some(held) => self.held(object, symbol, held).map(Some),
+            None if symbol == known::STACK && self.heap.class(object).is_error() => {
+                let text = self.stack_text(object).unwrap_or_default();
+                Ok(Some(self.string(&text)))
             }
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a value has a property of its own.
+    pub fn has_own(&mut self, object: Value, key: PropertyKey) -> bool {
+        if !object.is(Kind::Object) {
+            return self.own_of_builtin(object, key).is_some();
+        }
+        let symbol = match key {
+            PropertyKey::Symbol(symbol) => Some(symbol),
+            PropertyKey::Index(index) => self.symbols.find_index(index),
+        };
+        symbol.is_some_and(|symbol| {
+            self.heap.own(object, symbol).is_some() || symbol == known::STACK && self.heap.class(object).is_error()
+        })
+    }
+
+    /// An own property of a value that is no plain object and no error.
+    fn own_of_builtin(&mut self, object: Value, key: PropertyKey) -> Option<Value> {
+        match object.kind() {
             Kind::Array => match key {
                 PropertyKey::Index(index) => {
                     self.heap.items(object).get(index as usize).copied().filter(|&item| item != Value::HOLE)
@@ -306,12 +331,14 @@ impl Vm {
                 let symbol = self.key_symbol(key);
                 self.extra(object, symbol)
             }
-            Kind::Number
+            Kind::Object
+            | Kind::Number
             | Kind::Undefined
             | Kind::Null
             | Kind::Boolean
             | Kind::BigInt
             | Kind::App
+            | Kind::Unread
             | Kind::Cell
             | Kind::Empty => None,
         }
@@ -330,12 +357,12 @@ impl Vm {
     /// A named property of an object that is no plain object.
     fn extra(&self, object: Value, symbol: Sym) -> Option<Value> {
         let &extra = self.heap.extras.get(&object)?;
-        self.heap.own(Value::handle(Kind::Object, extra), symbol)
+        self.heap.own(Value::handle(Kind::Object, extra), symbol)?.value()
     }
 
     /// Whether there is such a property, own or of the built-ins: `key in object`.
     pub fn has_property(&mut self, object: Value, key: PropertyKey) -> Result<bool> {
-        if self.own_property(object, key).is_some() {
+        if self.has_own(object, key) {
             return Ok(true);
         }
         let PropertyKey::Symbol(symbol) = key else { return Ok(false) };

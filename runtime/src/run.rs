@@ -66,6 +66,7 @@ impl Run {
             kept_bytes: 0,
             grant: GRANT,
             stress: false,
+            leaves_unread: false,
             hide_frames: false,
             matcher: crate::regexp::Matcher::default(),
             regexps: crate::builtins::regexp::Cache::default(),
@@ -178,6 +179,12 @@ impl Run {
         if !collect {
             self.vm.host.always_pause = true;
         }
+    }
+
+    /// Leave everything unread that may be in what the host gives, as long as nobody looks at it: for tests.
+    #[doc(hidden)]
+    pub fn leave_unread(&mut self) {
+        self.vm.leaves_unread = true;
     }
 
     /// Bytes that are in use, by the account of the run, and the most there were: for tests.

@@ -178,7 +178,7 @@ impl Vm {
         self.work(keys.len())?;
         for key in keys {
             if !taken.contains(&key)
-                && let Some(value) = self.own_property(source, key)
+                && let Some(value) = self.own_property(source, key)?
             {
                 self.define(target, key, value);
             }

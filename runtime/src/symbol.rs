@@ -158,6 +158,11 @@ impl Symbols {
         }
     }
 
+    /// Whether a name is in the script, or one of a built-in.
+    pub fn is_mentioned(&self, symbol: Sym) -> bool {
+        symbol.0 < self.program.end()
+    }
+
     /// The symbol of a text, if there is one.
     pub fn find(&self, text: &[u8]) -> Option<Sym> {
         let known = self.find_fixed(text);

@@ -50,6 +50,9 @@ pub enum Kind {
     App,
     /// A tool as a function: a string handle of its full name.
     Tool,
+    /// JSON text of the host that nobody has looked at yet: a string handle. Only properties of objects are like
+    /// that, and whoever takes a value out of one has it read before; never seen by a script.
+    Unread,
     /// A cell of a captured variable; never seen by a script.
     Cell,
     /// A hole of an array, or an uninitialized binding; never seen by a script.
@@ -76,7 +79,7 @@ const fn tag_of(kind: Kind) -> u64 {
 }
 
 /// The kinds behind the last tag, by the number in bits 32 to 47.
-const OTHERS: [Kind; 11] = [
+const OTHERS: [Kind; 12] = [
     Kind::Native,
     Kind::Bound,
     Kind::Map,
@@ -87,6 +90,7 @@ const OTHERS: [Kind; 11] = [
     Kind::BigInt,
     Kind::App,
     Kind::Tool,
+    Kind::Unread,
     Kind::Cell,
 ];
 

@@ -59,6 +59,8 @@ pub struct Vm {
     pub(crate) grant: i64,
     /// Whether garbage is collected at each look at the clock, for tests.
     pub(crate) stress: bool,
+    /// Whether all that may be unread of what the host gives is, whatever it is called and however short, for tests.
+    pub(crate) leaves_unread: bool,
     /// Whether errors have no frames, for tests.
     pub(crate) hide_frames: bool,
     /// The matcher of regular expressions, kept for its memory.

@@ -60,20 +60,24 @@ pub fn laps(ours: &AgentScript, case: &Case, runs: usize) -> Result<[Duration; P
 }
 
 /// Megabytes that the cases of [`conversions`] take or give.
-fn megabytes(cases: &[Case; 3]) -> f64 {
+fn megabytes(cases: &[Case]) -> f64 {
     cases[1].answer(ORDERS).len() as f64 / 1e6
 }
 
 const ORDERS: &str = "orders:list";
 
-/// Runs with much data: none of it, all of it in, all of it in and out.
+/// Runs with much data: none of it, all of it in, all of it in and out, and all of it beside the one field that is used.
 #[must_use]
-pub fn conversions() -> [Case; 3] {
+pub fn conversions() -> [Case; 4] {
     let data = orders(5_000);
+    let page = format!("{{\"count\":5000,\"orders\":{data}}}");
     let case = |name: &str, script: &str, json: &str| Case::new(name, "", script).tool(ORDERS, json.into());
     let take = "const orders = await callTool('orders:list', {}); return orders.length;";
     let give = "return await callTool('orders:list', {});";
-    [case("json-none", take, "[]"), case("json-in", take, &data), case("json-out", give, &data)]
+    let look = "const page = await callTool('orders:list', {}); return page.count;";
+    let cases =
+        [("json-none", take, "[]"), ("json-in", take, &data), ("json-out", give, &data), ("json-field", look, &page)];
+    cases.map(|(name, script, json)| case(name, script, json))
 }
 
 /// JSON on its way in and out: what runs with much data take more than runs with none.
@@ -82,12 +86,13 @@ pub fn convert(lab: &mut Lab) -> Table {
     let megabytes = megabytes(&cases);
     let rows = lab.compare(&cases);
     let title = format!("Data of {} MB across the boundary", digits(megabytes));
-    let mut table = Table::new("convert", &title, ["engine", "in", "MB/s", "out", "MB/s"]);
+    let mut table = Table::new("convert", &title, ["engine", "in", "MB/s", "out", "MB/s", "one field of it", "MB/s"]);
     for (engine, runner) in lab.runners.iter().enumerate() {
         let best = |row: usize| rows[row][engine].as_ref().map(crate::measure::Times::best);
-        let (Some(none), Some(taken), Some(given)) = (best(0), best(1), best(2)) else { continue };
-        let cells =
-            [taken - none, given - taken].into_iter().flat_map(|seconds| [time(seconds), digits(megabytes / seconds)]);
+        let (Some(none), Some(taken), Some(given), Some(seen)) = (best(0), best(1), best(2), best(3)) else { continue };
+        let cells = [taken - none, given - taken, seen - none]
+            .into_iter()
+            .flat_map(|seconds| [time(seconds), digits(megabytes / seconds)]);
         table.rows.push(std::iter::once(runner.engine.name.to_owned()).chain(cells).collect());
     }
     table

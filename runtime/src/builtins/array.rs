@@ -475,7 +475,7 @@ fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result
     vm.work(length)?;
     let mut items = Vec::with_capacity(length);
     for index in 0..length as u32 {
-        items.push(vm.own_property(source, PropertyKey::Index(index)).unwrap_or(missing));
+        items.push(vm.own_property(source, PropertyKey::Index(index))?.unwrap_or(missing));
     }
     Ok(items)
 }

@@ -112,8 +112,9 @@ fn dir(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut options = vm.console_options();
     let given = arg(arguments, 1);
     if given.is(Kind::Object) {
-        let [depth, hidden, columns] =
-            ["depth", "showHidden", "breakLength"].map(|name| vm.option(given, name).unwrap_or(Value::UNDEFINED));
+        let depth = vm.option(given, "depth")?;
+        let hidden = vm.option(given, "showHidden")?;
+        let columns = vm.option(given, "breakLength")?;
         match depth.kind() {
             Kind::Null => options.depth = usize::MAX,
             Kind::Number => options.depth = depth.as_number() as usize,

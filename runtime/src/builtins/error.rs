@@ -61,7 +61,7 @@ impl Vm {
         }
         if options.is_object()
             && !options.is(Kind::App)
-            && let Some(cause) = self.own_property(options, PropertyKey::Symbol(known::CAUSE))
+            && let Some(cause) = self.own_property(options, PropertyKey::Symbol(known::CAUSE))?
         {
             self.heap.set_own(error, known::CAUSE, cause);
             self.heap.add_flags(error, HIDDEN_CAUSE);

@@ -191,15 +191,15 @@ impl Cloner {
     /// Of an error its class, message, cause and stack are kept.
     fn fill_error(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
         vm.heap.add_flags(clone, HIDDEN_MESSAGE | HIDDEN_CAUSE);
-        if let Some(message) = vm.heap.own(source, known::MESSAGE) {
+        if let Some(message) = vm.own(source, known::MESSAGE)? {
             let message = vm.to_string(message)?;
             vm.heap.set_own(clone, known::MESSAGE, message);
         }
-        if let Some(cause) = vm.heap.own(source, known::CAUSE) {
+        if let Some(cause) = vm.own(source, known::CAUSE)? {
             let cause = self.clone_of(vm, cause)?;
             vm.heap.set_own(clone, known::CAUSE, cause);
         }
-        if let Some(stack) = vm.heap.own(source, known::STACK).filter(|stack| stack.is_string()) {
+        if let Some(stack) = vm.own(source, known::STACK)?.filter(|stack| stack.is_string()) {
             vm.heap.set_own(clone, known::STACK, stack);
         }
         if let Some(trace) = vm.heap.traces.get(&source.payload()).cloned() {

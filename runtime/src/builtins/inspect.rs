@@ -197,7 +197,7 @@ impl Inspector<'_> {
     }
 
     fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>)> {
-        let mut properties = self.properties(object);
+        let mut properties = self.properties(object)?;
         let plain = |label: &str, open: String, parts| Outline {
             base: String::new(),
             empty: format!("{open}}}"),
@@ -308,35 +308,33 @@ impl Inspector<'_> {
     }
 
     /// The properties that are shown, but for the items of arrays.
-    fn properties(&mut self, object: Value) -> Vec<Property> {
+    fn properties(&mut self, object: Value) -> Result<Vec<Property>> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
-            let mut entries = named.map_or_else(Vec::new, |named| self.vm.heap.own_entries(named));
+            let mut entries = named.map_or_else(|| Ok(Vec::new()), |named| self.vm.own_entries(named))?;
             // The raw texts of a tagged template are not enumerable.
             entries.retain(|&(name, _)| name != known::RAW || !self.vm.templates.contains(&object));
             entries.into_iter().map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
         } else {
-            self.vm.enumerable_entries(object).into_iter().map(shown).collect()
+            self.vm.enumerable_entries(object)?.into_iter().map(shown).collect()
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
             let key = PropertyKey::Symbol(known::LAST_INDEX);
-            let value = self.vm.own_property(object, key);
+            let value = self.vm.own_property(object, key)?;
             properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
         }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
-            let hidden: Vec<Property> = names
-                .iter()
-                .filter_map(|&name| {
-                    let key = PropertyKey::Symbol(name);
-                    self.vm.own_property(object, key).map(|value| Property { key, value, enumerable: false })
-                })
-                .collect();
+            let mut hidden = Vec::new();
+            for key in names.iter().copied().map(PropertyKey::Symbol) {
+                let value = self.vm.own_property(object, key)?;
+                hidden.extend(value.map(|value| Property { key, value, enumerable: false }));
+            }
             properties.splice(0..0, hidden);
         }
-        properties
+        Ok(properties)
     }
 
     fn property(&mut self, property: &Property, depth: usize) -> Result<String> {

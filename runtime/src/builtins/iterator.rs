@@ -121,9 +121,7 @@ impl Vm {
         while let Some(&key) = self.heap.items(keys).get(position + 1) {
             position += 1;
             let name = self.to_property_key(key)?;
-            if self.own_property(object, name).is_some()
-                || object.is(Kind::Exotic) && self.has_property(object, name)?
-            {
+            if self.has_own(object, name) || object.is(Kind::Exotic) && self.has_property(object, name)? {
                 return Ok(Some((key, position)));
             }
             self.work(1)?;

@@ -45,7 +45,8 @@ fn stringify_directly(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<O
 /// `$json_parse(text)`
 fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.to_string(arg(arguments, 0))?;
-    vm.parse_json_string(text)
+    vm.work(vm.heap.str(text).bytes as usize / 16)?;
+    vm.parse_json_string(text, 0)
 }
 
 /// `$json_stringify(value, list, space)`
@@ -79,7 +80,7 @@ fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
 /// `$json_own(object, key)`: an own property, `undefined` where there is none.
 fn own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let key = vm.to_property_key(arg(arguments, 1))?;
-    Ok(vm.own_property(arg(arguments, 0), key).unwrap_or(Value::UNDEFINED))
+    Ok(vm.own_property(arg(arguments, 0), key)?.unwrap_or(Value::UNDEFINED))
 }
 
 /// `$json_define(object, key, value)`: make or change an own property, remove it for `undefined`;

@@ -139,7 +139,7 @@ fn get_own_property_names(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result 
 fn has_own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
     let key = vm.to_property_key(arg(arguments, 1))?;
-    Ok(Value::bool(vm.own_property(source, key).is_some()))
+    Ok(Value::bool(vm.has_own(source, key)))
 }
 
 fn is(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -182,7 +182,7 @@ fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn has_own_property(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let key = vm.to_property_key(arg(arguments, 0))?;
     let this = object(vm, this)?;
-    Ok(Value::bool(vm.own_property(this, key).is_some()))
+    Ok(Value::bool(vm.has_own(this, key)))
 }
 
 /// No value that a script can get is a prototype.
@@ -193,7 +193,7 @@ fn is_prototype_of(_: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn property_is_enumerable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let key = vm.to_property_key(arg(arguments, 0))?;
     let this = object(vm, this)?;
-    if vm.own_property(this, key).is_none() {
+    if !vm.has_own(this, key) {
         return Ok(Value::FALSE);
     }
     charge_keys(vm, this)?;
@@ -204,7 +204,7 @@ fn property_is_enumerable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Resu
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let tag = match this.kind() {
         Kind::Number => "Number",
-        Kind::Undefined | Kind::Cell | Kind::Empty => "Undefined",
+        Kind::Undefined | Kind::Unread | Kind::Cell | Kind::Empty => "Undefined",
         Kind::Null => "Null",
         Kind::Boolean => "Boolean",
         Kind::String => "String",
@@ -239,7 +239,7 @@ fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (groups, item) = (arg(arguments, 0), arg(arguments, 2));
     let key = vm.to_property_key(arg(arguments, 1))?;
-    match vm.own_property(groups, key) {
+    match vm.own_property(groups, key)? {
         Some(group) => vm.heap.push(group, item),
         None => {
             let group = vm.heap.new_array(vec![item]);
@@ -292,7 +292,7 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Vec<(PropertyKey, Value)>> {
     if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
         let mut pairs = Vec::new();
         let mut indices = false;
-        for (name, value) in vm.heap.own_entries(value) {
+        for (name, value) in vm.own_entries(value)? {
             let key = vm.symbol_key(name);
             indices |= matches!(key, PropertyKey::Index(_));
             pairs.push((key, value));
@@ -303,8 +303,7 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Vec<(PropertyKey, Value)>> {
         return Ok(pairs);
     }
     let keys = vm.own_keys(value, false);
-    let pair = |key| (key, vm.own_property(value, key).unwrap_or(Value::UNDEFINED));
-    Ok(keys.into_iter().map(pair).collect())
+    keys.into_iter().map(|key| Ok((key, vm.own_property(value, key)?.unwrap_or(Value::UNDEFINED)))).collect()
 }
 
 fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {

@@ -137,7 +137,7 @@ fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     let what = match value.kind() {
         Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator => return Ok(value),
-        Kind::Undefined | Kind::Empty | Kind::Cell => "undefined".to_owned(),
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".to_owned(),
         Kind::Null => "object null".to_owned(),
         Kind::Number | Kind::Boolean => format!("{} {}", crate::convert::type_of(value), vm.to_text(value)?),
         _ => crate::convert::type_of(value).to_owned(),

@@ -14,7 +14,7 @@ use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
-use crate::property::PropertyKey;
+use crate::json::LEVELS;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -84,7 +84,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let name = vm.heap.text(name).into_owned();
     match vm.host.inputs.tools.describe(&name) {
-        Some(text) => vm.parse_json(text),
+        Some(text) => vm.parse_json(text, 0),
         None => {
             let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name));
             let error = vm.new_error(Class::Error, &message);
@@ -147,8 +147,8 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$parallel_width(options, count)`: how many jobs run at a time.
 fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let width = vm.option(arg(arguments, 0), "maxConcurrency").filter(|width| width.is_number());
-    let width = width.map_or(PARALLEL, Value::as_number);
+    let width = vm.option(arg(arguments, 0), "maxConcurrency")?;
+    let width = if width.is_number() { width.as_number() } else { PARALLEL };
     let width = if width.is_nan() { PARALLEL } else { width.floor().clamp(1.0, WIDEST) };
     Ok(Value::number(width.min(arg(arguments, 1).as_number())))
 }
@@ -182,16 +182,17 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let context = self.given_data(text)?;
+        let is_frozen = self.script.dialect.input_is_frozen();
+        let context = self.given_data(text, if is_frozen { 0 } else { LEVELS })?;
         self.host.context = Some(context);
-        if !self.script.dialect.input_is_frozen() {
+        if !is_frozen {
             return Ok(context);
         }
         let mut work = vec![context];
         while let Some(value) = work.pop() {
             match value.kind() {
                 Kind::Array => work.extend_from_slice(self.heap.items(value)),
-                Kind::Object => work.extend(self.heap.own_entries(value).into_iter().map(|(_, value)| value)),
+                Kind::Object => work.extend(self.own_entries(value)?.into_iter().map(|(_, value)| value)),
                 _ => continue,
             }
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
@@ -199,10 +200,10 @@ impl Vm {
         Ok(context)
     }
 
-    /// The value of JSON text that the host gives.
-    fn given_data(&mut self, text: String) -> Result {
+    /// The value of JSON text that the host gives. So many levels of it may be left unread.
+    fn given_data(&mut self, text: String, levels: u8) -> Result {
         let before = self.heap.meter.bytes;
-        let value = self.parse_json(text)?;
+        let value = self.parse_json(text, levels)?;
         let meter = &mut self.heap.meter;
         meter.give(meter.bytes.saturating_sub(before));
         Ok(value)
@@ -292,9 +293,9 @@ impl Vm {
             let what = self.what(options);
             return Err(self.type_error(&format!("The options of a tool call must be an object, not {what}")));
         }
-        let throws = self.heap.own(options, known::THROW_ON_ERROR) != Some(Value::FALSE);
+        let throws = self.own(options, known::THROW_ON_ERROR)? != Some(Value::FALSE);
         let style = if throws { Style::Throws } else { Style::Success };
-        let timeout = self.heap.own(options, known::TIMEOUT_MS).unwrap_or(Value::UNDEFINED);
+        let timeout = self.own(options, known::TIMEOUT_MS)?.unwrap_or(Value::UNDEFINED);
         if timeout.is_undefined() {
             return Ok((style, limit));
         }
@@ -336,20 +337,19 @@ impl Vm {
         }
     }
 
-    /// A property of an options object.
-    pub(super) fn option(&mut self, options: Value, name: &str) -> Option<Value> {
-        if !options.is(Kind::Object) {
-            return None;
+    /// A property of an options object; `undefined` where there is none.
+    pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
+        match self.symbols.find(name.as_bytes()) {
+            Some(symbol) if options.is(Kind::Object) => Ok(self.own(options, symbol)?.unwrap_or(Value::UNDEFINED)),
+            Some(_) | None => Ok(Value::UNDEFINED),
         }
-        let symbol = self.symbols.find(name.as_bytes())?;
-        self.own_property(options, PropertyKey::Symbol(symbol))
     }
 
     /// What a value is, in a word, for messages.
     fn what(&self, value: Value) -> &'static str {
         match value.kind() {
             Kind::Number => "a number",
-            Kind::Undefined | Kind::Cell | Kind::Empty => "undefined",
+            Kind::Undefined | Kind::Unread | Kind::Cell | Kind::Empty => "undefined",
             Kind::Null => "null",
             Kind::Boolean => "a boolean",
             Kind::String => "a string",

@@ -176,7 +176,7 @@ impl Marker {
             }
             let index = value.index();
             match value.kind() {
-                Kind::String | Kind::Tool => {
+                Kind::String | Kind::Tool | Kind::Unread => {
                     self.strings.set(index);
                     continue;
                 }

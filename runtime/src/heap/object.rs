@@ -144,6 +144,23 @@ fn shape_cost(keys: usize) -> usize {
 /// What a property takes in a table.
 const TABLE_ENTRY: usize = 36;
 
+/// What an object holds under a name: a value or, in a table, text that [`Vm::held`](crate::vm::Vm::held) makes one of.
+#[derive(Clone, Copy)]
+pub struct Held(Value);
+
+impl Held {
+    /// The value, where it is one.
+    #[inline(always)]
+    pub fn value(self) -> Option<Value> {
+        (!self.0.is(Kind::Unread)).then_some(self.0)
+    }
+
+    /// The text, where it is one.
+    pub fn unread(self) -> Option<Value> {
+        self.0.is(Kind::Unread).then_some(self.0)
+    }
+}
+
 /// In which slot a node found a property last. The next object most often has it there too; who uses
 /// a hint looks whether it has, so that runs with other shapes may share it.
 #[derive(Default)]
@@ -235,6 +252,22 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
+    /// A new object that is a table, with room for so many properties. Only in tables properties may be unread.
+    pub fn new_table(&mut self, properties: usize) -> Value {
+        let object = self.new_object();
+        let slots =
+            Box::new(Slots::Table(IndexMap::with_capacity_and_hasher(properties, DefaultHashBuilder::default())));
+        self.meter.add_bytes(slots.cost());
+        let Object { shape, more, .. } = &mut self.objects[object.index()];
+        (*shape, *more) = (TABLE as u16, Some(slots));
+        object
+    }
+
+    /// Whether an object is a table.
+    pub fn is_table(&self, object: Value) -> bool {
+        u32::from(self.objects[object.index()].shape) == TABLE
+    }
+
     /// The shape that has these keys, which differ from each other, in this order; `None` where an
     /// object with them would be a table.
     pub fn shape_of(&mut self, keys: &[Sym]) -> Option<u32> {
@@ -248,6 +281,7 @@ impl Heap {
     /// A new object of a shape that has as many keys as there are values, at most [`INLINE`].
     #[inline]
     pub fn new_of_shape(&mut self, shape: u32, values: &[Value]) -> Value {
+        debug_assert!(!values.iter().any(|value| value.is(Kind::Unread)), "only in tables");
         self.meter.add_bytes(Object::COST);
         let mut inline = [Value::UNDEFINED; INLINE];
         let (near, far) = values.split_at(values.len().min(INLINE));
@@ -360,18 +394,18 @@ impl Heap {
         self.shapes[shape as usize].keys.iter().position(|&symbol| symbol == key)
     }
 
-    /// The value of an own property of a plain object or error.
+    /// An own property of a plain object or error.
     #[inline]
-    pub fn own(&self, object: Value, key: Sym) -> Option<Value> {
+    pub fn own(&self, object: Value, key: Sym) -> Option<Held> {
         let object = &self.objects[object.index()];
         if u32::from(object.shape) == TABLE {
             let Some(Slots::Table(table)) = object.more.as_deref() else { return None };
-            return table.get(&key).copied();
+            return table.get(&key).copied().map(Held);
         }
-        self.position(object.shape.into(), key).map(|index| object.slot(&self.far, index))
+        self.position(object.shape.into(), key).map(|index| Held(object.slot(&self.far, index)))
     }
 
-    /// The same, with a hint where it may be.
+    /// The same of one that is no table, with a hint where it may be.
     #[inline(always)]
     pub fn own_hinted(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
@@ -386,9 +420,6 @@ impl Heap {
     #[inline(never)]
     fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
-        if u32::from(object.shape) == TABLE {
-            return self.own(value, key);
-        }
         let slot = self.position(object.shape.into(), key)?;
         hint.set(slot);
         Some(object.slot(&self.far, slot))
@@ -506,13 +537,13 @@ impl Heap {
     }
 
     /// The own properties in the order they were made.
-    pub fn own_entries(&self, object: Value) -> Vec<(Sym, Value)> {
+    pub fn own_entries(&self, object: Value) -> Vec<(Sym, Held)> {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
-            Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, value)).collect(),
+            Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, Held(value))).collect(),
             Some(Slots::Shaped(_)) | None => {
                 let keys = &self.shapes[usize::from(object.shape)].keys;
-                keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect()
+                keys.iter().enumerate().map(|(slot, &key)| (key, Held(object.slot(&self.far, slot)))).collect()
             }
         }
     }

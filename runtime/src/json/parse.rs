@@ -2,6 +2,7 @@
 
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
+use super::unread::{LEAST, container_end};
 use crate::error::Result;
 use crate::heap::Heap;
 use crate::symbol::Sym;
@@ -10,39 +11,44 @@ use crate::vm::Vm;
 use hashbrown::HashSet;
 
 impl Vm {
-    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver).
-    pub fn parse_json(&mut self, text: String) -> Result {
-        if !Heap::worth_sharing(text.len()) {
-            return self.parse_bytes(text.as_bytes(), None);
+    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). So many levels of it may be left unread.
+    pub fn parse_json(&mut self, text: String, levels: u8) -> Result {
+        self.work(text.len() / 16)?;
+        if !self.worth_sharing(text.len(), levels) {
+            return self.parse_bytes(text.as_bytes(), None, 0);
         }
         let buffer = self.heap.share(text.into_bytes());
         let shared = self.heap.lend(buffer);
-        let value = self.parse_bytes(shared.bytes(), Some((buffer, 0)));
+        let value = self.parse_bytes(shared.bytes(), Some((buffer, 0)), levels);
         self.heap.give_back(buffer, shared);
         value
     }
 
-    /// The same of a string.
-    pub fn parse_json_string(&mut self, text: Value) -> Result {
+    /// The same of a string; the work of looking through its text is not charged.
+    pub fn parse_json_string(&mut self, text: Value, levels: u8) -> Result {
         let length = self.heap.str(text).bytes as usize;
         match self.heap.place_of(text) {
-            Some((buffer, start)) if Heap::worth_sharing(length) => {
+            Some((buffer, start)) if self.worth_sharing(length, levels) => {
                 let shared = self.heap.lend(buffer);
-                let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)));
+                let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)), levels);
                 self.heap.give_back(buffer, shared);
                 value
             }
             _ => {
                 self.reserve(length)?;
                 let text = self.heap.bytes(text).to_vec();
-                self.parse_bytes(&text, None)
+                self.parse_bytes(&text, None, 0)
             }
         }
     }
 
+    /// Whether strings had better be parts of a text of so many bytes.
+    fn worth_sharing(&self, bytes: usize, levels: u8) -> bool {
+        Heap::worth_sharing(bytes) || self.leaves_unread && levels > 0
+    }
+
     /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
-    fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>) -> Result {
-        self.work(text.len() / 16)?;
+    fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
         let mut records = self.take_records();
         let Room { open, values, keys } = std::mem::take(&mut records.room);
         let (objects, strings) = (self.heap.objects.len(), self.heap.strings.len());
@@ -55,6 +61,9 @@ impl Vm {
             owed: 0,
             objects,
             strings,
+            levels,
+            looked: 0,
+            spared: LOOKED_IN_VAIN,
         };
         let value = parser.document();
         let Parser { mut records, open, values, keys, .. } = parser;
@@ -104,7 +113,16 @@ struct Parser<'a> {
     /// How many objects and strings there were before.
     objects: usize,
     strings: usize,
+    /// How many levels of the text may be left unread.
+    levels: u8,
+    /// The text before this was looked through for containers to leave unread.
+    looked: usize,
+    /// Bytes that were not read because of that, less those of containers that had to be read all the same.
+    spared: usize,
 }
+
+/// How much text may be looked through before that has spared any.
+const LOOKED_IN_VAIN: usize = 1 << 12;
 
 /// A container whose end has not been read.
 struct Open {
@@ -115,6 +133,8 @@ struct Open {
     record: Option<u16>,
     /// The record of the object that was last read in it.
     inner: Option<u16>,
+    /// Whether a part of it is left unread.
+    unread: bool,
 }
 
 impl Parser<'_> {
@@ -148,6 +168,12 @@ impl Parser<'_> {
         loop {
             self.reader.space();
             let mut value = match self.reader.peek() {
+                Some(b'{' | b'[')
+                    if self.levels > 0
+                        && let Some(text) = self.unread() =>
+                {
+                    text
+                }
                 Some(b'{') => {
                     self.enter(true);
                     if self.reader.peek() == Some(b'}') {
@@ -200,9 +226,50 @@ impl Parser<'_> {
         }
     }
 
+    /// The text of the container that begins here, if the script gives no reason to read it.
+    fn unread(&mut self) -> Option<Value> {
+        let (at, (buffer, begin)) = (self.reader.at, self.reader.home?);
+        let open = self.open.last().filter(|open| open.object && at >= self.looked)?;
+        let name = match open.record {
+            Some(number) => self.records[number].symbol(self.values.len() - open.values),
+            None => self.keys.last().copied(),
+        };
+        let vm = &mut *self.reader.vm;
+        if !vm.leaves_unread && vm.symbols.is_mentioned(name?) {
+            return None;
+        }
+        let Some(end) = container_end(self.reader.text, at) else {
+            // It is wrong, which is told where it is read, or deep.
+            self.levels = 0;
+            return None;
+        };
+        let length = end - at;
+        if length < LEAST && !vm.leaves_unread {
+            self.looked = end;
+            match self.spared.checked_sub(length) {
+                Some(spared) => self.spared = spared,
+                None => self.levels = 0,
+            }
+            return None;
+        }
+        self.spared += length;
+        self.reader.at = end;
+        if let Some(open) = self.open.last_mut() {
+            open.unread = true;
+        }
+        Some(vm.heap.new_unread(buffer, begin + at, length, self.levels - 1))
+    }
+
     fn enter(&mut self, object: bool) {
         let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
-        self.open.push(Open { object, values: self.values.len(), keys: self.keys.len(), record, inner: None });
+        self.open.push(Open {
+            object,
+            values: self.values.len(),
+            keys: self.keys.len(),
+            record,
+            inner: None,
+            unread: false,
+        });
         self.reader.at += 1;
         self.reader.space();
     }
@@ -253,7 +320,7 @@ impl Parser<'_> {
         }
         let values = &self.values[open.values..];
         let (object, record) = match open.record.map(|number| (number, &self.records[number])) {
-            Some((number, record)) if record.names.len() == values.len() => {
+            Some((number, record)) if record.names.len() == values.len() && !open.unread => {
                 (self.reader.vm.heap.new_of_shape(record.shape(), values), Some(number))
             }
             record => {
@@ -287,18 +354,22 @@ impl Parser<'_> {
     /// An object of names that are no record yet, and the record of others like it.
     fn object(&mut self, open: &Open) -> (Value, Option<u16>) {
         let (keys, values) = (&self.keys[open.keys..], &self.values[open.values..]);
-        if keys.len() <= 64
-            && all_differ(keys)
-            && let Some(shape) = self.reader.vm.heap.shape_of(keys)
-        {
-            let record = keys.first().and_then(|&first| self.records.expect(self.reader.vm, shape, first));
-            return (self.reader.vm.heap.new_of_shape(shape, values), record);
-        }
-        let object = self.reader.vm.heap.new_object();
+        let heap = &mut self.reader.vm.heap;
+        let shape = if keys.len() <= 64 && all_differ(keys) { heap.shape_of(keys) } else { None };
+        let record = match (shape, keys.first()) {
+            (Some(shape), Some(&first)) => self.records.expect(self.reader.vm, shape, first),
+            (_, _) => None,
+        };
+        let heap = &mut self.reader.vm.heap;
+        let object = match shape {
+            _ if open.unread => heap.new_table(keys.len()),
+            Some(shape) => return (heap.new_of_shape(shape, values), record),
+            None => heap.new_object(),
+        };
         for (&key, &value) in keys.iter().zip(values) {
-            self.reader.vm.heap.set_own(object, key, value);
+            heap.set_own(object, key, value);
         }
-        (object, None)
+        (object, record)
     }
 
     /// A property name and its colon; as in V8, what a missing colon is called depends on the place.

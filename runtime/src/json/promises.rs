@@ -33,9 +33,9 @@ impl Vm {
                     let items = self.heap.items(value);
                     work.extend(items.iter().rev().filter(|item| item.is_object()));
                 }
-                _ if self.heap.own(value, known::TO_JSON).is_some_and(Value::is_callable) => {}
+                _ if self.own(value, known::TO_JSON)?.is_some_and(Value::is_callable) => {}
                 _ => {
-                    let entries = self.enumerable_entries(value);
+                    let entries = self.enumerable_entries(value)?;
                     work.extend(entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()));
                 }
             }

@@ -2,6 +2,7 @@
 
 use super::{Records, push_number, quote_bytes};
 use crate::error::{Result, Thrown};
+use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -109,7 +110,8 @@ impl Vm {
     /// What `toJSON` makes of a value, where it has that method.
     pub fn apply_to_json(&mut self, value: Value, key: PropertyKey) -> Result<(Value, bool)> {
         let method = match value.kind() {
-            Kind::Object => match self.heap.own(value, known::TO_JSON) {
+            // What is not read yet is no function.
+            Kind::Object => match self.heap.own(value, known::TO_JSON).and_then(Held::value) {
                 Some(method) => method,
                 None => return Ok((value, false)),
             },
@@ -126,20 +128,22 @@ impl Vm {
     }
 
     /// The own enumerable properties in the order of `Object.keys`.
-    pub fn enumerable_entries(&mut self, object: Value) -> Vec<(PropertyKey, Value)> {
+    pub fn enumerable_entries(&mut self, object: Value) -> Result<Vec<(PropertyKey, Value)>> {
         if !object.is(Kind::Object) || self.heap.class(object).is_error() {
             let keys = self.own_keys(object, false);
-            return keys
-                .into_iter()
-                .map(|key| (key, self.own_property(object, key).unwrap_or(Value::UNDEFINED)))
-                .collect();
+            return self.entries_of(object, &keys);
         }
         let mut entries: Vec<(PropertyKey, Value)> =
-            self.heap.own_entries(object).into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
+            self.own_entries(object)?.into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
         if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
             entries.sort_by_key(|(key, _)| key.rank());
         }
-        entries
+        Ok(entries)
+    }
+
+    /// These own properties; `undefined` for those that are not there.
+    fn entries_of(&mut self, object: Value, keys: &[PropertyKey]) -> Result<Vec<(PropertyKey, Value)>> {
+        keys.iter().map(|&key| Ok((key, self.own_property(object, key)?.unwrap_or(Value::UNDEFINED)))).collect()
     }
 }
 
@@ -295,7 +299,7 @@ impl<'a> Writer<'a> {
         while let Some(index) = self.next_part(depth, self.records[record].names.len()) {
             let name = self.records[record].names[index];
             let value = match self.called {
-                true => self.vm.own_property(object, name.key).unwrap_or(Value::UNDEFINED),
+                true => self.vm.own_property(object, name.key)?.unwrap_or(Value::UNDEFINED),
                 false => self.vm.heap.slot(object, name.slot as usize),
             };
             let value = self.prepared(value, name.key)?;
@@ -333,7 +337,7 @@ impl<'a> Writer<'a> {
         };
         open.at += 1;
         let value = match self.called {
-            true => self.vm.own_property(open.container, key).unwrap_or(Value::UNDEFINED),
+            true => self.vm.own_property(open.container, key)?.unwrap_or(Value::UNDEFINED),
             false => value,
         };
         let value = self.prepared(value, key)?;
@@ -378,18 +382,14 @@ impl<'a> Writer<'a> {
         let parts = if container.is(Kind::Array) {
             Parts::Items(self.vm.heap.items(container).len())
         } else if let Some(allow) = self.layout.allow {
-            let entries = allow
-                .iter()
-                .map(|&key| (key, self.vm.own_property(container, key).unwrap_or(Value::UNDEFINED)))
-                .collect();
-            Parts::Entries(entries)
+            Parts::Entries(self.vm.entries_of(container, allow)?)
         } else if container.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(container)
             && let Some(record) = self.records.of_shape(self.vm, shape)
         {
             Parts::Slots(record)
         } else {
-            Parts::Entries(self.vm.enumerable_entries(container))
+            Parts::Entries(self.vm.enumerable_entries(container)?)
         };
         self.out.push(if container.is(Kind::Array) { b'[' } else { b'{' });
         self.open.push(Open { container, at: 0, empty: true, parts });
@@ -464,7 +464,7 @@ impl Open {
 /// Whether a value is written at all.
 fn has_text(value: Value) -> bool {
     match value.kind() {
-        Kind::Undefined | Kind::Empty | Kind::Cell | Kind::Function | Kind::Bound | Kind::Tool => false,
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell | Kind::Function | Kind::Bound | Kind::Tool => false,
         Kind::Native => crate::convert::type_of(value) != "function",
         _ => true,
     }

@@ -77,6 +77,9 @@ fn get(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
 
 #[inline(never)]
 fn get_missing(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
+    if vm.heap.is_table(object) {
+        return get(vm, object, name, at);
+    }
     vm.get_missing(object, name).map_err(|thrown| thrown.at(vm, at))
 }
 

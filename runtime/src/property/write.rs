@@ -53,7 +53,7 @@ impl Vm {
             let key = self.key_text(key);
             return Err(self.no_properties(object, "set", "setting", Some(&key)));
         }
-        if object.is_string() && self.own_property(object, key).is_some() {
+        if object.is_string() && self.has_own(object, key) {
             return Err(self.read_only(object, key));
         }
         if !object.is_object() {
@@ -67,7 +67,7 @@ impl Vm {
             PropertyKey::Index(_) => false,
         };
         if flags & (FROZEN | NON_EXTENSIBLE) != 0 && !is_computed(self) {
-            let exists = self.own_property(object, key).is_some();
+            let exists = self.has_own(object, key);
             if exists && flags & FROZEN != 0 {
                 return Err(self.read_only(object, key));
             }
@@ -103,7 +103,7 @@ impl Vm {
                 Err(self.read_only(object, key))
             }
             (Kind::Native | Kind::App | Kind::Tool, _) => {
-                if self.own_property(object, key).is_some() {
+                if self.has_own(object, key) {
                     return Err(self.read_only(object, key));
                 }
                 let key = self.key_text(key);
@@ -187,7 +187,7 @@ impl Vm {
                     || matches!(object.kind(), Kind::Native | Kind::App | Kind::Tool | Kind::String)
             }
         };
-        if fixed && self.own_property(object, key).is_some() {
+        if fixed && self.has_own(object, key) {
             let (key, text) = (self.key_text(key), self.object_tag(object));
             return Err(self.type_error(&format!("Cannot delete property '{key}' of {text}")));
         }

@@ -179,7 +179,7 @@ fn key(vm: &mut Vm, index: f64) -> Result<PropertyKey> {
 
 fn item(vm: &mut Vm, this: Value, index: f64) -> Result<Option<Value>> {
     let key = key(vm, index)?;
-    Ok(vm.own_property(this, key))
+    vm.own_property(this, key)
 }
 
 /// Set an item; charged.
@@ -194,7 +194,7 @@ pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     vm.work(1)?;
     let key = key(vm, index)?;
     // Deleting makes a name of the index, which is not worth it for one that is not there.
-    if vm.own_property(this, key).is_some() { vm.delete(this, key).map(drop) } else { Ok(()) }
+    if vm.has_own(this, key) { vm.delete(this, key).map(drop) } else { Ok(()) }
 }
 
 /// Copy an item, or the lack of one, to another place.

@@ -87,7 +87,7 @@ impl Vm {
             Kind::Number => Ok(signed(value.as_number())),
             Kind::BigInt => Ok(format!("{}n", self.to_text(value)?)),
             _ if type_of(value) == "object" && value != Value::NULL => {
-                let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING));
+                let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING))?;
                 // To Node these are no built-in objects.
                 let is_url = !self.inherited_names(value).is_empty();
                 if is_url || own.is_some_and(Value::is_callable) {

@@ -41,7 +41,7 @@ impl Vm {
                 plain.push((row, self.cell(value)?));
                 continue;
             }
-            for (key, value) in self.cells(value) {
+            for (key, value) in self.cells(value)? {
                 let column = self.key_text(key);
                 let known = columns.contains_key(&column);
                 if known || !fixed && columns.len() < MAX_COLUMNS {
@@ -79,19 +79,17 @@ impl Vm {
                 (ITERATION, entries.into_iter().enumerate().map(row).collect())
             }
             _ => {
-                let cells = self.cells(data);
+                let cells = self.cells(data)?;
                 ("(index)", cells.into_iter().map(|(key, value)| (self.key_text(key), None, value)).collect())
             }
         })
     }
 
-    fn cells(&mut self, object: Value) -> Vec<(PropertyKey, Value)> {
+    fn cells(&mut self, object: Value) -> Result<Vec<(PropertyKey, Value)>> {
         if object.is(Kind::Array) {
             let items = self.heap.items(object).iter().take(MAX_ROWS).enumerate();
-            return items
-                .filter(|(_, item)| **item != Value::HOLE)
-                .map(|(at, &item)| (PropertyKey::Index(at as u32), item))
-                .collect();
+            let items = items.filter(|(_, item)| **item != Value::HOLE);
+            return Ok(items.map(|(at, &item)| (PropertyKey::Index(at as u32), item)).collect());
         }
         self.enumerable_entries(object)
     }

@@ -26,7 +26,7 @@ impl Inspector<'_> {
         }
         for hidden in [known::CAUSE, known::ERRORS] {
             let key = PropertyKey::Symbol(hidden);
-            let Some(value) = self.vm.heap.own(error, hidden) else { continue };
+            let Some(value) = self.vm.own(error, hidden)? else { continue };
             let shown = properties.iter().any(|one| one.key == key);
             if !shown && (hidden == known::CAUSE || value.is(Kind::Array)) {
                 properties.push(Property { key, value, enumerable: false });
@@ -63,7 +63,7 @@ impl Inspector<'_> {
 
     /// The frames of a stack; those that it shares with its cause are left out.
     fn frames(&mut self, error: Value, frames: &str) -> Result<String> {
-        let cause = self.vm.heap.own(error, known::CAUSE);
+        let cause = self.vm.own(error, known::CAUSE)?;
         let is_error = |value: Value| value.is(Kind::Object) && self.vm.heap.class(value).is_error();
         let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.to_owned()) };
         let stack = self.stack(cause)?;

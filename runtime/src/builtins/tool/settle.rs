@@ -4,6 +4,7 @@ use crate::calls::{Failed, Open, Style};
 use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
+use crate::json::LEVELS;
 use crate::outcome::{Failure, Status};
 use crate::promise::State;
 use crate::symbol::{Sym, known};
@@ -55,7 +56,7 @@ impl Vm {
 
     /// The data of an answer; a failure of the tool where the answer is no JSON.
     fn tool_data(&mut self, text: String) -> Result<std::result::Result<Value, ToolError>> {
-        match self.given_data(text) {
+        match self.given_data(text, LEVELS) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
                 crate::error::Cause::Value(_) => {
@@ -72,7 +73,7 @@ impl Vm {
         self.heap.set_own(object, known::CODE, code);
         self.heap.set_own(object, known::TOOL_NAME, tool);
         if let Some(details) = &error.details
-            && let Ok(details) = self.parse_json(details.clone())
+            && let Ok(details) = self.parse_json(details.clone(), 0)
         {
             self.heap.set_own(object, known::DETAILS, details);
         }

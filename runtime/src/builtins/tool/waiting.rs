@@ -25,7 +25,7 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             let message = format!("call_tools expects {{server, tool, args}}, but item {index} is {what}");
             return Err(vm.type_error(&message));
         }
-        let call = ["server", "tool", "args"].map(|name| vm.option(item, name).unwrap_or(Value::UNDEFINED));
+        let call = [vm.option(item, "server")?, vm.option(item, "tool")?, vm.option(item, "args")?];
         named(vm, "call_tools", &call)?;
         calls.push(call);
     }
