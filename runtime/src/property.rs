@@ -266,8 +266,7 @@ impl Vm {
         match self.heap.own(object, symbol) {
             Some(held) => self.held(object, symbol, held).map(Some),
             None if symbol == known::STACK && self.heap.class(object).is_error() => {
-                let text = self.stack_text(object).unwrap_or_default();
-                Ok(Some(self.string(&text)))
+                Ok(self.stack_text(object).ok().map(|text| self.string(&text)))
             }
             None => Ok(None),
         }

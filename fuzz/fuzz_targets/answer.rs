@@ -1,0 +1,36 @@
+//! Any text as the answer of a tool: JSON that is left unread until someone looks is what it is when it is read at
+//! once, and text that is no JSON fails the call either way.
+
+#![no_main]
+
+use agentscript::{CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, compile};
+use libfuzzer_sys::fuzz_target;
+
+/// Scripts that look at all of the answer, at a part of it, and at none.
+const LOOKS: [&str; 3] = [
+    "return await callTool('t', {})",
+    "const r = await callTool('t', {}); return [r?.a?.['b'], Object.keys(r ?? {}), { ...r }]",
+    "await callTool('t', {}); return 1",
+];
+
+fuzz_target!(|answer: &str| {
+    for look in LOOKS {
+        let (read, unread) = (outcome(look, answer, false), outcome(look, answer, true));
+        assert_eq!(read.to_json(), unread.to_json(), "{look}");
+        assert!(unread.stats.steps <= read.stats.steps, "{look}");
+    }
+});
+
+fn outcome(script: &str, answer: &str, leave_unread: bool) -> Outcome {
+    let policy = Policy::preset(Preset::Balanced);
+    let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+    let mut run = script.start(Inputs::default(), &policy);
+    if leave_unread {
+        run.leave_unread();
+    }
+    let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
+    match run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.into()) }]) {
+        Progress::Done(outcome) => *outcome,
+        other => panic!("it ends, but gives {other:?}"),
+    }
+}
