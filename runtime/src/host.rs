@@ -156,7 +156,8 @@ pub struct OpenCall {
 /// What a host tells a run.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A tool call has ended. The result is JSON text.
+    /// A tool call has ended. The result is JSON text; of text that is none the call fails. Large parts of it under
+    /// names that the script does not mention are read, and charged for, when something looks at them.
     Settled {
         /// Which call.
         id: CallId,

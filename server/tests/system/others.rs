@@ -195,7 +195,10 @@ async fn progress_of_upstreams() {
 async fn news_of_upstreams() {
     let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
     let folder = Folder::new();
-    let servers = json!({"everything": {"command": "node", "args": [everything, "stdio"]}});
+    // It writes down its process before it becomes the server.
+    let process = folder.file("process", "");
+    let shell = format!("echo $$ > '{process}'; exec node \"$0\" stdio");
+    let servers = json!({"everything": {"command": "sh", "args": ["-c", shell, everything]}});
     let config = folder.file("config.json", json!({"mcpServers": servers, "expose": "direct"}).to_string());
     let server = Server::start(&["--config", &config]).await;
     let peer = server.client.peer();
@@ -211,6 +214,15 @@ async fn news_of_upstreams() {
     .await;
     server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
     until("the change", || witness.updated.lock().expect("not poisoned").contains(&uri)).await;
+    // It is started again when it dies, and asked again for what clients want to know.
+    let number = std::fs::read_to_string(&process).expect("a file");
+    let killed = finish(Command::new("kill").args(["-KILL", number.trim()]), "").await;
+    assert_eq!(killed.code, Some(0), "{killed:?}");
+    until("the request to the new process", || logs().matches("Received Subscribe Resource request").count() == 2)
+        .await;
+    witness.updated.lock().expect("not poisoned").clear();
+    server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
+    until("the change in the new process", || witness.updated.lock().expect("not poisoned").contains(&uri)).await;
     let zip = json!({"name": "x.gz", "data": "data:text/plain,hello", "outputType": "resourceLink"});
     let zipped = server.call("gzip-file-as-resource", zip.clone()).await.expect("a result");
     assert_ne!(zipped.is_error, Some(true), "{zipped:?}");
