@@ -6,7 +6,7 @@
 
 mod file;
 
-pub use file::{Digest, Problem, VectorFile};
+pub use file::{Problem, VectorFile};
 use std::collections::HashMap;
 use std::sync::Arc;
 

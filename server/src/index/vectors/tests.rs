@@ -1,3 +1,4 @@
+use super::file::Digest;
 use super::file::tests::Folder;
 use super::*;
 use rusqlite::Connection;
