@@ -109,11 +109,12 @@ impl VectorFile {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(path, flags)?;
         db.busy_timeout(PATIENCE)?;
-        if !is_ready(&db)? {
-            make_table(&mut db)?;
-        }
+        let ready = is_ready(&db.transaction()?)?;
         // After a loss of power the last vectors may be gone, the file is whole.
         db.pragma_update(None, "synchronous", "NORMAL")?;
+        if !ready {
+            make_table(&mut db)?;
+        }
         Ok(Self { db, model, length, most: MOST, used: Vec::new() })
     }
 
@@ -185,8 +186,9 @@ impl VectorFile {
     }
 }
 
-/// Whether the table is there; in a new file it is not.
-fn is_ready(db: &Connection) -> Result<bool, Problem> {
+/// Whether the table is there; in a new file it is not. All is read at one moment, as another process may
+/// be making it.
+fn is_ready(db: &Transaction<'_>) -> Result<bool, Problem> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     match (number("application_id")?, number("user_version")?) {
         (APPLICATION, VERSION) => Ok(true),
@@ -203,7 +205,7 @@ fn make_table(db: &mut Connection) -> Result<(), Problem> {
         Ok(()) | Err(Problem::Busy) => {}
         Err(problem) => return Err(problem),
     }
-    let making: Transaction<'_> = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let making = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if !is_ready(&making)? {
         making.execute_batch(
             "CREATE TABLE vectors (
