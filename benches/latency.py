@@ -1,8 +1,10 @@
 """How long a client over MCP waits: small runs beside endless ones, and searches in many tools.
 
     cargo build --release && python benches/latency.py target/release/codecall
+    cargo build --release --features embeddings && python benches/latency.py target/release/codecall FOLDER_OF_A_MODEL
 
-Needs nothing but Python. The figures of docs/limits.md and docs/search.md are these, on a machine with nothing else to do.
+Needs nothing but Python. With a model it measures only how long first searches by meaning take. The figures of
+docs/limits.md and docs/search.md are these, on a machine with nothing else to do.
 """
 
 import itertools
@@ -83,24 +85,49 @@ def runs(program, folder):
         print(f"small runs, {name}:", server.measure("codecall_execute", [{"script": SMALL}] * TIMES), flush=True)
 
 
-def searches(program, folder):
+def fixture(folder, count):
+    """The tools of real servers, again and again under other names; gives the file and what they say of themselves."""
     known = [tool for path in sorted(LISTS.glob("*.json")) for tool in json.loads(path.read_text())["tools"]]
-    queries = [{"query": tool["description"][:80]} for tool in known if tool.get("description", "").strip()]
+    tools = [
+        {**{key: tool.get(key, "") for key in ("description", "inputSchema")}, "name": f"app{n // 15}:{tool['name']}", "responses": []}
+        for n, tool in enumerate(itertools.islice(itertools.cycle(known), count))
+    ]
+    path = Path(folder, "fixture.json")
+    path.write_text(json.dumps({"tools": tools}))
+    return str(path), [{"query": tool["description"][:80]} for tool in known if tool.get("description", "").strip()]
+
+
+def searches(program, folder):
     for count in (600, 10_000):
-        tools = [
-            {**{key: tool.get(key, "") for key in ("description", "inputSchema")}, "name": f"app{n // 15}:{tool['name']}", "responses": []}
-            for n, tool in enumerate(itertools.islice(itertools.cycle(known), count))
-        ]
-        fixture = Path(folder, "fixture.json")
-        fixture.write_text(json.dumps({"tools": tools}))
-        server = Server(program, "--mock-tools", str(fixture))
+        tools, queries = fixture(folder, count)
+        server = Server(program, "--mock-tools", tools)
         requests = itertools.islice(itertools.cycle(queries), TIMES)
         print(f"searches in {count} tools:", server.measure("codecall_search", requests), flush=True)
 
 
+def first_searches(program, folder, model):
+    """From the start of a process to the first answer by meaning; until then answers are by words, with a warning."""
+    tools, queries = fixture(folder, 600)
+    config, cached = Path(folder, "config.json"), {"vectorCache": f"{folder}/vectors.db"}
+    for name, cache in {"without a file": {}, "into a file": cached, "from a file": cached}.items():
+        config.write_text(json.dumps({"search": {"strategy": "hybrid", "modelDir": model, **cache}}))
+        began = time.perf_counter()
+        server = Server(program, "--mock-tools", tools, "--config", str(config))
+        ready = time.perf_counter()
+        while "warnings" in server.wait(server.call("codecall_search", queries[0]))["structuredContent"]:
+            pass
+        done = time.perf_counter()
+        server.process.stdin.close()
+        server.process.wait()
+        print(f"600 tools, vectors {name}: started in {ready - began:.2f} s, found after {done - ready:.2f} s", flush=True)
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         raise SystemExit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
-        runs(sys.argv[1], folder)
-        searches(sys.argv[1], folder)
+        if len(sys.argv) == 3:
+            first_searches(sys.argv[1], folder, sys.argv[2])
+        else:
+            runs(sys.argv[1], folder)
+            searches(sys.argv[1], folder)

@@ -188,12 +188,14 @@ pub struct SearchConfig {
     pub strategy: Strategy,
     /// The folder of a sentence transformer (`config.json`, `tokenizer.json`, `model.safetensors`).
     pub model_dir: Option<PathBuf>,
+    /// The file in which vectors of tools are kept from one start to the next; absent: only in memory.
+    pub vector_cache: Option<PathBuf>,
     /// How alike (cosine, 0 to 1) a tool and a query must be to count as found by meaning.
     pub similarity_threshold: f64,
 }
 
 impl std::fmt::Debug for SearchConfig {
-    /// Without the folder.
+    /// Without folder and file.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SearchConfig").field("strategy", &self.strategy).finish_non_exhaustive()
     }
@@ -201,7 +203,7 @@ impl std::fmt::Debug for SearchConfig {
 
 impl Default for SearchConfig {
     fn default() -> Self {
-        Self { strategy: Strategy::default(), model_dir: None, similarity_threshold: 0.2 }
+        Self { strategy: Strategy::default(), model_dir: None, vector_cache: None, similarity_threshold: 0.2 }
     }
 }
 

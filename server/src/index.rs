@@ -14,6 +14,9 @@ mod meaning;
 #[cfg(feature = "embeddings")]
 mod model;
 mod thesaurus;
+// Without a model it is used by its tests alone.
+#[cfg(any(test, feature = "embeddings"))]
+mod vectors;
 mod words;
 
 use crate::catalogue::Entry;

@@ -59,6 +59,7 @@ struct Root {
 struct SearchKeys {
     strategy: Strategy,
     model_dir: Option<PathBuf>,
+    vector_cache: Option<PathBuf>,
     similarity_threshold: Option<f64>,
 }
 
@@ -290,7 +291,12 @@ fn search(keys: SearchKeys) -> Result<SearchConfig, String> {
                     model.safetensors of a sentence transformer"
             .into());
     }
-    Ok(SearchConfig { strategy: keys.strategy, model_dir: keys.model_dir, similarity_threshold: least })
+    Ok(SearchConfig {
+        strategy: keys.strategy,
+        model_dir: keys.model_dir,
+        vector_cache: keys.vector_cache,
+        similarity_threshold: least,
+    })
 }
 
 fn document(text: &str, format: Format) -> Result<Value, String> {

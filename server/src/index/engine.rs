@@ -38,7 +38,7 @@ impl Engine {
         let meaning = match (config.strategy, &config.model_dir) {
             (Strategy::Bm25, _) => None,
             (strategy, Some(folder)) => {
-                let meaning = Meaning::open(folder, config.similarity_threshold)
+                let meaning = Meaning::open(folder, config.similarity_threshold, config.vector_cache.as_deref())
                     .map_err(|problem| Error::Config(format!("search.modelDir: {problem}")))?;
                 Some((strategy, Arc::new(tokio::sync::Mutex::new(meaning))))
             }

@@ -1,12 +1,13 @@
 //! Search for tools by meaning: the cosine of the vectors of a query and of what a tool says of itself.
 //!
-//! The vector of a tool is made when it is first searched for, and kept for as long as its text is the
-//! same, whatever else changes. Nothing is written to disk.
+//! The vector of a tool is made when it is first searched for, and kept in memory for as long as its text
+//! is the same, whatever else changes. It is written to disk only where the configuration names a file for
+//! it; then the next process finds it there.
 
-use super::model::Model;
+use super::model::{Files, Model};
+use super::vectors::{VectorFile, Vectors};
 use super::{Hit, cut, split};
 use crate::catalogue::{Entry, Snapshot};
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -17,19 +18,21 @@ const LONGEST_DESCRIPTION: usize = 700;
 pub struct Meaning {
     model: Model,
     least: f64,
-    /// By text.
-    known: HashMap<String, Arc<[f32]>>,
+    vectors: Vectors,
     /// Those of one snapshot, by row.
     rows: (Weak<Snapshot>, Vec<Arc<[f32]>>),
 }
 
 impl Meaning {
-    /// The model in `folder`. A tool counts as found from a cosine of `least`.
+    /// The model in `folder`. A tool counts as found from a cosine of `least`. Vectors are kept in the file
+    /// `cache` too; where it cannot be used, that is a warning in the log.
     ///
     /// # Errors
     /// What is wrong with the folder, without its path.
-    pub fn open(folder: &Path, least: f64) -> Result<Self, String> {
-        Ok(Self { model: Model::open(folder)?, least, known: HashMap::new(), rows: (Weak::new(), Vec::new()) })
+    pub fn open(folder: &Path, least: f64, cache: Option<&Path>) -> Result<Self, String> {
+        let files = Files::read(folder)?;
+        let vectors = Vectors::new(cache.map(|path| VectorFile::open(path, files.digest(), files.length())));
+        Ok(Self { model: files.model()?, least, vectors, rows: (Weak::new(), Vec::new()) })
     }
 
     /// The tools that answer each of `queries`, the best first. It takes as long as it takes: tens of
@@ -57,12 +60,8 @@ impl Meaning {
         if self.rows.0.as_ptr() == Arc::as_ptr(snapshot) && self.rows.0.strong_count() > 0 {
             return Ok(());
         }
-        let texts: Vec<String> = snapshot.rows().iter().map(|row| text(row)).collect();
-        let missing: Vec<String> = texts.iter().filter(|text| !self.known.contains_key(*text)).cloned().collect();
-        let vectors = self.model.vectors(&missing)?;
-        self.known.extend(missing.into_iter().zip(vectors));
-        let rows: Vec<Arc<[f32]>> = texts.iter().filter_map(|text| self.known.get(text).cloned()).collect();
-        self.known = texts.into_iter().zip(rows.iter().cloned()).collect();
+        let texts = snapshot.rows().iter().map(|row| text(row)).collect();
+        let rows = self.vectors.of(texts, |texts| self.model.vectors(texts))?;
         self.rows = (Arc::downgrade(snapshot), rows);
         Ok(())
     }

@@ -7,8 +7,8 @@
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::{BertModel, Config};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
@@ -18,6 +18,84 @@ const BATCH: usize = 16;
 /// Tokens of a text, where the model does not say how many it reads.
 const LONGEST: usize = 256;
 
+/// Of how vectors are made here. It is raised when other vectors come of the same files.
+const MADE: u64 = 1;
+
+/// The files of a model, read.
+pub struct Files {
+    /// `config.json` as it is.
+    described: Vec<u8>,
+    config: Config,
+    /// Tokens of a text.
+    max_length: usize,
+    tokenizer: Vec<u8>,
+    weights: Vec<u8>,
+}
+
+impl Files {
+    /// Read a folder.
+    ///
+    /// # Errors
+    /// Which file is wrong and why, without the folder's path.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let described = bytes(folder, "config.json")?;
+        let wrong = |error: serde_json::Error| format!("config.json: {error}");
+        let value: Value = serde_json::from_slice(&described).map_err(wrong)?;
+        if value["model_type"] != "bert" {
+            return Err(format!(
+                "config.json: models of the kind {} are not known, only \"bert\"",
+                value["model_type"]
+            ));
+        }
+        let config: Config = serde_json::from_value(value).map_err(wrong)?;
+        if let Ok(pooling) = json(folder, "1_Pooling/config.json")
+            && pooling["pooling_mode_mean_tokens"] == false
+        {
+            return Err("1_Pooling/config.json: only mean pooling is known".into());
+        }
+        let own = json(folder, "sentence_bert_config.json").ok();
+        let own = own.and_then(|own| usize::try_from(own["max_seq_length"].as_u64()?).ok()).unwrap_or(LONGEST);
+        let max_length = own.clamp(8, config.max_position_embeddings.max(8));
+        let tokenizer = bytes(folder, "tokenizer.json")?;
+        let weights = bytes(folder, "model.safetensors")?;
+        Ok(Self { described, config, max_length, tokenizer, weights })
+    }
+
+    /// Numbers in a vector.
+    pub fn length(&self) -> usize {
+        self.config.hidden_size
+    }
+
+    /// A SHA-256 of all that vectors depend on beside their texts.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new_with_prefix(MADE.to_le_bytes());
+        digest.update((self.max_length as u64).to_le_bytes());
+        for file in [&self.described, &self.tokenizer, &self.weights] {
+            digest.update((file.len() as u64).to_le_bytes());
+            digest.update(file);
+        }
+        digest.finalize().into()
+    }
+
+    /// The model.
+    ///
+    /// # Errors
+    /// Which file is wrong and why.
+    pub fn model(self) -> Result<Model, String> {
+        let wrong = |error: tokenizers::Error| format!("tokenizer.json: {error}");
+        let mut tokenizer = Tokenizer::from_bytes(self.tokenizer).map_err(wrong)?;
+        let max_length = self.max_length;
+        tokenizer
+            .with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() }))
+            .map_err(wrong)?;
+        tokenizer.with_padding(Some(PaddingParams::default()));
+        let bert = VarBuilder::from_buffered_safetensors(self.weights, DType::F32, &Device::Cpu)
+            .and_then(|weights| BertModel::load(weights, &self.config))
+            .map_err(|error| format!("model.safetensors: {error}"))?;
+        Ok(Model { tokenizer, bert })
+    }
+}
+
 /// A model, ready for use.
 pub struct Model {
     tokenizer: Tokenizer,
@@ -25,56 +103,19 @@ pub struct Model {
 }
 
 impl Model {
-    /// Read a folder.
-    ///
-    /// # Errors
-    /// Which file is wrong and why, without the folder's path.
-    pub fn open(folder: &Path) -> Result<Self, String> {
-        let described: Value = json(folder, "config.json")?;
-        if described["model_type"] != "bert" {
-            return Err(format!(
-                "config.json: models of the kind {} are not known, only \"bert\"",
-                described["model_type"]
-            ));
-        }
-        let config: Config = serde_json::from_value(described).map_err(|error| format!("config.json: {error}"))?;
-        if let Ok(pooling) = json::<Value>(folder, "1_Pooling/config.json")
-            && pooling["pooling_mode_mean_tokens"] == false
-        {
-            return Err("1_Pooling/config.json: only mean pooling is known".into());
-        }
-        let own: Option<Value> = json(folder, "sentence_bert_config.json").ok();
-        let own = own.and_then(|own| usize::try_from(own["max_seq_length"].as_u64()?).ok()).unwrap_or(LONGEST);
-        let max_length = own.clamp(8, config.max_position_embeddings.max(8));
-        let wrong = |error: tokenizers::Error| format!("tokenizer.json: {error}");
-        let mut tokenizer = Tokenizer::from_bytes(bytes(folder, "tokenizer.json")?).map_err(wrong)?;
-        tokenizer
-            .with_truncation(Some(TruncationParams { max_length, ..TruncationParams::default() }))
-            .map_err(wrong)?;
-        tokenizer.with_padding(Some(PaddingParams::default()));
-        let weights = bytes(folder, "model.safetensors")?;
-        let bert = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)
-            .and_then(|weights| BertModel::load(weights, &config))
-            .map_err(|error| format!("model.safetensors: {error}"))?;
-        Ok(Self { tokenizer, bert })
-    }
-
-    /// A vector of length 1 for each text.
+    /// A vector of length 1 for each text. Texts of like length should stand together: in a batch the
+    /// shorter ones are padded.
     ///
     /// # Errors
     /// The model does not fit its tokenizer.
     pub fn vectors(&self, texts: &[String]) -> Result<Vec<Arc<[f32]>>, String> {
-        // Texts of like length go together: the shorter ones are padded.
-        let mut order: Vec<usize> = (0..texts.len()).collect();
-        order.sort_by_key(|at| texts[*at].len());
-        let mut vectors: Vec<(usize, Arc<[f32]>)> = Vec::with_capacity(texts.len());
-        for batch in order.chunks(BATCH) {
-            let made = self.batch(batch.iter().map(|at| texts[*at].as_str()).collect());
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH) {
+            let made = self.batch(batch.iter().map(String::as_str).collect());
             let made = made.map_err(|error| format!("the model failed: {error}"))?;
-            vectors.extend(batch.iter().copied().zip(made.into_iter().map(Into::into)));
+            vectors.extend(made.into_iter().map(Arc::from));
         }
-        vectors.sort_by_key(|(at, _)| *at);
-        Ok(vectors.into_iter().map(|(_, vector)| vector).collect())
+        Ok(vectors)
     }
 
     fn batch(&self, texts: Vec<&str>) -> Result<Vec<Vec<f32>>, Box<dyn std::error::Error + Send + Sync>> {
@@ -99,6 +140,6 @@ fn bytes(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     std::fs::read(folder.join(name)).map_err(|error| format!("{name} cannot be read: {}", error.kind()))
 }
 
-fn json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<T, String> {
+fn json(folder: &Path, name: &str) -> Result<Value, String> {
     serde_json::from_slice(&bytes(folder, name)?).map_err(|error| format!("{name}: {error}"))
 }

@@ -221,3 +221,68 @@ async fn by_meaning() {
         measured.floor(name, held_out, |query| query.held_out);
     }
 }
+
+/// `codecall search` with the tools of the demo and the configuration in `folder`: what it finds, and its
+/// log, which tells how many vectors it has made and read.
+#[cfg(feature = "embeddings")]
+fn found_by_program(folder: &Path, query: &str) -> (serde_json::Value, String) {
+    for _ in 0..10 {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_codecall"));
+        program.current_dir(folder).env_remove("RUST_LOG");
+        let output = program.args(["-v", "search", query, "--demo", "--config", "config.json"]).output().expect("runs");
+        let log = String::from_utf8(output.stderr).expect("UTF-8");
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&log);
+        // On a busy machine vectors take longer than a search waits for them.
+        if found.get("warnings").is_none() {
+            return (found, log);
+        }
+    }
+    panic!("the vectors are never made")
+}
+
+/// One process makes the vectors, the next one reads them; what is found is the same as without a file.
+#[cfg(feature = "embeddings")]
+#[test]
+fn vectors_outlive_the_process() {
+    use rusqlite::Connection;
+    let Some(model) = model() else { return };
+    let folder = std::env::temp_dir().join(format!("codecall-search-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let configure = |cache: Option<&str>| {
+        let model = model.canonicalize().expect("a folder");
+        let search = serde_json::json!({"strategy": "embedding", "modelDir": model, "similarityThreshold": 0, "vectorCache": cache});
+        let config = serde_json::json!({ "search": search });
+        std::fs::write(folder.join("config.json"), config.to_string()).expect("a file");
+    };
+    let query = "who has not paid yet";
+    let (made, read) = ("vectors of tools made=23 read=0", "vectors of tools made=0 read=23");
+    configure(None);
+    let (expected, log) = found_by_program(&folder, query);
+    assert!(log.contains(made), "{log}");
+    assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1, "only its configuration");
+
+    configure(Some("vectors.db"));
+    let (found, log) = found_by_program(&folder, query);
+    assert!(log.contains(made) || log.contains(read), "the latter where it was asked again: {log}");
+    assert_eq!(found, expected);
+    let (found, log) = found_by_program(&folder, query);
+    assert!(log.contains(read), "{log}");
+    assert_eq!(found, expected);
+
+    // They are read and not made anew: now all are the same one.
+    let db = Connection::open(folder.join("vectors.db")).expect("a database");
+    assert_eq!(db.query_row("SELECT count(DISTINCT vector) FROM vectors", [], |row| row.get::<_, i64>(0)), Ok(23));
+    db.execute("UPDATE vectors SET vector = (SELECT max(vector) FROM vectors)", []).expect("written");
+    drop(db);
+    let (found, _) = found_by_program(&folder, query);
+    let scores: Vec<f64> =
+        found["tools"].as_array().expect("a list").iter().filter_map(|row| row["score"].as_f64()).collect();
+    assert!(scores.len() == 8 && scores.iter().all(|score| *score == scores[0]), "{found}");
+
+    // Damage is told in the log, and what is found is the same.
+    std::fs::write(folder.join("vectors.db"), "no database").expect("a file");
+    let (found, log) = found_by_program(&folder, query);
+    assert!(log.contains("search.vectorCache: the file is damaged") && log.contains(made), "{log}");
+    assert_eq!(found, expected);
+    std::fs::remove_dir_all(&folder).expect("gone");
+}
