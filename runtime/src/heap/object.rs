@@ -155,9 +155,9 @@ impl Held {
         (!self.0.is(Kind::Unread)).then_some(self.0)
     }
 
-    /// The text, where it is one.
-    pub fn unread(self) -> Option<Value> {
-        self.0.is(Kind::Unread).then_some(self.0)
+    /// The text as a string, where it is no value.
+    pub fn text(self) -> Value {
+        Value::handle(Kind::String, self.0.payload())
     }
 }
 
@@ -405,7 +405,7 @@ impl Heap {
         self.position(object.shape.into(), key).map(|index| Held(object.slot(&self.far, index)))
     }
 
-    /// The same of one that is no table, with a hint where it may be.
+    /// The value of one, with a hint where it may be; nothing where it has to be read before.
     #[inline(always)]
     pub fn own_hinted(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
@@ -420,6 +420,9 @@ impl Heap {
     #[inline(never)]
     fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
+        if u32::from(object.shape) == TABLE {
+            return self.own(value, key)?.value();
+        }
         let slot = self.position(object.shape.into(), key)?;
         hint.set(slot);
         Some(object.slot(&self.far, slot))

@@ -44,16 +44,15 @@ impl Vm {
     /// The value of what an object holds under a name.
     #[inline(always)]
     pub fn held(&mut self, object: Value, name: Sym, held: Held) -> Result {
-        match held.unread() {
-            None => Ok(held.value().unwrap_or(Value::UNDEFINED)),
-            Some(text) => self.read_unread(object, name, text),
+        match held.value() {
+            Some(value) => Ok(value),
+            None => self.read_unread(object, name, held.text()),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn read_unread(&mut self, object: Value, name: Sym, text: Value) -> Result {
-        let text = Value::handle(Kind::String, text.payload());
         let levels = self.heap.str(text).units as u8;
         let before = self.heap.meter.bytes;
         let value = self.parse_json_string(text, levels)?;

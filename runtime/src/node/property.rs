@@ -77,10 +77,12 @@ fn get(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
 
 #[inline(never)]
 fn get_missing(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
-    if vm.heap.is_table(object) {
-        return get(vm, object, name, at);
-    }
-    vm.get_missing(object, name).map_err(|thrown| thrown.at(vm, at))
+    // Only a table may have it all the same, unread.
+    let value = match vm.heap.is_table(object) {
+        true => vm.get(object, name),
+        false => vm.get_missing(object, name),
+    };
+    value.map_err(|thrown| thrown.at(vm, at))
 }
 
 struct Index<E, K> {
