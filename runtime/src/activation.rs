@@ -290,6 +290,7 @@ impl Vm {
             return Err(self.range_error("Maximum call stack size exceeded"));
         }
         self.nesting += 1;
+        self.converted = true;
         let above = std::mem::replace(&mut self.nested_above, self.frames.len());
         let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),

@@ -217,7 +217,7 @@ impl Lowering<'_, '_> {
     }
 
     fn emit(&mut self, kind: OpKind) {
-        self.ops.push(Op { kind, at: self.at });
+        self.ops.push(Op { kind, at: self.at, repeats: false });
     }
 
     fn set(&mut self, slot: Slot, value: Expression) {

@@ -7,6 +7,7 @@
 mod call;
 mod leave;
 
+use crate::charge::Buffer;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -186,10 +187,29 @@ impl Vm {
                 Ok(exit) => return exit,
                 Err(thrown) => {
                     self.mark(active.pc, Slot(0));
-                    self.unwind(context, thrown)
+                    if self.begins_again(context, &active, &thrown) {
+                        self.topmost(context)
+                    } else {
+                        self.unwind(context, thrown)
+                    }
                 }
             };
         }
+    }
+
+    /// Whether the operation that ended like this is entered once more, with the garbage collected.
+    #[cold]
+    fn begins_again(&mut self, context: &Context<'_>, active: &Active<'_>, thrown: &Thrown) -> bool {
+        let (depth, Some(frame)) = (self.frames.len(), self.frames.last_mut()) else { return false };
+        let Some(before) = active.pc.checked_sub(1) else { return false };
+        let Some(op) = active.function.ops.get(before) else { return false };
+        let marked = frame.pc;
+        frame.pc = before as u32;
+        if self.may_repeat(thrown, op, (depth, before as u32), context.stack) {
+            return true;
+        }
+        self.mark(marked as usize, Slot(0));
+        false
     }
 
     /// The frame that goes on.
@@ -369,7 +389,7 @@ impl Vm {
             }
             OpKind::Construct(native, arguments, dst) => {
                 let next = self.mark(*pc, *dst).after(function.slots);
-                let mut values = Vec::with_capacity(arguments.len());
+                let mut values = Buffer::new();
                 for argument in arguments {
                     argument.push(self, fp, &mut values)?;
                 }

@@ -26,7 +26,9 @@ use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
+use std::cell::OnceCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What an allocation of so many bytes takes: the allocator keeps some for itself.
 pub const fn block(bytes: usize) -> usize {
@@ -211,6 +213,8 @@ pub struct Meter {
     pub collect_at: usize,
     /// The same as it was after the last collection.
     pub due: usize,
+    /// Bytes of temporary memory, where there was any: see [`Hold`](crate::charge::Hold).
+    temporary: OnceCell<Arc<AtomicUsize>>,
     /// Bytes of data that the host has given since it last resumed the run.
     pub given: usize,
     /// Steps when garbage was last collected because the run was going to wait.
@@ -223,8 +227,9 @@ pub struct Meter {
 pub const COLLECT_FIRST: usize = 1 << 20;
 
 impl Meter {
-    fn new(limits: Limits) -> Self {
-        let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize);
+    /// The account of a run that has used nothing.
+    pub fn new(limits: Limits) -> Self {
+        let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize / 5);
         Self {
             fuel: 0,
             granted: 0,
@@ -234,10 +239,21 @@ impl Meter {
             peak: 0,
             collect_at: due,
             due,
+            temporary: OnceCell::new(),
             given: 0,
             rested: 0,
             limits,
         }
+    }
+
+    /// Where bytes of temporary memory are counted.
+    pub fn temporary(&self) -> &Arc<AtomicUsize> {
+        self.temporary.get_or_init(Arc::default)
+    }
+
+    /// Bytes of temporary memory.
+    pub fn temporary_bytes(&self) -> usize {
+        self.temporary.get().map_or(0, |bytes| bytes.load(Ordering::Relaxed))
     }
 
     /// Steps so far.
@@ -259,8 +275,8 @@ impl Meter {
     /// looking for garbage waits until there may be as much of that.
     pub fn give(&mut self, bytes: usize) {
         self.given += bytes;
-        let limit = self.limits.max_memory_bytes as usize;
-        self.collect_at = self.collect_at.max((self.due + self.given * 2).min(limit));
+        let garbage = self.given.min(self.most_garbage());
+        self.collect_at = self.collect_at.max(self.due + self.given + garbage);
     }
 
     /// Make the next tick settle the account.

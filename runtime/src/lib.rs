@@ -39,6 +39,7 @@ mod build;
 mod builtins;
 mod cache;
 mod calls;
+mod charge;
 mod code;
 mod convert;
 mod dialect;

@@ -106,6 +106,8 @@ pub struct Op {
     pub kind: OpKind,
     /// Offset in the source.
     pub at: u32,
+    /// Whether it may be entered again where it ran out of memory: nothing that comes before that has an effect.
+    pub repeats: bool,
 }
 
 /// What an operation does. Numbers of operations are targets of jumps.

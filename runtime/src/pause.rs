@@ -3,7 +3,8 @@
 //! Only here are all values in slots, so only here may anything be freed.
 
 use crate::code::{After, Waiter, Waiting};
-use crate::error::Result;
+use crate::error::{Cause, Result, Thrown};
+use crate::node::Op;
 use crate::promise::{Job, Reaction};
 use crate::stack::Stack;
 use crate::value::Value;
@@ -20,7 +21,8 @@ impl Vm {
     #[cold]
     #[inline(never)]
     fn pause_due_slow(&mut self) -> Result<bool> {
-        self.settle()?;
+        self.settle_account(false)?;
+        self.converted = false;
         Ok(self.nesting == 0 && (self.host.slice_over || self.collection_due()))
     }
 
@@ -35,7 +37,10 @@ impl Vm {
     pub(crate) fn pause(&mut self, stack: &Stack) -> Result<bool> {
         if self.collection_due() {
             self.collect(stack);
+            self.repeated = None;
             if self.heap.meter.bytes > self.heap.meter.limits.max_memory_bytes as usize {
+                // No operation is begun again for this.
+                self.converted = true;
                 return Err(self.memory_limit());
             }
             self.settle()?;
@@ -46,6 +51,25 @@ impl Vm {
             self.refuel();
         }
         Ok(over)
+    }
+
+    /// Whether an operation ran out of memory that may be begun again: then garbage was collected for it. So what is
+    /// alive is never refused for what is not, wherever in the script that came to be.
+    #[cold]
+    pub(crate) fn may_repeat(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
+        let Cause::Stop(failure) = &*thrown.0 else { return false };
+        // Where it is begun again and fails again, garbage is not what is too much.
+        if failure.code != "MEMORY_LIMIT"
+            || !op.repeats
+            || self.converted
+            || self.nesting > 0
+            || self.repeated == Some(at)
+        {
+            return false;
+        }
+        self.collect(stack);
+        self.repeated = Some(at);
+        self.heap.meter.bytes <= self.heap.meter.limits.max_memory_bytes as usize
     }
 
     /// Free what nothing can reach.

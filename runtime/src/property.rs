@@ -439,11 +439,6 @@ impl Vm {
         keys
     }
 
-    /// Whether an own property is enumerable.
-    pub fn is_enumerable(&mut self, object: Value, key: PropertyKey) -> bool {
-        self.own_keys(object, false).contains(&key)
-    }
-
     /// `[object Array]`, `#<Object>`: how V8 names an object in messages.
     pub fn object_tag(&self, object: Value) -> String {
         match object.kind() {

@@ -12,10 +12,11 @@ use crate::promise::State;
 use crate::script::Script;
 use crate::symbol::{SymbolStrings, Symbols, known};
 use crate::value::{Kind, Value};
-use crate::vm::{GRANT, HostState, Vm};
+use crate::vm::{GRANT, HostState, Vm, cancelled};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// One execution of one script. Plain data: it can be moved between threads, kept as long as its
@@ -72,6 +73,8 @@ impl Run {
             regexps: crate::builtins::regexp::Cache::default(),
             scratch: Vec::new(),
             records: None,
+            converted: false,
+            repeated: None,
             jobs: VecDeque::new(),
             nesting: 0,
             nested_above: 0,
@@ -80,6 +83,7 @@ impl Run {
                 resumed: Duration::ZERO,
                 spent: Duration::ZERO,
                 inputs,
+                cancelled: None,
                 context: None,
                 calls: Calls::default(),
                 console: Default::default(),
@@ -120,6 +124,16 @@ impl Run {
             }
             Err(failure) => self.failed(*failure),
         }
+    }
+
+    /// Have the run end when `flag` is set, also in the middle of a built-in function and from another thread.
+    ///
+    /// [`Event::Cancel`] reaches a run between two calls of [`Run::resume`]; the flag is looked at within a call too,
+    /// as often as the clock: every few thousand steps. The outcome is the same, `EXECUTION_ABORTED`, and no script
+    /// can catch it. A run whose flag is never set is not changed by having one; it belongs to this run and is no
+    /// part of what is recorded or replayed. Several runs may share a flag.
+    pub fn cancel_on(&mut self, flag: Arc<AtomicBool>) {
+        self.vm.host.cancelled = Some(flag);
     }
 
     /// Messages that the script has sent since the last call.
@@ -209,8 +223,7 @@ impl Run {
                 if matches!(self.stage, Stage::New) {
                     self.vm.host.began = self.vm.host.resumed;
                 }
-                let message = "The run was cancelled";
-                Err(Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", message)))
+                Err(Box::new(cancelled()))
             }
         }
     }

@@ -174,8 +174,8 @@ impl Vm {
         if !source.is_object() && !source.is_string() {
             return Ok(());
         }
-        let keys = self.own_keys(source, false);
-        self.work(keys.len())?;
+        let keys = self.charged_keys(source, false)?;
+        self.work(keys.len() / 8 * taken.len())?;
         for key in keys {
             if !taken.contains(&key)
                 && let Some(value) = self.own_property(source, key)?

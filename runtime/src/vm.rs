@@ -16,6 +16,7 @@ use hashbrown::HashMap;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The state of a run.
@@ -71,6 +72,11 @@ pub struct Vm {
     pub(crate) scratch: Vec<u8>,
     /// Names of objects that were read from JSON or written, kept until the run waits.
     pub(crate) records: Option<Box<crate::json::Records>>,
+    /// Whether a function of the script has run in an implicit conversion since garbage was last looked for.
+    pub(crate) converted: bool,
+    /// Where an operation was begun again after garbage was collected for it: how many frames there were, and where
+    /// the last one stood. Nothing, once garbage was collected otherwise.
+    pub(crate) repeated: Option<(usize, u32)>,
     /// Microtasks.
     pub(crate) jobs: VecDeque<Job>,
     /// How deep implicit calls of script functions by operators nest.
@@ -84,6 +90,8 @@ pub struct Vm {
 /// What a run shares with its host.
 pub struct HostState {
     pub(crate) inputs: Inputs,
+    /// Set by others when nobody wants the result any more.
+    pub(crate) cancelled: Option<Arc<AtomicBool>>,
     /// The value of `codecallContext`, once it was asked for.
     pub(crate) context: Option<Value>,
     pub(crate) calls: Calls,
@@ -147,27 +155,27 @@ impl Vm {
         )
     }
 
-    /// Ask for memory before allocating much at once: an error where it would not fit.
+    /// Ask for memory before allocating much at once: an error where it would not fit. Nothing is counted by this: the
+    /// heap does so when it gets what was made, and [`Vm::hold`] while it is being made.
+    #[inline]
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        let meter = &self.heap.meter;
-        let limit = meter.limits.max_memory_bytes as usize;
-        // What is there may be garbage; what is asked for is not.
-        if bytes > limit || meter.bytes.saturating_add(bytes) > limit.saturating_mul(2) {
-            return Err(self.memory_limit());
-        }
-        Ok(())
+        self.heap.meter.check(bytes)
     }
 
     /// The end of the run at its memory limit.
     #[cold]
     pub fn memory_limit(&self) -> Thrown {
-        let limit = self.heap.meter.limits.max_memory_bytes;
-        Thrown::limit("MEMORY_LIMIT", format!("The script exceeded its memory limit of {limit} bytes"))
+        self.heap.meter.memory_limit()
     }
 
     /// Account for the fuel that was used, check the limits, grant more.
     #[cold]
     pub(crate) fn settle(&mut self) -> Result<()> {
+        self.settle_account(true)
+    }
+
+    /// The same; between two operations garbage is collected before too much memory is refused.
+    pub(crate) fn settle_account(&mut self, in_operation: bool) -> Result<()> {
         let meter = &mut self.heap.meter;
         meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
         (meter.granted, meter.fuel) = (0, 0);
@@ -175,7 +183,7 @@ impl Vm {
             let limit = meter.limits.max_steps;
             return Err(Thrown::limit("STEP_LIMIT", format!("The script exceeded its limit of {limit} steps")));
         }
-        if meter.bytes > (meter.limits.max_memory_bytes as usize).saturating_mul(2) {
+        if meter.in_use() > meter.most_bytes() && (in_operation || self.nesting > 0) {
             return Err(self.memory_limit());
         }
         // A built-in function in the middle of its work settles at every step from the end of the slice on. Steps
@@ -201,9 +209,12 @@ impl Vm {
         meter.fuel = meter.granted;
     }
 
-    /// Check the limits of time, and whether the slice is over.
+    /// Check the limits of time, whether somebody has cancelled the run, and whether the slice is over.
     pub(crate) fn check_time(&mut self) -> Result<()> {
         let host = &mut self.host;
+        if host.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Thrown::stop(cancelled()));
+        }
         let now = host.inputs.clock.monotonic();
         let slice = now.saturating_sub(host.resumed);
         let limits = &self.heap.meter.limits;
@@ -331,6 +342,12 @@ impl Vm {
         self.host.calls.add(name, input, timeout_ms, open);
         Ok(promise)
     }
+}
+
+/// The end of a run that nobody wants the result of any more.
+#[cold]
+pub(crate) fn cancelled() -> Failure {
+    Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", "The run was cancelled")
 }
 
 /// The end of the run at a limit of time.

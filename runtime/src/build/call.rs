@@ -201,6 +201,12 @@ impl Lowering<'_, '_> {
         let spread = arguments.iter().any(|argument| argument.spread.is_some());
         self.at = if matches!(call.callee, program::Callee::Value(_)) { span.start } else { call.callee_span.start };
         self.emit(OpKind::Call(Box::new(Call { callee, arguments, spread, callee_span: call.callee_span }), slot));
+        if self.known(&call.callee).is_some()
+            && self.repeats_call(call)
+            && let Some(op) = self.ops.last_mut()
+        {
+            op.repeats = true;
+        }
     }
 
     /// The function of the script that a call is known to call, where it needs nothing but its arguments.

@@ -16,7 +16,127 @@ pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
     found
 }
 
+/// Built-in functions that take memory and change nothing, by name.
+const PURE: &[&str] = &[
+    "Array",
+    "Boolean",
+    "Number",
+    "String",
+    "at",
+    "charAt",
+    "charCodeAt",
+    "codePointAt",
+    "concat",
+    "endsWith",
+    "entries",
+    "flat",
+    "fromEntries",
+    "get",
+    "getOwnPropertyNames",
+    "has",
+    "hasOwn",
+    "includes",
+    "indexOf",
+    "isArray",
+    "join",
+    "keys",
+    "lastIndexOf",
+    "normalize",
+    "of",
+    "padEnd",
+    "padStart",
+    "parseFloat",
+    "parseInt",
+    "repeat",
+    "replaceAll",
+    "slice",
+    "split",
+    "startsWith",
+    "structuredClone",
+    "substr",
+    "substring",
+    "toFixed",
+    "toLowerCase",
+    "toReversed",
+    "toSpliced",
+    "toString",
+    "toUpperCase",
+    "trim",
+    "trimEnd",
+    "trimStart",
+    "values",
+    "with",
+];
+
+/// Built-in functions that change something when all else that they do is done.
+const CHANGE_LAST: &[&str] = &["add", "push", "set"];
+
 impl Lowering<'_, '_> {
+    /// Whether a statement, which is one operation, or its last one, may be begun again where it ran out of memory.
+    pub(super) fn repeats(&self, statement: &Stmt) -> bool {
+        match &statement.kind {
+            StmtKind::Init(_, value) | StmtKind::Return(Some(value)) => self.is_pure(value),
+            StmtKind::Expr(value) => match &value.kind {
+                ExprKind::Write(_, value) => self.is_pure(value),
+                ExprKind::SetMember(..) | ExprKind::SetIndex(..) => self.are_parts_pure(value),
+                ExprKind::Call(call) => self.is_named(call, CHANGE_LAST) && self.are_parts_pure(value),
+                _ => self.is_pure(value),
+            },
+            _ => false,
+        }
+    }
+
+    /// The same of a call of a built-in function that is an operation of its own.
+    pub(super) fn repeats_call(&self, call: &program::Call) -> bool {
+        call.arguments.iter().all(|argument| self.is_pure(&argument.value))
+    }
+
+    /// Whether evaluating an expression changes nothing. What is an operation of its own has been evaluated before.
+    fn is_pure(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Undefined
+            | ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Number(_)
+            | ExprKind::String(_)
+            | ExprKind::BigInt(_)
+            | ExprKind::Regex(..)
+            | ExprKind::Function(_)
+            | ExprKind::Read(_)
+            | ExprKind::Temp(_)
+            | ExprKind::Await(_)
+            | ExprKind::Global(_) => true,
+            ExprKind::Template(..)
+            | ExprKind::Array(_)
+            | ExprKind::Object(..)
+            | ExprKind::Member(..)
+            | ExprKind::Index(..)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Chain(_)
+            | ExprKind::Conditional(..) => self.are_parts_pure(expr),
+            ExprKind::Call(call) => self.is_op(call) || self.is_named(call, PURE) && self.are_parts_pure(expr),
+            _ => false,
+        }
+    }
+
+    fn are_parts_pure(&self, expr: &Expr) -> bool {
+        let mut all = true;
+        expr.parts(&mut |part| all = all && self.is_pure(part));
+        all
+    }
+
+    /// Whether a call that is no operation calls a built-in function of one of these names.
+    fn is_named(&self, call: &program::Call, names: &[&str]) -> bool {
+        let name = match &call.callee {
+            program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) | program::Callee::Member(_, name) => {
+                *name
+            }
+            program::Callee::Value(_) | program::Callee::Index(..) | program::Callee::With { .. } => return false,
+        };
+        !self.is_op(call) && names.contains(&self.builder.text(name))
+    }
+
     /// Whether a statement can be a tree: nothing in it suspends or loops, no jump leaves it, and no
     /// `return` has a finalizer to go to first.
     pub(super) fn is_tree(&self, statement: &Stmt) -> bool {

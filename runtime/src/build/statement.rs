@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
     }
 
     fn statement(&mut self, statement: &Stmt) {
-        let keep = self.temp;
+        let (keep, first) = (self.temp, self.ops.len());
         self.at(statement.span);
         if self.is_tree(statement) {
             match &statement.kind {
@@ -90,6 +90,13 @@ impl Lowering<'_, '_> {
             }
         } else {
             self.lower_statement(statement);
+        }
+        if self.ops.len() > first
+            && self.repeats(statement)
+            && let Some(op) = self.ops.last_mut()
+            && !matches!(op.kind, OpKind::Call(..) | OpKind::CallFixed(..) | OpKind::Construct(..))
+        {
+            op.repeats = true;
         }
         self.temp = keep;
     }

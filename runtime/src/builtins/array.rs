@@ -11,6 +11,7 @@ mod sort;
 mod walk;
 
 use super::{Body, Global, Row, arg, native, prelude};
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::Yields;
 use crate::property::PropertyKey;
@@ -137,16 +138,16 @@ fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let parts = || std::iter::once(this).chain(arguments.iter().copied());
     let size = |vm: &Vm, part: Value| if part.is(Kind::Array) { vm.heap.items(part).len() } else { 1 };
+    vm.work(arguments.len())?;
     let total: usize = parts().map(|part| size(vm, part)).sum();
-    room(vm, total)?;
-    let mut items = Vec::with_capacity(total);
+    let mut items = Buffer::with_capacity(vm, total)?;
     for part in parts() {
         match part.kind() {
-            Kind::Array => items.extend_from_slice(vm.heap.items(part)),
-            _ => items.push(part),
+            Kind::Array => vm.charged_append_items(part, &mut items)?,
+            _ => items.push(vm, part)?,
         }
     }
-    Ok(vm.heap.new_array(items))
+    Ok(vm.array_of(items))
 }
 
 fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -401,8 +402,8 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if source.is_nullish() {
         return Err(vm.not_iterable(source));
     }
-    let items = if vm.is_iterable(source) { vm.iterate_to_vec(source)? } else { array_like(vm, source)? };
-    Ok(vm.heap.new_array(items))
+    let items = if vm.is_iterable(source) { vm.iterate_to_list(source)? } else { array_like(vm, source)? };
+    Ok(vm.array_of(items))
 }
 
 /// Whether it is an array that nothing forbids to change.
@@ -457,11 +458,11 @@ fn as_array(vm: &mut Vm, this: Value) -> Result {
     }
     let length = length_of(vm, this)?;
     let items = copy_items(vm, this, length, Value::HOLE)?;
-    Ok(vm.heap.new_array(items))
+    Ok(vm.array_of(items))
 }
 
 /// The items of something with a length; missing ones are `undefined`.
-pub fn array_like(vm: &mut Vm, source: Value) -> Result<Vec<Value>> {
+pub fn array_like(vm: &mut Vm, source: Value) -> Result<Buffer<Value>> {
     let length = length_of(vm, source)?;
     if length > MAX_LENGTH {
         return Err(vm.range_error("Invalid array length"));
@@ -469,13 +470,13 @@ pub fn array_like(vm: &mut Vm, source: Value) -> Result<Vec<Value>> {
     copy_items(vm, source, length, Value::UNDEFINED)
 }
 
-fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result<Vec<Value>> {
+fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result<Buffer<Value>> {
     let length = length as usize;
-    vm.reserve(length.saturating_mul(8))?;
     vm.work(length)?;
-    let mut items = Vec::with_capacity(length);
+    let mut items = Buffer::with_capacity(vm, length)?;
     for index in 0..length as u32 {
-        items.push(vm.own_property(source, PropertyKey::Index(index))?.unwrap_or(missing));
+        let item = vm.own_property(source, PropertyKey::Index(index))?.unwrap_or(missing);
+        items.push(vm, item)?;
     }
     Ok(items)
 }

@@ -85,14 +85,12 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match source.kind() {
         Kind::Undefined | Kind::Null => {}
         Kind::Map => {
-            vm.reserve(vm.heap.maps[source.index()].len() * 40)?;
-            let entries: Vec<(Value, Value)> = vm.heap.maps[source.index()].entries().collect();
-            for (key, value) in entries {
+            for (key, value) in vm.charged_entries(source)? {
                 put(vm, map, key, value)?;
             }
         }
         _ => {
-            let entries = vm.iterate_to_vec(source)?;
+            let entries = vm.iterate_to_list(source)?;
             vm.heap.map_expect(map, entries.len());
             for entry in entries {
                 let (key, value) = vm.entry_of(entry)?;
@@ -112,7 +110,7 @@ fn new_set(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = arg(arguments, 0);
     let set = vm.heap.new_map(Kind::Set);
     if !source.is_nullish() {
-        let values = vm.iterate_to_vec(source)?;
+        let values = vm.iterate_to_list(source)?;
         vm.heap.map_expect(set, values.len());
         for value in values {
             put(vm, set, value, Value::UNDEFINED)?;
@@ -276,13 +274,12 @@ fn clear(vm: &mut Vm, map: Value) -> Result {
 }
 
 /// Charge for hashing and comparing a key.
-fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
-    let size = match key.kind() {
-        Kind::String => vm.heap.str(key).bytes as usize,
-        Kind::BigInt => vm.heap.bigints[key.index()].bits() as usize / 8,
-        _ => 0,
-    };
-    vm.work(1 + size / 32)
+pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
+    match key.kind() {
+        Kind::String => vm.charge_bytes(vm.heap.str(key).bytes as usize),
+        Kind::BigInt => vm.charged_bigint(key).map(drop),
+        _ => vm.work(1),
+    }
 }
 
 impl Vm {

@@ -142,5 +142,5 @@ pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("CreateListFromArrayLike called on non-object"));
     }
     let items = super::array::array_like(vm, list)?;
-    Ok(vm.heap.new_array(items))
+    Ok(vm.array_of(items))
 }

@@ -2,9 +2,11 @@
 
 use super::url::coded;
 use super::{Global, native, object};
+use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::property::PropertyKey;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -78,7 +80,7 @@ fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(of_webidl(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
     };
     check_clone_options(vm, super::arg(arguments, 1))?;
-    let mut cloner = Cloner { clones: HashMap::new(), pending: Vec::new() };
+    let mut cloner = Cloner { clones: HashMap::new(), pending: Buffer::new(), hold: Hold::NONE };
     let clone = cloner.clone_of(vm, value)?;
     while let Some((source, clone)) = cloner.pending.pop() {
         cloner.fill(vm, source, clone)?;
@@ -103,7 +105,7 @@ fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
     if !transfer.is_object() || !vm.is_iterable(transfer) {
         return Err(of_webidl(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
     }
-    if vm.iterate_to_vec(transfer)?.is_empty() {
+    if vm.iterate_to_list(transfer)?.is_empty() {
         return Ok(());
     }
     Err(of_webidl(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
@@ -118,11 +120,16 @@ fn of_webidl(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     Thrown::value(error)
 }
 
+/// Bytes that one clone takes in the table of all, while that grows.
+const CLONE_BYTES: usize = 40;
+
 /// A copy that is being made of everything that can be reached from a value.
 struct Cloner {
     clones: HashMap<Value, Value>,
     /// Clones that have no content yet.
-    pending: Vec<(Value, Value)>,
+    pending: Buffer<(Value, Value)>,
+    /// What `clones` takes.
+    hold: Hold,
 }
 
 impl Cloner {
@@ -137,10 +144,11 @@ impl Cloner {
         vm.work(1)?;
         let clone = match value.kind() {
             Kind::Array => {
-                let length = vm.heap.items(value).len();
-                vm.reserve(length.saturating_mul(8))?;
+                let length = vm.heap.items(value).len(); // charged: here
                 vm.work(length)?;
-                vm.heap.new_array(vec![Value::HOLE; length])
+                let mut holes = Buffer::with_capacity(vm, length)?;
+                holes.extend(vm, std::iter::repeat_n(Value::HOLE, length))?;
+                vm.array_of(holes)
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
             Kind::Exotic => match vm.heap.exotics[value.index()].structured_clone() {
@@ -156,8 +164,12 @@ impl Cloner {
             Kind::Native if crate::convert::type_of(value) == "object" => vm.heap.new_object(),
             _ => return Err(not_cloned(vm, value)),
         };
+        if self.clones.len() == self.clones.capacity() {
+            // It doubles, and has both for a moment.
+            self.hold.grow(vm, self.clones.len().max(4) * CLONE_BYTES)?;
+        }
         self.clones.insert(value, clone);
-        self.pending.push((value, clone));
+        self.pending.push(vm, (value, clone))?;
         Ok(clone)
     }
 
@@ -165,21 +177,34 @@ impl Cloner {
         match source.kind() {
             Kind::Map | Kind::Set => self.fill_map(vm, source, clone),
             Kind::Object if vm.heap.class(source).is_error() => self.fill_error(vm, source, clone),
-            Kind::Object | Kind::Array => {
-                for (key, value) in object::pairs(vm, source)? {
-                    let value = self.clone_of(vm, value)?;
-                    vm.define(clone, key, value);
+            Kind::Array => {
+                for (index, value) in vm.charged_items_copy(source)?.into_iter().enumerate() {
+                    if value != Value::HOLE {
+                        let value = self.clone_of(vm, value)?;
+                        vm.define(clone, PropertyKey::Index(index as u32), value);
+                    }
                 }
-                Ok(())
+                match vm.heap.extras.get(&source) {
+                    Some(&extra) => self.fill_object(vm, Value::handle(Kind::Object, extra), clone),
+                    None => Ok(()),
+                }
             }
+            Kind::Object => self.fill_object(vm, source, clone),
             _ => Ok(()),
         }
     }
 
+    fn fill_object(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
+        for (key, value) in object::pairs(vm, source)? {
+            let value = self.clone_of(vm, value)?;
+            vm.define(clone, key, value);
+        }
+        Ok(())
+    }
+
     fn fill_map(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
-        vm.work(vm.heap.maps[source.index()].len())?;
-        let entries: Vec<(Value, Value)> = vm.heap.maps[source.index()].entries().collect();
-        for (key, value) in entries {
+        for (key, value) in vm.charged_entries(source)? {
+            super::collections::charge_key(vm, key)?;
             let key = self.clone_of(vm, key)?;
             let value = self.clone_of(vm, value)?;
             let key = vm.heap.map_key(clone, key);

@@ -10,6 +10,7 @@ mod url;
 
 pub use text::width;
 
+use crate::charge::Buffer;
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
 use crate::heap::object::NULL_PROTOTYPE;
@@ -312,10 +313,11 @@ impl Inspector<'_> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
-            let mut entries = named.map_or_else(|| Ok(Vec::new()), |named| self.vm.own_entries(named))?;
+            let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
             // The raw texts of a tagged template are not enumerable.
-            entries.retain(|&(name, _)| name != known::RAW || !self.vm.templates.contains(&object));
-            entries.into_iter().map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
+            let is_template = self.vm.templates.contains(&object);
+            let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
+            entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
         } else {
             self.vm.enumerable_entries(object)?.into_iter().map(shown).collect()
         };

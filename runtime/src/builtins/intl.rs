@@ -68,7 +68,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
     }
     let items = match locales.kind() {
         Kind::String => vec![locales],
-        _ if locales.is_object() => super::array::array_like(vm, locales)?,
+        _ if locales.is_object() => super::array::array_like(vm, locales)?.into_vec(),
         _ => Vec::new(),
     };
     let mut tags = Vec::new();

@@ -3,6 +3,7 @@
 //! Only built-in values are iterable: a script has no `Symbol.iterator` to make its own with.
 
 use super::{Row, native};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::heap::{Entry, Exotic, Iterator, Yields, first_code_point};
 use crate::symbol::known;
@@ -11,9 +12,6 @@ use crate::vm::Vm;
 
 /// Methods of iterators.
 pub const METHODS: &[Row] = &[native("next", 0, next)];
-
-/// Items between two charges of a loop that collects them.
-const BATCH: usize = 64;
 
 impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
@@ -131,41 +129,44 @@ impl Vm {
 
     /// An iterator over the keys of a value, for `for…in`.
     pub fn for_in_keys(&mut self, value: Value) -> Result {
-        let keys = if value.is_nullish() { Vec::new() } else { self.keys_of(value, false)? };
-        let mut items = Vec::with_capacity(keys.len() + 1);
-        items.push(value);
-        items.extend(keys);
+        let mut items = Buffer::new();
+        items.push(self, value)?;
+        if !value.is_nullish() {
+            self.push_keys(value, false, &mut items)?;
+        }
         for row in self.inherited_names(value) {
             let name = self.intern_text(row.name);
-            items.push(self.symbol_string(name));
+            let name = self.symbol_string(name);
+            items.push(self, name)?;
         }
-        let source = self.heap.new_array(items);
+        let source = self.array_of(items);
         Ok(self.heap.new_iterator(source, Yields::ForIn))
     }
 
-    /// All items of an iterable.
-    pub fn iterate_to_vec(&mut self, value: Value) -> Result<Vec<Value>> {
-        match value.kind() {
-            Kind::Array => {
-                let length = self.heap.items(value).len();
-                self.reserve(length * 8)?;
-                self.work(length / 8)?;
-                let filled = |&item: &Value| if item == Value::HOLE { Value::UNDEFINED } else { item };
-                return Ok(self.heap.items(value).iter().map(filled).collect());
-            }
-            Kind::String => self.reserve(self.heap.str(value).units as usize * 24)?,
-            Kind::Map => self.reserve(self.heap.maps[value.index()].len() * 64)?,
-            _ => {}
+    /// All items of an iterable, charged and counted.
+    pub fn iterate_to_list(&mut self, value: Value) -> Result<Buffer<Value>> {
+        let mut items = Buffer::new();
+        self.push_items(value, &mut items)?;
+        Ok(items)
+    }
+
+    /// Append all items of an iterable.
+    pub fn push_items(&mut self, value: Value, items: &mut Buffer<Value>) -> Result<()> {
+        if value.is(Kind::Array) {
+            let first = items.len();
+            let length = self.charged_items(value)?.len();
+            items.room(self, length)?;
+            self.charged_append_items(value, items)?;
+            let holes = items[first..].iter_mut().filter(|item| **item == Value::HOLE);
+            holes.for_each(|item| *item = Value::UNDEFINED);
+            return Ok(());
         }
         let iterator = self.iterate(value)?;
-        let mut items = Vec::new();
         while let Some(item) = self.iterator_next(iterator)? {
-            if items.len() % BATCH == 0 {
-                self.work(BATCH)?;
-            }
-            items.push(item);
+            self.work(1)?;
+            items.push(self, item)?;
         }
-        Ok(items)
+        Ok(())
     }
 }
 

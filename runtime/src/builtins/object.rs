@@ -5,6 +5,7 @@
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
@@ -102,13 +103,14 @@ fn create(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
     let pairs = pairs(vm, source)?;
-    vm.reserve(pairs.len().saturating_mul(80))?;
-    let mut entries = Vec::with_capacity(pairs.len());
+    let mut entries = Buffer::with_capacity(vm, pairs.len())?;
     for (key, value) in pairs {
+        vm.work(1)?;
         let key = name(vm, key);
-        entries.push(vm.heap.new_array(vec![key, value]));
+        let entry = vm.heap.new_array(vec![key, value]); // bounded: two
+        entries.push(vm, entry)?;
     }
-    Ok(vm.heap.new_array(entries))
+    Ok(vm.array_of(entries))
 }
 
 fn freeze(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -121,7 +123,7 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("undefined is not iterable"));
     }
     let result = vm.heap.new_object();
-    for entry in vm.iterate_to_vec(source)? {
+    for entry in vm.iterate_to_list(source)? {
         let (key, value) = vm.entry_of(entry)?;
         let key = vm.to_property_key(key)?;
         vm.define(result, key, value);
@@ -132,8 +134,7 @@ fn from_entries(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 fn get_own_property_names(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
-    let names = vm.keys_of(source, true)?;
-    Ok(vm.heap.new_array(names))
+    list_of_keys(vm, source, true)
 }
 
 fn has_own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -161,8 +162,7 @@ fn is_sealed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 fn keys(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
-    let keys = vm.keys_of(source, false)?;
-    Ok(vm.heap.new_array(keys))
+    list_of_keys(vm, source, false)
 }
 
 fn prevent_extensions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -175,8 +175,10 @@ fn seal(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let source = object(vm, arg(arguments, 0))?;
-    let values = pairs(vm, source)?.into_iter().map(|(_, value)| value).collect();
-    Ok(vm.heap.new_array(values))
+    let pairs = pairs(vm, source)?;
+    let mut values = Buffer::with_capacity(vm, pairs.len())?;
+    values.extend(vm, pairs.into_iter().map(|(_, value)| value))?;
+    Ok(vm.array_of(values))
 }
 
 fn has_own_property(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -196,8 +198,8 @@ fn property_is_enumerable(vm: &mut Vm, this: Value, arguments: &[Value]) -> Resu
     if !vm.has_own(this, key) {
         return Ok(Value::FALSE);
     }
-    charge_keys(vm, this)?;
-    Ok(Value::bool(vm.is_enumerable(this, key)))
+    let keys = vm.charged_keys(this, false)?;
+    Ok(Value::bool(keys.contains(&key)))
 }
 
 /// `Object.prototype.toString`
@@ -242,7 +244,7 @@ fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match vm.own_property(groups, key)? {
         Some(group) => vm.heap.push(group, item),
         None => {
-            let group = vm.heap.new_array(vec![item]);
+            let group = vm.heap.new_array(vec![item]); // bounded: one
             vm.define(groups, key, group);
         }
     }
@@ -250,12 +252,24 @@ fn group(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 impl Vm {
-    /// The own property names of a value as strings: the enumerable ones, or `all`.
-    pub fn keys_of(&mut self, value: Value, all: bool) -> Result<Vec<Value>> {
-        charge_keys(self, value)?;
-        let keys = self.own_keys(value, all);
-        Ok(keys.into_iter().map(|key| name(self, key)).collect())
+    /// Append the own property names of a value as strings: the enumerable ones, or `all`.
+    pub fn push_keys(&mut self, value: Value, all: bool, names: &mut Buffer<Value>) -> Result<()> {
+        let keys = self.charged_keys(value, all)?;
+        names.room(self, keys.len())?;
+        for key in keys {
+            self.work(1)?;
+            let name = name(self, key);
+            names.push(self, name)?;
+        }
+        Ok(())
     }
+}
+
+/// An array of these.
+fn list_of_keys(vm: &mut Vm, value: Value, all: bool) -> Result {
+    let mut names = Buffer::new();
+    vm.push_keys(value, all, &mut names)?;
+    Ok(vm.array_of(names))
 }
 
 /// A key as a string. Large indices are no names that are worth keeping.
@@ -274,36 +288,37 @@ fn object(vm: &mut Vm, value: Value) -> Result {
     Ok(value)
 }
 
-/// Charge for walking over the own properties of a value.
-fn charge_keys(vm: &mut Vm, value: Value) -> Result<()> {
-    let count = match value.kind() {
-        Kind::Object => vm.heap.own_len(value),
-        Kind::Array => vm.heap.items(value).len(),
-        Kind::String => vm.heap.str(value).units as usize,
-        _ => 1,
-    };
-    vm.reserve(count.saturating_mul(24))?;
-    vm.work(count)
+/// The enumerable own properties of a value, charged and counted.
+pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
+    if value.is(Kind::Object) {
+        vm.work(1 + vm.heap.own_len(value))?;
+    }
+    counted_pairs(vm, value)
 }
 
-/// The enumerable own properties of a value.
-pub fn pairs(vm: &mut Vm, value: Value) -> Result<Vec<(PropertyKey, Value)>> {
-    charge_keys(vm, value)?;
+/// The same for who charges for plain objects while walking over them.
+pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
     if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
-        let mut pairs = Vec::new();
+        let properties = vm.counted_properties(value)?;
+        let mut pairs = Buffer::with_capacity(vm, properties.len())?;
         let mut indices = false;
-        for (name, value) in vm.own_entries(value)? {
+        for (name, value) in properties {
             let key = vm.symbol_key(name);
             indices |= matches!(key, PropertyKey::Index(_));
-            pairs.push((key, value));
+            pairs.push(vm, (key, value))?;
         }
         if indices {
             pairs.sort_by_key(|(key, _)| key.rank());
         }
         return Ok(pairs);
     }
-    let keys = vm.own_keys(value, false);
-    keys.into_iter().map(|key| Ok((key, vm.own_property(value, key)?.unwrap_or(Value::UNDEFINED)))).collect()
+    let keys = vm.charged_keys(value, false)?;
+    let mut pairs = Buffer::with_capacity(vm, keys.len())?;
+    for key in keys {
+        let property = vm.own_property(value, key)?.unwrap_or(Value::UNDEFINED);
+        pairs.push(vm, (key, property))?;
+    }
+    Ok(pairs)
 }
 
 fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {
@@ -322,7 +337,6 @@ fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
     if flags & flag != 0 || flags & NON_EXTENSIBLE == 0 {
         return Ok(Value::bool(flags & flag != 0));
     }
-    charge_keys(vm, value)?;
     let all = !value.is(Kind::Array);
-    Ok(Value::bool(vm.own_keys(value, all).is_empty()))
+    Ok(Value::bool(vm.charged_keys(value, all)?.is_empty()))
 }

@@ -6,6 +6,7 @@
 
 use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Action, Class};
 use crate::promise::Reaction;
@@ -188,10 +189,10 @@ fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$promise_race(items)` (27.2.4.5)
 fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let result = vm.heap.new_promise();
-    let items = vm.heap.items(arg(arguments, 0)).to_vec();
-    vm.work(items.len())?;
+    let items = vm.charged_items_copy(arg(arguments, 0))?;
     let (fulfilled, rejected) = vm.resolving_functions(result);
     for item in items {
+        vm.work(1)?;
         let item = vm.promise_of(item);
         vm.then(item, fulfilled, rejected);
     }
@@ -208,14 +209,16 @@ type Handlers = fn(&mut Vm, (Value, usize), (Value, Value)) -> (Value, Value);
 /// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
 /// where there are none.
 fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
-    let items = vm.heap.items(items).to_vec();
-    vm.work(items.len())?;
+    let items = vm.charged_items_copy(items)?;
     let result = vm.heap.new_promise();
-    let collected = vm.heap.new_array(vec![Value::UNDEFINED; items.len()]);
+    let mut collected = Buffer::with_capacity(vm, items.len())?;
+    collected.extend(vm, items.iter().map(|_| Value::UNDEFINED))?;
+    let collected = vm.array_of(collected);
     let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]);
     // The same for all items: only the first use counts.
     let resolving = vm.resolving_functions(result);
     for (index, &item) in items.iter().enumerate() {
+        vm.work(1)?;
         let item = vm.promise_of(item);
         let (fulfilled, rejected) = handlers(vm, (state, index), resolving);
         vm.then(item, fulfilled, rejected);

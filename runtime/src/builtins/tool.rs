@@ -9,6 +9,7 @@ mod waiting;
 use super::registry::{Family, registry};
 use super::{Global, Row, arg, native, prelude};
 use crate::calls::Style;
+use crate::charge::Buffer;
 use crate::dialect::Dialect;
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -53,6 +54,9 @@ pub const INTRINSICS: &[Row] = &[
 
 /// Work that a message is beside its text.
 const MESSAGE_WORK: usize = 256;
+/// Longest name of a tool, in bytes, and how much of a longer one is said in messages.
+const MAX_NAME: usize = 256;
+const SHOWN_NAME: usize = 64;
 /// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
 const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
@@ -82,17 +86,12 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let what = vm.what(name);
         return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
     }
-    let name = vm.heap.text(name).into_owned();
+    let name = vm.tool_name(name)?;
     match vm.host.inputs.tools.describe(&name) {
         Some(text) => vm.parse_json(text, 0),
         None => {
-            let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name));
-            let error = vm.new_error(Class::Error, &message);
-            for (key, text) in [(known::CODE, "TOOL_NOT_FOUND"), (known::TOOL_NAME, &name)] {
-                let text = vm.string(text);
-                vm.heap.set_own(error, key, text);
-            }
-            Err(Thrown::value(error))
+            let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name)); // bounded: by MAX_NAME
+            Err(vm.tool_not_found(&message, &name))
         }
     }
 }
@@ -164,13 +163,16 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     failures.sort_by_key(|&(index, _)| index);
     let count = arg(arguments, 1).as_number();
-    let mut text = format!("{} of {count} parallel operations failed:", failures.len()).into_bytes();
+    let mut text = Buffer::new();
+    // bounded: two numbers
+    let start = format!("{} of {count} parallel operations failed:", failures.len());
+    text.extend_from_slice(vm, start.as_bytes())?;
     for (index, message) in failures {
-        text.extend_from_slice(format!("\n  [{index}]: ").as_bytes());
-        text.extend_from_slice(vm.heap.bytes(message));
+        text.extend_from_slice(vm, format!("\n  [{index}]: ").as_bytes())?; // bounded: a number
+        vm.charged_append(message, &mut text)?;
     }
     let error = vm.new_error(Class::Error, "");
-    let text = vm.heap.new_string(&text);
+    let text = vm.string_of(text);
     vm.heap.set_own(error, known::MESSAGE, text);
     Ok(error)
 }
@@ -192,7 +194,7 @@ impl Vm {
         while let Some(value) = work.pop() {
             match value.kind() {
                 Kind::Array => work.extend_from_slice(self.heap.items(value)),
-                Kind::Object => work.extend(self.own_entries(value)?.into_iter().map(|(_, value)| value)),
+                Kind::Object => work.extend(self.charged_properties(value)?.into_iter().map(|(_, value)| value)),
                 _ => continue,
             }
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
@@ -212,6 +214,10 @@ impl Vm {
     /// A tool of an app as a function: `users.list`.
     pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result {
         let app = self.symbol_text(Sym(app.payload()));
+        if self.symbols.text(name).len() > MAX_NAME {
+            let name = self.symbol_string(name);
+            return self.tool_name(name).map(|_| Value::UNDEFINED);
+        }
         let tool = self.symbol_text(name);
         if let Some(full) = self.host.inputs.tools.member(&app, &tool) {
             let full = self.string(&full);
@@ -246,8 +252,34 @@ impl Vm {
         self.object_of(&[(name, input)])
     }
 
+    /// The name of a tool, where it is none that no tool can have.
+    fn tool_name(&mut self, name: Value) -> Result<String> {
+        let bytes = self.heap.str(name).bytes as usize;
+        if bytes > MAX_NAME {
+            // Only the beginning is looked at.
+            let start: String =
+                crate::heap::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+            let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            let message = format!(
+                "Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"
+            ); // bounded: by SHOWN_NAME
+            return Err(self.tool_not_found(&message, start));
+        }
+        Ok(self.charged_text(name)?.into_owned()) // bounded: by MAX_NAME
+    }
+
+    #[cold]
+    fn tool_not_found(&mut self, message: &str, name: &str) -> Thrown {
+        let error = self.new_error(Class::Error, message);
+        for (key, text) in [(known::CODE, "TOOL_NOT_FOUND"), (known::TOOL_NAME, name)] {
+            let text = self.string(text);
+            self.heap.set_own(error, key, text);
+        }
+        Thrown::value(error)
+    }
+
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
-        let text = self.heap.text(name).into_owned();
+        let text = self.tool_name(name)?;
         if self.host.inputs.tools.is_reserved(&text) {
             return Err(Thrown::illegal(
                 "SELF_REFERENCE_BLOCKED",

@@ -4,6 +4,7 @@ use super::{Active, Context};
 use crate::activation::Called;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Native, registry};
+use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef};
 use crate::error::Result;
 use crate::node::{Body, Call, Callee, FixedCall, Node, Slots};
@@ -158,7 +159,8 @@ impl Vm {
         {
             return self.call_builtin(context, call, (function, this), fp, next, at);
         }
-        let mut values = Vec::with_capacity(call.arguments.len());
+        let mut values = Buffer::new();
+        values.room(self, call.arguments.len())?;
         for argument in &call.arguments {
             argument.push(self, fp, &mut values).map_err(|thrown| thrown.at(self, at))?;
         }

@@ -318,8 +318,9 @@ impl Heap {
         let bytes = self.meter.bytes + outside;
         self.meter.bytes = bytes;
         self.meter.peak = self.meter.peak.max(bytes);
-        let limit = self.meter.limits.max_memory_bytes as usize;
-        self.meter.due = (bytes * 2).max(bytes + COLLECT_FIRST).min(limit.max(bytes + bytes / 8));
+        // With no more garbage than this, what an operation makes that fits beside what is alive is not refused.
+        let garbage = bytes.max(COLLECT_FIRST).min(self.meter.most_garbage());
+        self.meter.due = bytes + garbage;
         self.meter.collect_at = self.meter.due;
     }
 }

@@ -51,6 +51,11 @@ impl MapData {
         self.entries.len() - self.removed
     }
 
+    /// How many places of entries there are, those of removed ones included.
+    pub fn places(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The first entry at or behind a number.
     pub fn entry_from(&self, number: usize) -> Option<Entry> {
         // As long as nothing was compacted, numbers go on one by one.

@@ -1,6 +1,7 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
 use super::{Records, push_number, quote_bytes};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::heap::Held;
 use crate::promise::State;
@@ -127,23 +128,19 @@ impl Vm {
         Ok((self.call_nested(method, value, &[key])?, true))
     }
 
-    /// The own enumerable properties in the order of `Object.keys`.
-    pub fn enumerable_entries(&mut self, object: Value) -> Result<Vec<(PropertyKey, Value)>> {
-        if !object.is(Kind::Object) || self.heap.class(object).is_error() {
-            let keys = self.own_keys(object, false);
-            return self.entries_of(object, &keys);
-        }
-        let mut entries: Vec<(PropertyKey, Value)> =
-            self.own_entries(object)?.into_iter().map(|(name, value)| (self.symbol_key(name), value)).collect();
-        if entries.iter().any(|(key, _)| matches!(key, PropertyKey::Index(_))) {
-            entries.sort_by_key(|(key, _)| key.rank());
-        }
-        Ok(entries)
+    /// The own enumerable properties in the order of `Object.keys`, counted. Who writes them charges for each.
+    pub fn enumerable_entries(&mut self, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
+        crate::builtins::object::counted_pairs(self, object)
     }
 
     /// These own properties; `undefined` for those that are not there.
-    fn entries_of(&mut self, object: Value, keys: &[PropertyKey]) -> Result<Vec<(PropertyKey, Value)>> {
-        keys.iter().map(|&key| Ok((key, self.own_property(object, key)?.unwrap_or(Value::UNDEFINED)))).collect()
+    fn entries_of(&mut self, object: Value, keys: &[PropertyKey]) -> Result<Buffer<(PropertyKey, Value)>> {
+        let mut entries = Buffer::with_capacity(self, keys.len())?;
+        for &key in keys {
+            let value = self.own_property(object, key)?.unwrap_or(Value::UNDEFINED);
+            entries.push(self, (key, value))?;
+        }
+        Ok(entries)
     }
 }
 
@@ -179,7 +176,7 @@ enum Parts {
     Items(usize),
     /// The properties of an object of a record.
     Slots(u16),
-    Entries(Vec<(PropertyKey, Value)>),
+    Entries(Buffer<(PropertyKey, Value)>),
 }
 
 /// Bytes of a short text.

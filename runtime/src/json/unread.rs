@@ -5,6 +5,7 @@
 //! copying, by writing the whole. Then it is read, and the object holds the value.
 
 use super::plain_length;
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Heap, Held};
 use crate::symbol::Sym;
@@ -35,10 +36,26 @@ impl Vm {
         self.heap.own(object, name).map(|held| self.held(object, name, held)).transpose()
     }
 
-    /// The own properties of a plain object or error in the order they were made.
-    pub fn own_entries(&mut self, object: Value) -> Result<Vec<(Sym, Value)>> {
-        let entries = self.heap.own_entries(object);
-        entries.into_iter().map(|(name, held)| Ok((name, self.held(object, name, held)?))).collect()
+    /// The own properties of a plain object or error in the order they were made, charged and counted: one step
+    /// for each.
+    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+        self.work(1 + self.heap.own_len(object))?;
+        self.counted_properties(object)
+    }
+
+    /// The same for who charges while walking over them.
+    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+        let count = self.heap.own_len(object);
+        // The same list twice, as it stands there and as it is read.
+        let mut hold = self.hold(count.saturating_mul(32))?;
+        let held = self.heap.own_entries(object);
+        let mut entries = Buffer::with_capacity(self, count)?;
+        for (name, value) in held {
+            let value = self.held(object, name, value)?;
+            entries.push(self, (name, value))?;
+        }
+        hold.release();
+        Ok(entries)
     }
 
     /// The value of what an object holds under a name.

@@ -3,6 +3,7 @@
 use super::{Body as FunctionBody, Expression, Node, Slots};
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
+use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
@@ -32,19 +33,13 @@ pub enum Spread {
 
 impl Argument {
     /// Evaluate it and append what it gives.
-    pub fn push(&self, vm: &mut Vm, fp: &Slots, items: &mut Vec<Value>) -> Result<()> {
+    pub fn push(&self, vm: &mut Vm, fp: &Slots, items: &mut Buffer<Value>) -> Result<()> {
         let value = self.value.eval(vm, fp)?;
-        let Some(spread) = self.spread else {
-            items.push(value);
-            return Ok(());
-        };
+        let Some(spread) = self.spread else { return items.push(vm, value) };
         if !vm.is_iterable(value) {
             return Err(spread.not_iterable(vm, value));
         }
-        let more = vm.iterate_to_vec(value)?;
-        vm.reserve(more.len() * 8)?;
-        items.extend(more);
-        Ok(())
+        vm.push_items(value, items)
     }
 }
 
@@ -317,7 +312,7 @@ impl Node for SpreadCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let at = self.callee_span.start;
         let (function, this) = self.callee.eval(vm, fp).map_err(|thrown| thrown.at(vm, at))?;
-        let mut values = Vec::new();
+        let mut values = Buffer::new();
         for argument in &self.arguments {
             argument.push(vm, fp, &mut values).map_err(|thrown| thrown.at(vm, at))?;
         }
@@ -342,7 +337,7 @@ pub struct SpreadNew {
 
 impl Node for SpreadNew {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut values = Vec::new();
+        let mut values = Buffer::new();
         for argument in &self.arguments {
             argument.push(vm, fp, &mut values).map_err(|thrown| thrown.at(vm, self.at))?;
         }

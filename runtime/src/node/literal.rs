@@ -1,6 +1,7 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
 use super::{Argument, Expression, Node, Slots};
+use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::convert::NumberText;
 use crate::error::Result;
@@ -201,14 +202,14 @@ pub struct Elements {
 
 impl Node for Elements {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let mut items = Vec::new();
+        let mut items = Buffer::new();
         for element in &self.elements {
             match element {
-                None => items.push(Value::HOLE),
+                None => items.push(vm, Value::HOLE)?,
                 Some(argument) => argument.push(vm, fp, &mut items).map_err(|thrown| thrown.at(vm, self.at))?,
             }
         }
-        Ok(vm.heap.new_array(items))
+        Ok(vm.array_of(items))
     }
 }
 
@@ -369,12 +370,12 @@ pub struct IteratorRest(pub usize);
 impl Node for IteratorRest {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let iterator = fp[self.0].get();
-        let mut items = Vec::new();
+        let mut items = Buffer::new();
         while let Some(item) = vm.iterator_next(iterator)? {
             vm.work(1)?;
-            items.push(item);
+            items.push(vm, item)?;
         }
-        Ok(vm.heap.new_array(items))
+        Ok(vm.array_of(items))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{as_array, length_of};
 use crate::builtins::arg;
+use crate::charge::{Buffer, Hold};
 use crate::convert::NumberText;
 use crate::error::Result;
 use crate::operator::MAX_STRING;
@@ -22,14 +23,14 @@ const STRIDE: usize = 1 << 12;
 pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     length_of(vm, this)?;
     let separator = match arg(arguments, 0) {
-        Value::UNDEFINED => b",".to_vec(),
+        Value::UNDEFINED => None,
         separator => {
             let separator = vm.to_string(separator)?;
-            vm.heap.bytes(separator).to_vec()
+            Some(vm.charged_copy(separator)?)
         }
     };
     let array = as_array(vm, this)?;
-    write(vm, array, &separator)
+    write(vm, array, separator.as_deref().unwrap_or(b","))
 }
 
 /// What the receiver's own `join` says (ECMAScript 23.1.3.36); that of arrays is known.
@@ -48,8 +49,8 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// The items of an array as text. An array in itself is empty, as in V8.
 fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
-    let mut out = vm.heap.scratch();
-    let mut levels = vec![level_of(vm, array)?];
+    let mut out = Buffer::of(vm.heap.scratch(), Hold::NONE);
+    let mut levels = vec![level_of(vm, array)?]; // bounded: by the depth of calls
     let mut charged = 0;
     while let Some(level) = levels.last_mut() {
         let (array, index) = (level.array, level.next);
@@ -59,14 +60,14 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
         }
         level.next += 1;
         if index > 0 {
-            out.extend_from_slice(if levels.len() == 1 { separator } else { b"," });
+            out.extend_from_slice(vm, if levels.len() == 1 { separator } else { b"," })?;
         }
         if out.len() > charged + STRIDE {
             vm.work((out.len() - charged) / 16)?;
             charged = out.len();
             check_size(vm, out.len())?;
         }
-        let Some(&item) = vm.heap.items(array).get(index) else { continue };
+        let Some(&item) = vm.heap.items(array).get(index) else { continue }; // charged: by level_of
         if item.is_nullish() || item == Value::HOLE {
             continue;
         }
@@ -81,19 +82,19 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             continue;
         }
         if item.is_number() {
-            out.extend_from_slice(NumberText::default().of(item.as_number()).as_bytes());
+            out.extend_from_slice(vm, NumberText::default().of(item.as_number()).as_bytes())?;
             continue;
         }
         let text = vm.to_string(item)?;
         check_size(vm, out.len() + vm.heap.str(text).bytes as usize)?;
-        out.extend_from_slice(vm.heap.bytes(text));
+        out.extend_from_slice(&vm.heap, vm.heap.bytes(text))?; // charged: above, when it is written
     }
     vm.work((out.len() - charged) / 16)?;
-    Ok(vm.heap.written(out))
+    Ok(vm.heap.written(out.into_vec()))
 }
 
 fn level_of(vm: &mut Vm, array: Value) -> Result<Level> {
-    let length = vm.heap.items(array).len();
+    let length = vm.heap.items(array).len(); // charged: here
     vm.work(length + 1)?;
     Ok(Level { array, next: 0, length })
 }
@@ -104,7 +105,6 @@ fn check_size(vm: &mut Vm, bytes: usize) -> Result<()> {
         if bytes as u64 / 3 > MAX_STRING {
             return Err(vm.range_error("Invalid string length"));
         }
-        vm.reserve(bytes)?;
     }
     Ok(())
 }

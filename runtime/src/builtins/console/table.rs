@@ -91,7 +91,7 @@ impl Vm {
             let items = items.filter(|(_, item)| **item != Value::HOLE);
             return Ok(items.map(|(at, &item)| (PropertyKey::Index(at as u32), item)).collect());
         }
-        self.enumerable_entries(object)
+        Ok(self.enumerable_entries(object)?.into_vec())
     }
 
     fn cell(&mut self, value: Value) -> Result<String> {

@@ -5,6 +5,7 @@
 
 use super::{coded, state};
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
+use crate::charge::Buffer;
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::heap::{Exotic, Yields, to_utf16};
@@ -98,10 +99,10 @@ fn parse(vm: &mut Vm, query: &str) -> Result<Vec<Pair>> {
 
 fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
-    for item in vm.iterate_to_vec(list)? {
-        let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_vec(item)? } else { Vec::new() };
+    for item in vm.iterate_to_list(list)? {
+        let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
         let mut texts = Vec::new();
-        for &part in &parts {
+        for &part in &*parts {
             texts.push(vm.to_text(part)?);
         }
         vm.work(1 + texts.iter().map(String::len).sum::<usize>() / 32)?;
