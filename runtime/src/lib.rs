@@ -71,7 +71,7 @@ mod value;
 mod vm;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
-pub use builtins::listing::{BuiltIn, builtins};
+pub use builtins::listing::{BuiltIn, Callable, Use, builtins, callables};
 pub use cache::ScriptCache;
 pub use dialect::Dialect;
 pub use drive::{Host, drive};

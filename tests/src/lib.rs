@@ -5,3 +5,4 @@ pub mod corpus;
 pub mod garbage;
 pub mod host;
 pub mod limits;
+pub mod sweep;

@@ -1,6 +1,7 @@
 //! What there is, for documentation: made from the tables that the interpreter itself uses.
 
-use super::registry::registry;
+use super::Body;
+use super::registry::{Registry, Static, registry};
 use crate::dialect::Dialect;
 use crate::symbol::Sym;
 
@@ -40,4 +41,75 @@ pub fn builtins() -> Vec<BuiltIn> {
         .collect();
     all.sort_by_key(|builtin| builtin.name);
     all
+}
+
+/// How a script uses a [`Callable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// It is called: `Math.max(1)`, with its owner in front where it has one.
+    Call,
+    /// It is constructed: `new Map([])`.
+    New,
+    /// It is called on a value of its owner: `'a'.at(0)`.
+    Method,
+    /// It is read from a value of its owner: `url.href`.
+    Get,
+    /// It is written to a value of its owner: `url.href = 'http://a'`.
+    Set,
+}
+
+/// One way in which a script makes a built-in work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Callable {
+    /// Of a static function, the path of its owner (`Intl.NumberFormat`), empty for a global; otherwise the family
+    /// of the values that have it (`NumberFormat`, `Iterator`).
+    pub owner: String,
+    /// Its name.
+    pub name: &'static str,
+    /// How it is used.
+    pub way: Use,
+}
+
+/// Every way in which a script of the default dialect makes a built-in work, from the tables that the interpreter
+/// itself uses, so that a test of all of them knows a new one at once. Functions of two names are there twice.
+#[must_use]
+pub fn callables() -> Vec<Callable> {
+    let registry = registry();
+    let mut all = Vec::new();
+    let globals = registry.globals().filter(|&(_, number)| registry.is_known_in(Dialect::default(), number));
+    for (name, number) in globals {
+        functions(registry, String::new(), name, number, &mut all);
+    }
+    for (family, name, body) in registry.family_methods() {
+        let mut add = |way| all.push(Callable { owner: format!("{family:?}"), name, way });
+        match body {
+            Body::Native(_) | Body::Prelude(_) => add(Use::Method),
+            Body::Accessor { set, .. } => {
+                add(Use::Get);
+                if set.is_some() {
+                    add(Use::Set);
+                }
+            }
+            Body::Namespace => {}
+        }
+    }
+    all.sort_by(|a, b| (&a.owner, a.name, a.way as u8).cmp(&(&b.owner, b.name, b.way as u8)));
+    all
+}
+
+/// A global or a static property, with what it has itself.
+fn functions(registry: &Registry, owner: String, name: &'static str, number: u32, all: &mut Vec<Callable>) {
+    let native = &registry.natives[number as usize];
+    if native.is_function() {
+        all.push(Callable { owner: owner.clone(), name, way: Use::Call });
+    }
+    if native.construct.is_some() {
+        all.push(Callable { owner: owner.clone(), name, way: Use::New });
+    }
+    let path = if owner.is_empty() { name.to_owned() } else { format!("{owner}.{name}") };
+    for symbol in registry.property_names(number) {
+        if let Some(Static::Native(function)) = registry.property(number, symbol) {
+            functions(registry, path.clone(), registry.names[symbol.0 as usize], function, all);
+        }
+    }
 }

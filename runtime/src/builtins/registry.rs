@@ -396,6 +396,19 @@ impl Registry {
         symbols.into_iter()
     }
 
+    /// The methods and computed properties of all families, those of `Object.prototype` once.
+    pub fn family_methods(&self) -> impl Iterator<Item = (Family, &'static str, Body)> + '_ {
+        let mut families: Vec<Family> = self.families.iter().map(|&(_, family)| family).collect();
+        families.dedup();
+        families.into_iter().flat_map(move |family| {
+            let rows = self.methods.iter().zip(&self.names);
+            rows.filter_map(move |(row, &name)| {
+                let number = row[family as usize].checked_sub(1)?;
+                Some((family, name, self.natives[usize::from(number)].call))
+            })
+        })
+    }
+
     /// All globals with their numbers.
     pub fn globals(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         self.globals.iter().map(|(&name, &number)| (name, number))
