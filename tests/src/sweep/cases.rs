@@ -130,7 +130,7 @@ impl Cases {
             if receiver.is_none() {
                 self.add(target, &with(kind), "undefined", &format!("{callee}(a)"));
             }
-            self.add(&target.to_owned(), &with(kind), "undefined", &format!("{callee}(a, a, a)"));
+            self.add(target, &with(kind), "undefined", &format!("{callee}(a, a, a)"));
             for filler in FILLERS.iter().filter(|_| kind.core || receiver.is_none()) {
                 self.add(target, &with(kind), &format!("const f = {filler}"), &format!("{callee}(f, a)"));
             }
