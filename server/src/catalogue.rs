@@ -5,19 +5,26 @@
 
 mod filter;
 mod listed;
+mod owner;
 mod policy;
 
 use crate::error::nearest;
 use crate::index::{Index, Segments};
 use crate::redact::Redactor;
+use crate::schema::{Misfit, Schema, Unusable};
 use crate::upstream::{Example, ToolDefinition, Upstream};
 pub use filter::{ToolFilter, ToolPattern, matches};
 pub use listed::Listed;
+use owner::Owners;
 pub use policy::{Expose, Mode, Placed, ToolMetadata, ToolPolicy};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
+
+/// Longest name of a tool in bytes, with its app, wherever one is given. A tool of a longer one does not
+/// exist, and a call of a longer one is refused.
+pub const LONGEST_NAME: usize = 256;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
@@ -87,10 +94,22 @@ impl Catalogue {
         let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
         let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        let apps: BTreeSet<String> =
+            self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty()).collect();
+        let owners = Arc::new(Owners::new(&apps));
         for source in &self.sources {
             for tool in source.upstream.tools() {
                 let Some(placed) = self.policy.place(&source.filter, &tool, &self.secrets) else { continue };
                 let name = placed.definition.full_name();
+                if name.len() > LONGEST_NAME {
+                    let beginning = crate::index::cut(&name, 64);
+                    tracing::warn!(tool = beginning, "its name has more than {LONGEST_NAME} bytes; it is left out");
+                    continue;
+                }
+                if placed.definition.app.is_empty() && !owners.allow("", &name) {
+                    tracing::warn!(tool = name, "its name begins with the name of another app; it is left out");
+                    continue;
+                }
                 if indexed.contains_key(&name) || visible.contains_key(&name) {
                     tracing::warn!(tool = name, "a second tool of this name is left out");
                     continue;
@@ -109,10 +128,9 @@ impl Catalogue {
                 }
             }
         }
-        let listed = Listed::new(&self.policy, visible.into_values());
-        let apps = self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty());
+        let listed = Listed::new(&self.policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let next = Snapshot::new(indexed.into_values().collect(), apps.collect(), listed).after(&current);
+        let next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
         *current = Arc::new(next);
         drop(current);
         self.version.send_modify(|version| *version += 1);
@@ -158,10 +176,13 @@ pub struct Entry {
     pub definition: Arc<ToolDefinition>,
     /// Who answers its calls.
     pub upstream: Arc<dyn Upstream>,
-    input: OnceLock<Option<jsonschema::Validator>>,
-    output: OnceLock<Option<jsonschema::Validator>>,
+    input: OnceLock<Compiled>,
+    output: OnceLock<Compiled>,
     examples: OnceLock<Vec<Example>>,
 }
+
+/// A schema as far as it can be used; absent: there is none, and nothing is checked.
+type Compiled = Option<Result<Schema, Unusable>>;
 
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
@@ -170,14 +191,20 @@ impl Entry {
     }
 
     /// The compiled schema of its input; absent where the schema is not one.
-    pub fn validator(&self) -> Option<&jsonschema::Validator> {
-        self.input.get_or_init(|| self.compiled(&self.definition.input_schema, "input")).as_ref()
+    ///
+    /// # Errors
+    /// It is too complex to be checked.
+    pub fn validator(&self) -> Option<Result<&Schema, &Unusable>> {
+        self.input.get_or_init(|| self.compiled(&self.definition.input_schema, "input")).as_ref().map(Result::as_ref)
     }
 
     /// The compiled schema of its result; absent where there is none.
-    pub fn output_validator(&self) -> Option<&jsonschema::Validator> {
+    ///
+    /// # Errors
+    /// It is too complex to be checked.
+    pub fn output_validator(&self) -> Option<Result<&Schema, &Unusable>> {
         let compile = || self.compiled(self.definition.output_schema.as_ref()?, "output");
-        self.output.get_or_init(compile).as_ref()
+        self.output.get_or_init(compile).as_ref().map(Result::as_ref)
     }
 
     /// Whether an input fits its schema.
@@ -185,11 +212,18 @@ impl Entry {
     /// # Errors
     /// It does not; the first reason.
     pub fn fits(&self, input: &Value) -> Result<(), String> {
-        let Some(validator) = self.validator() else { return Ok(()) };
-        validator.validate(input).map_err(|error| {
-            let place = error.instance_path().to_string();
-            format!("the input of '{}' does not fit its schema: {place} {error}", self.name)
-        })
+        let reason = match self.validator() {
+            None => return Ok(()),
+            Some(Err(unusable)) => unusable.to_string(),
+            Some(Ok(schema)) => match schema.check(input) {
+                Ok(()) => return Ok(()),
+                Err(Misfit::TooComplex) => Unusable::TooComplex.to_string(),
+                Err(Misfit::Errors(errors)) => {
+                    errors.first().map(|error| format!("{} {error}", error.instance_path())).unwrap_or_default()
+                }
+            },
+        };
+        Err(format!("the input of '{}' does not fit its schema: {}", self.name, crate::index::cut(&reason, 500)))
     }
 
     /// The examples of its author that are right, as `check` says, which is asked once for each.
@@ -198,12 +232,16 @@ impl Entry {
             .get_or_init(|| self.definition.examples.iter().filter(|example| check(example)).cloned().collect())
     }
 
-    fn compiled(&self, schema: &Value, of: &str) -> Option<jsonschema::Validator> {
-        match jsonschema::options().build(schema) {
-            Ok(validator) => Some(validator),
-            Err(error) => {
-                tracing::warn!(tool = self.name, %error, "the {of} schema is not valid; {of} is not checked");
+    fn compiled(&self, schema: &Value, of: &str) -> Compiled {
+        match Schema::new(schema) {
+            Ok(schema) => Some(Ok(schema)),
+            Err(error @ Unusable::Invalid(_)) => {
+                tracing::warn!(tool = self.name, "the {of} schema: {error}; {of} is not checked");
                 None
+            }
+            Err(error @ Unusable::TooComplex) => {
+                tracing::warn!(tool = self.name, "the {of} schema: {error}");
+                Some(Err(error))
             }
         }
     }
@@ -230,6 +268,8 @@ pub struct Snapshot {
     names: HashMap<String, usize>,
     /// Other spellings; `None` where two tools share one.
     spellings: HashMap<String, Option<usize>>,
+    /// As members of apps, by [`member_key`]; `None` where two tools share one.
+    members: HashMap<(String, String), Option<usize>>,
     /// Apps by every name a script can write.
     apps: BTreeMap<String, String>,
     index: OnceLock<Index>,
@@ -239,23 +279,27 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>, listed: Listed) -> Self {
+    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
         let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
         let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
-        let mut spell = |spelling: String, at: usize| {
-            spellings
-                .entry(spelling)
-                .and_modify(|other| *other = other.filter(|other| *other == at))
-                .or_insert(Some(at));
-        };
+        let mut members: HashMap<(String, String), Option<usize>> = HashMap::new();
         let mut known = BTreeMap::new();
         for (at, row) in rows.iter().enumerate() {
             let ToolDefinition { app, name, .. } = &*row.definition;
-            spell(name.clone(), at);
+            // What an upstream calls its tools is never the name of somebody else's.
+            if !name.contains([':', '.']) && owners.allow(app, name) {
+                shared(&mut spellings, name.clone(), at);
+            }
             if !app.is_empty() {
-                spell(format!("{app}.{name}"), at);
-                spell(member_key(app, name), at);
-                known.insert(app.clone(), app.clone());
+                let dotted = format!("{app}.{name}");
+                if owners.allow(app, &dotted) {
+                    shared(&mut spellings, dotted, at);
+                }
+                let (app, key) = member_key(app, name);
+                if !key.is_empty() {
+                    shared(&mut members, (app.clone(), key), at);
+                }
+                known.insert(app.clone(), app);
             }
         }
         known.extend(apps.into_iter().map(|app| (app.clone(), app)));
@@ -263,7 +307,8 @@ impl Snapshot {
         for (identifier, app) in identifiers {
             known.entry(identifier).or_insert(app);
         }
-        Self { rows, names, spellings, apps: known, index: OnceLock::new(), indexed: Segments::default(), listed }
+        let (index, indexed) = (OnceLock::new(), Segments::default());
+        Self { rows, names, spellings, members, apps: known, index, indexed, listed }
     }
 
     /// With what another snapshot has indexed already.
@@ -325,8 +370,11 @@ impl agentscript::Tools for Snapshot {
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let app = self.apps.get(app)?;
+        if tool.len() > LONGEST_NAME {
+            return None;
+        }
         let exact = self.names.get(&format!("{app}:{tool}")).copied();
-        let at = exact.or_else(|| self.spellings.get(&member_key(app, tool)).copied().flatten())?;
+        let at = exact.or_else(|| self.members.get(&member_key(app, tool)).copied().flatten())?;
         self.rows.get(at).map(|row| row.name.clone())
     }
 
@@ -342,8 +390,15 @@ impl agentscript::Tools for Snapshot {
 /// Whether `name` is a spelling of a tool of the server itself.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
-    name.strip_prefix("codecall").is_some_and(|rest| rest.starts_with([':', '.', '_', '/']))
+    const OWN: &str = "codecall";
+    let name = name.trim_start();
+    name.get(..OWN.len()).is_some_and(|app| app.eq_ignore_ascii_case(OWN))
+        && name[OWN.len()..].starts_with([':', '.', '_', '/'])
+}
+
+/// Note that a tool has a spelling; one that two have belongs to neither.
+fn shared<K: std::hash::Hash + Eq>(spellings: &mut HashMap<K, Option<usize>>, spelling: K, at: usize) {
+    spellings.entry(spelling).and_modify(|other| *other = other.filter(|other| *other == at)).or_insert(Some(at));
 }
 
 /// A name as an identifier of the language: `my-server` is `my_server`.
@@ -351,11 +406,10 @@ fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '_' || c == '$' { c } else { '_' }).collect()
 }
 
-/// The spelling under which a script finds a tool as a member, whatever its case and separators:
-/// `list-items` is also `list_items` and `listItems`. Holds a character that no name has.
-fn member_key(app: &str, tool: &str) -> String {
-    let plain: String = tool.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    format!("{app}\u{0}{plain}")
+/// The app, and the spelling under which a script finds one of its tools as a member, whatever its case
+/// and separators: `list-items` is also `list_items` and `listItems`.
+fn member_key(app: &str, tool: &str) -> (String, String) {
+    (app.to_owned(), tool.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect())
 }
 
 #[cfg(test)]

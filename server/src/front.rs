@@ -9,9 +9,11 @@ mod news;
 mod offers;
 mod watch;
 
+use crate::catalogue::LONGEST_NAME;
 use crate::error::Error;
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
+use crate::offload;
 use crate::runs::Watcher;
 use crate::upstream::{News, ToolError};
 use news::Wanted;
@@ -124,10 +126,12 @@ impl Front {
     ) -> Option<CallToolResult> {
         if meta::named(name).is_some() {
             let answer = self.hub.meta(name, Value::Object(arguments), watcher, cancel).await?;
-            return Some(self.result(answer));
+            let weight = offload::weight(&answer.value);
+            return Some(offload::now(weight, || self.result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
-        Some(result.map_or_else(failed, |whole| self.whole(whole)))
+        let whole = |whole: Value| offload::now(offload::weight(&whole), || self.whole(whole));
+        Some(result.map_or_else(failed, whole))
     }
 
     /// A result of a tool as it came, but for what the configuration leaves out.
@@ -350,13 +354,18 @@ impl ServerHandler for Front {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let single = meta::named(&request.name).is_none_or(|meta| meta.id() == "invoke");
-        let (watcher, telling) = watch::watcher(&context, self.wanted.level(), single);
+        let answered = CancellationToken::new();
+        let (watcher, telling) = watch::watcher(&context, self.wanted.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
-        // It takes the last sender along: the messages end with it.
+        if request.name.len() > LONGEST_NAME {
+            let length = request.name.len();
+            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());
         // After the end of the input, rmcp sends answers and lets notifications wait for ever.
-        let (answer, _) = tokio::join!(answer, self.ended.run_until_cancelled(telling));
-        match answer {
+        let telling = self.ended.run_until_cancelled(telling);
+        match watch::told(answer, telling, &answered).await {
             Some(result) => Ok(result.into()),
             None => {
                 let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
+use crate::offload::{self, weight};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Happening, Runs, Watcher};
@@ -249,8 +250,9 @@ impl Hub {
                 refused
             }
         };
-        self.pipeline.secrets().value(&mut answer.value);
-        Some(answer)
+        let weight = weight(&answer.value);
+        let cleaned = offload::run(weight, || self.pipeline.secrets().value(&mut answer.value)).await;
+        Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
     }
 
     /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result

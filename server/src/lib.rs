@@ -12,11 +12,13 @@ pub mod http;
 pub mod hub;
 pub mod index;
 pub mod meta;
+pub mod offload;
 pub mod pipeline;
 pub mod redact;
 pub mod results;
 pub mod runs;
 pub mod sample;
+pub mod schema;
 pub mod stateless;
 pub mod upstream;
 

@@ -13,6 +13,7 @@ pub(crate) mod typescript;
 
 pub use code_execution::TIMEOUTS;
 
+use crate::catalogue::LONGEST_NAME;
 use crate::config::{Config, Names};
 use crate::hub::Hub;
 use crate::runs::Watcher;
@@ -21,6 +22,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+
+/// Longest text of what is wrong with a request, in bytes.
+const LONGEST_PROBLEM: usize = 2_048;
+/// Most names in one list of a request.
+const MOST_NAMES: usize = 2_000;
 
 /// All meta-tools in the order of the list.
 pub static ALL: [&dyn MetaTool; 6] = [
@@ -153,6 +159,7 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
+    let problem = crate::index::cut(problem, LONGEST_PROBLEM);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
@@ -170,6 +177,21 @@ impl Texts {
             Self::One(text) => vec![text],
             Self::Many(texts) => texts,
         }
+    }
+}
+
+/// Names of tools, apps or tags that somebody may have given to something.
+///
+/// # Errors
+/// There are too many, or one is too long.
+fn names(key: &str, names: Texts) -> Result<Vec<String>, String> {
+    let names = names.into_vec();
+    if names.len() > MOST_NAMES {
+        return Err(format!("'{key}' has {} entries; give at most {MOST_NAMES}", names.len()));
+    }
+    match names.iter().find(|name| name.len() > LONGEST_NAME) {
+        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),
+        None => Ok(names),
     }
 }
 

@@ -5,6 +5,7 @@
 //! host paths and secrets → told and recorded.
 
 mod audit;
+mod bound;
 mod cache;
 pub(crate) mod check;
 mod hook;
@@ -13,12 +14,14 @@ mod rate;
 mod sanitize;
 mod telling;
 
-use crate::catalogue::{Catalogue, Entry, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};
+use crate::catalogue::{Catalogue, Entry, LONGEST_NAME, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};
 use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
 use crate::error::{Error, nearest};
+use crate::offload::{self, weight, weight_of};
 use crate::redact::Redactor;
 use crate::runs::Watcher;
 use crate::upstream::{Listener, ToolDefinition, ToolError, UpstreamCall};
+pub(crate) use bound::{LONGEST_MESSAGE, text as bounded};
 pub use cache::canonical;
 pub use hook::{Before, Caller, Hook, HookCall, Record};
 use serde_json::{Map, Value};
@@ -144,7 +147,8 @@ impl Pipeline {
 
     /// Record a call that a client has made and that was refused before it came to the chain.
     pub fn refused(&self, tool: &str, caller: Caller, input: Value, error: ToolError) {
-        let telling = Telling::begin(self, tool.to_owned(), caller, &Arc::new(input), None);
+        let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
+        let telling = offload::now(weight, || Telling::begin(self, name, caller, &input, None));
         telling.end(&Err(self.cleaned(error, None)), false);
     }
 
@@ -161,8 +165,12 @@ impl Pipeline {
     /// The call would be refused.
     pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
         let snapshot = self.catalogue.snapshot();
-        let entry = self.find(&snapshot, call).and_then(|entry| self.admitted(&snapshot, entry, call).map(|()| entry));
-        entry.cloned().map_err(|error| self.cleaned(error, Some(&Value::Object(call.input.clone()))))
+        let sent = Value::Object(call.input.clone());
+        offload::now(weight(&sent), || {
+            let found = self.find(&snapshot, call);
+            let entry = found.and_then(|entry| self.admitted(&snapshot, entry, call, &sent).map(|()| entry));
+            entry.cloned().map_err(|error| self.cleaned(error, Some(&sent)))
+        })
     }
 
     /// What a call sends as notifications and logs show it: personal data masked, without secrets.
@@ -195,44 +203,73 @@ impl Pipeline {
     }
 
     /// The chain with all that is told of it.
-    async fn told(&self, call: ToolCall, whole: bool) -> Result<Value, ToolError> {
+    async fn told(&self, mut call: ToolCall, whole: bool) -> Result<Value, ToolError> {
         let snapshot = self.catalogue.snapshot();
-        let found = self.find(&snapshot, &call);
+        let found = named(&mut call.tool).and_then(|()| self.find(&snapshot, &call));
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
-        let sent = Arc::new(Value::Object(call.input.clone()));
-        let mut telling = Telling::begin(self, name, call.caller, &sent, call.watcher.clone());
+        let begun = offload::run(weight_of(&call.input), || {
+            let sent = Arc::new(Value::Object(call.input.clone()));
+            (Telling::begin(self, name.clone(), call.caller, &sent, call.watcher.clone()), sent)
+        });
+        let (mut telling, sent) = match begun.await {
+            Ok(begun) => begun,
+            Err(busy) => {
+                let error = ToolError::from(busy);
+                self.refused(&name, call.caller, Value::Null, error.clone());
+                return Err(error);
+            }
+        };
         let result = match found {
-            Ok(entry) => self.pass(&snapshot, entry, call, whole, &mut telling).await,
+            Ok(entry) => self.pass(&snapshot, entry, call, &sent, whole, &mut telling).await,
             Err(error) => Err(error),
         };
         let result = match result {
-            Ok(mut value) => {
-                if whole && value["isError"] == true {
-                    sanitize::content(&mut value, self.sanitization, &sent);
-                }
-                self.secrets.value(&mut value);
-                Ok(value)
-            }
-            Err(error) => Err(self.cleaned(error, Some(&sent))),
+            Ok(value) => self.given(value, whole, &sent).await,
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(value) => Ok(value),
+            // What was sent is as long as it was, however short the error is.
+            Err(error) => match offload::run(weight(&sent), || self.cleaned(error, Some(&sent))).await {
+                Ok(error) => Err(error),
+                Err(busy) => Err(busy.into()),
+            },
         };
         telling.end(&result, whole);
         result
     }
 
+    /// A result as callers may see it.
+    async fn given(&self, mut value: Value, whole: bool, sent: &Value) -> Result<Value, ToolError> {
+        let failed = whole && value["isError"] == true;
+        if failed {
+            offload::run(weight(&value), || bound::content(&mut value)).await?;
+        }
+        let weight = weight(&value).max(if failed { weight(sent) } else { 0 });
+        let clean = || {
+            if failed {
+                sanitize::content(&mut value, self.sanitization, sent);
+            }
+            self.secrets.value(&mut value);
+        };
+        offload::run(weight, clean).await?;
+        Ok(value)
+    }
+
     /// An error as callers may see it; `sent` is what they have sent.
     fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
-        let mut error = sanitize::error(error, self.sanitization, sent);
+        let mut error = sanitize::error(bound::error(error), self.sanitization, sent);
         self.secrets.error(&mut error);
         error
     }
 
     /// Whether a call of a tool may go on to the hooks.
-    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall) -> Result<(), ToolError> {
+    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall, sent: &Value) -> Result<(), ToolError> {
         allow(snapshot, entry, call.allowed.as_deref())?;
         if call.caller == Caller::Invoke {
             self.allow_direct(snapshot, entry)?;
         }
-        check::input(entry, &call.input)
+        check::input(entry, sent)
     }
 
     /// The chain itself.
@@ -241,10 +278,12 @@ impl Pipeline {
         snapshot: &Snapshot,
         entry: &Arc<Entry>,
         mut call: ToolCall,
+        sent: &Value,
         whole: bool,
         telling: &mut Telling<'_>,
     ) -> Result<Value, ToolError> {
-        self.admitted(snapshot, entry, &call)?;
+        let work = check::work(entry.validator(), sent);
+        offload::run(work, || self.admitted(snapshot, entry, &call, sent)).await??;
         let known = HookCall {
             id: telling.id(),
             name: entry.name.clone(),
@@ -256,7 +295,12 @@ impl Pipeline {
         let mut passed = self.hooks.len();
         let mut early = None;
         for (at, hook) in self.hooks.iter().enumerate() {
-            match hook.before(&known, input).await {
+            let begun = offload::run(weight_of(&input), || hook.before(&known, input)).await;
+            let answer = match begun {
+                Ok(answer) => answer.await,
+                Err(busy) => Err(busy.into()),
+            };
+            match answer {
                 Ok(Before::Go(changed)) => {
                     input = changed;
                     continue;
@@ -275,12 +319,22 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                let answered = self.reach(entry, call, whole, telling.listener()).await;
-                answered.and_then(|value| check::output(entry, value, whole, self.check_output))
+                match self.reach(entry, call, whole, telling.listener()).await {
+                    Ok(value) => {
+                        let work = check::work(entry.output_validator(), &value);
+                        let checked = || check::output(entry, value, whole, self.check_output);
+                        offload::run(work, checked).await.unwrap_or_else(|busy| Err(busy.into()))
+                    }
+                    Err(error) => Err(bound::error(error)),
+                }
             }
         };
         for hook in self.hooks[..passed].iter().rev() {
-            result = hook.after(&known, result).await;
+            let weight = result.as_ref().map_or(0, weight);
+            result = match offload::run(weight, || hook.after(&known, result)).await {
+                Ok(result) => result.await,
+                Err(busy) => Err(busy.into()),
+            };
         }
         result
     }
@@ -375,6 +429,18 @@ impl Pipeline {
         }
         places
     }
+}
+
+/// Refuse a name that no tool can have. What goes on as the name is short.
+fn named(name: &mut String) -> Result<(), ToolError> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let length = name.len();
+    *name = format!("{}…", crate::index::cut(name, LONGEST_NAME / 4));
+    let message =
+        format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+    Err(ToolError::new("TOOL_NOT_FOUND", message))
 }
 
 /// Whether a list of allowed names, in any spelling or as patterns, holds the tool.

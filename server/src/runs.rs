@@ -9,9 +9,9 @@ mod places;
 mod queue;
 mod rehearsal;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, LONGEST_NAME};
 use crate::config::Pool;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{LONGEST_MESSAGE, Pipeline, bounded};
 use crate::stateless::Recorder;
 use crate::upstream::Report;
 use agentscript::{
@@ -33,6 +33,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+/// Longest input of a call in a failure, in bytes of JSON.
+const LONGEST_INPUT: usize = 2 * 1024;
+/// Longest details of a failure, in bytes of JSON.
+const LONGEST_DETAILS: usize = 16 * 1024;
 /// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
 /// alone, and ends there.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -90,6 +94,18 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// About how many bytes a client gets of it, or of what has to be read for that.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let outcome = &self.outcome;
+        let result = match &outcome.result {
+            Ok(text) => text.len(),
+            Err(failure) => failure.message.len() + failure.tool_input.as_ref().map_or(0, String::len),
+        };
+        let unanswered: usize = outcome.unanswered.iter().map(|call| call.input.len()).sum();
+        result + unanswered + outcome.logs.iter().map(String::len).sum::<usize>()
+    }
+
     /// What machines see beside the result (`_meta`): `codecall/stats`, and `codecall/calls` with every
     /// call of a tool (the first ones, where there are many) and those that were left without an answer.
     #[must_use]
@@ -202,13 +218,17 @@ impl Runs {
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
-        let _place = match self.places.enter(&cancel).await {
+        let place = match self.places.enter(&cancel).await {
             Ok(place) => place,
             Err(refusal) => return refusal.into(),
         };
+        if let Err(refusal) = self.ledger.admit() {
+            return refusal.into();
+        }
         // The client of a dry run is not told of what does not happen.
         let watcher = watcher.filter(|_| !request.dry_run);
-        let life = Life::begin(&self.ledger, self.pool, watcher, cancel);
+        let life = Life::begin(&self.ledger, self.pool, watcher, cancel, Some(place));
+        let _left = Left { life: Arc::clone(&life), bytes: request.policy.limits.max_memory_bytes };
         let mut driven = std::pin::pin!(self.drive(request, &life, log));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
@@ -260,7 +280,7 @@ impl Runs {
         loop {
             let step = tokio::select! {
                 step = self.queue.run(task, Arc::clone(life)) => step,
-                () = overdue(&life.cancel) => {
+                () = overdue(life) => {
                     Step::Ended(Box::new(refused("EXECUTION_ABORTED", "The run was cancelled")))
                 }
             };
@@ -324,9 +344,28 @@ impl Runs {
     }
 }
 
+/// A run that nobody drives any more, whether it has ended or was given up.
+struct Left {
+    life: Arc<Life>,
+    /// What its script may take.
+    bytes: u64,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        // Where it has ended there is nobody to hear it.
+        self.life.stop();
+        // This one, and whoever drives it: others are threads that have not let go of it.
+        if Arc::strong_count(&self.life) > 2 {
+            self.life.give_up(self.bytes);
+        }
+    }
+}
+
 /// Resolves when a cancelled run has had time enough to end.
-async fn overdue(cancel: &CancellationToken) {
-    cancel.cancelled().await;
+async fn overdue(life: &Life) {
+    life.cancel.cancelled().await;
+    life.stop();
     tokio::time::sleep(FAREWELL).await;
 }
 
@@ -339,8 +378,24 @@ fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
     }
     if let Err(failure) = &mut outcome.result {
         failure.tool_calls = failure.tool_calls.max(stats.tool_calls);
+        shorten(failure);
     }
     outcome
+}
+
+/// Cut every text of a failure that a client gets: a script chooses how long they are.
+pub(crate) fn shorten(failure: &mut Failure) {
+    let cut = |text: &mut String, most: usize| *text = bounded(std::mem::take(text), most);
+    cut(&mut failure.code, LONGEST_NAME);
+    cut(&mut failure.message, LONGEST_MESSAGE);
+    let names = [&mut failure.name, &mut failure.tool_name];
+    names.into_iter().flatten().for_each(|name| cut(name, LONGEST_NAME));
+    [&mut failure.stack, &mut failure.hint].into_iter().flatten().for_each(|text| cut(text, LONGEST_MESSAGE));
+    for (text, most) in [(&mut failure.tool_input, LONGEST_INPUT), (&mut failure.details, LONGEST_DETAILS)] {
+        if let Some(json) = text.take_if(|json| json.len() > most) {
+            *text = Some(Value::from(bounded(json, most.min(LONGEST_INPUT))).to_string());
+        }
+    }
 }
 
 /// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:

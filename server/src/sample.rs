@@ -4,6 +4,7 @@
 //! What the author of a schema gives is taken first (`const`, `default`, `examples`, `enum`), then the
 //! smallest value that its keywords allow. Whether the value really fits is for the caller to check.
 
+use crate::schema::Schema;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
@@ -32,9 +33,7 @@ pub fn input(schema: &Value) -> Option<Value> {
 /// What stands for the result of a tool that is not called, and whether that is known to look like it.
 /// Where it is not, it is an empty object.
 pub fn result(schema: Option<&Value>) -> (Value, bool) {
-    let fits = |schema: &Value, value: &Value| {
-        jsonschema::options().build(schema).is_ok_and(|validator| validator.is_valid(value))
-    };
+    let fits = |schema: &Value, value: &Value| Schema::new(schema).is_ok_and(|schema| schema.fits(value));
     let example = schema.and_then(|schema| output(schema).filter(|value| fits(schema, value)));
     let known = example.is_some();
     (example.unwrap_or_else(|| Value::Object(Map::new())), known)

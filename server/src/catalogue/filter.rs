@@ -38,8 +38,10 @@ impl ToolFilter {
 
 /// Tools that fit all that is given here. In the configuration, a text alone is a name.
 ///
-/// Every member is a pattern in which `*` stands for any text. A name is compared with the full one
-/// (`users:list`) and with the tool's own (`list`).
+/// Every member is a pattern in which `*` stands for any text; case makes no difference. A name with a
+/// colon is a full one: its app is compared with the app (`users:*` is nothing of another app's, whatever
+/// that calls its tools), the rest with the tool's own name. A name without one is compared with the full
+/// name (`users:list`) and with the tool's own (`list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolPattern {
     /// Of the tool.
@@ -62,12 +64,33 @@ impl ToolPattern {
     /// Whether a tool fits.
     #[must_use]
     pub fn fits(&self, tool: &ToolDefinition) -> bool {
-        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|p| matches(p, text));
-        self.name.as_ref().is_none_or(|p| matches(p, &tool.full_name()) || matches(p, &tool.name))
+        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|p| matches_any_case(p, text));
+        self.name.as_ref().is_none_or(|pattern| names(pattern, tool))
             && is(&self.app, &tool.app)
             && is(&self.source, tool.source)
-            && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches(p, tag)))
+            && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches_any_case(p, tag)))
     }
+}
+
+/// Whether a pattern of names fits a tool.
+#[must_use]
+pub fn names(pattern: &str, tool: &ToolDefinition) -> bool {
+    let full = tool.full_name();
+    match pattern.split_once(':') {
+        Some((app, own)) => {
+            let (of_app, name) = match tool.app.as_str() {
+                "" => full.split_once(':').unwrap_or(("", &full)),
+                app => (app, tool.name.as_str()),
+            };
+            matches_any_case(app, of_app) && matches_any_case(own, name)
+        }
+        None => matches_any_case(pattern, &full) || matches_any_case(pattern, &tool.name),
+    }
+}
+
+/// The same as [`matches`], whatever the case: calls of members find tools by it.
+fn matches_any_case(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || matches(&pattern.to_lowercase(), &name.to_lowercase())
 }
 
 #[derive(Deserialize)]
@@ -167,9 +190,19 @@ mod tests {
             (r#"{"app": "users", "tag": "write"}"#, false),
             (r#"{"source": "openapi"}"#, false),
             (r#"{"name": "*", "source": "mcp"}"#, true),
+            (r#""USERS:L*""#, true),
+            (r#"{"app": "Users", "tag": "READ"}"#, true),
+            (r#""*:list""#, true),
+            (r#""use*""#, true),
+            (r#""list:*""#, false),
         ] {
             let pattern: ToolPattern = serde_json::from_str(pattern).expect("a pattern");
             assert_eq!(pattern.fits(&tool), expected, "{pattern:?}");
+        }
+        let evil = ToolDefinition { app: "evil".into(), name: "users:list".into(), ..ToolDefinition::default() };
+        for (pattern, expected) in [("users:*", false), ("users:list", false), ("evil:*", true), ("evil:users:*", true)]
+        {
+            assert_eq!(ToolPattern::named(pattern).fits(&evil), expected, "{pattern}");
         }
         for wrong in ["{}", "3", r#"{"nam": "x"}"#] {
             assert!(serde_json::from_str::<ToolPattern>(wrong).is_err(), "{wrong}");

@@ -1,5 +1,6 @@
 //! The tools that are shown in the list beside the meta-tools, by the names that they have there.
 
+use super::owner::Owners;
 use super::{Entry, ToolPolicy};
 use crate::upstream::ToolDefinition;
 use std::collections::{BTreeMap, HashMap};
@@ -17,9 +18,9 @@ pub struct Listed {
 
 impl Listed {
     /// Give each its name. One that two tools would like to have belongs to neither: whose it is must
-    /// not depend on which came first.
+    /// not depend on which came first. Nor does one that begins with another app.
     #[must_use]
-    pub fn new(policy: &ToolPolicy, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
+    pub fn new(policy: &ToolPolicy, owners: &Owners, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
         let entries: Vec<(Vec<String>, Arc<Entry>)> =
             entries.map(|entry| (policy.listed_names(&entry.definition), entry)).collect();
         let mut wanted: HashMap<&str, usize> = HashMap::new();
@@ -28,25 +29,25 @@ impl Listed {
         }
         let mut listed = Self::default();
         for (names, entry) in &entries {
-            let Some(name) = names.iter().find(|name| wanted.get(name.as_str()) == Some(&1)) else {
+            let app = &entry.definition.app;
+            let is_own = |name: &&String| wanted.get(name.as_str()) == Some(&1) && owners.allow(app, name);
+            let Some(name) = names.iter().find(is_own) else {
                 tracing::warn!(tool = entry.name, "its name in the list of tools is another's too; it is not listed");
                 continue;
             };
-            listed.spell(&entry.definition, name);
+            listed.spell(owners, &entry.definition, name);
             listed.rows.insert(name.clone(), Arc::clone(entry));
         }
         listed
     }
 
-    fn spell(&mut self, tool: &ToolDefinition, name: &str) {
+    fn spell(&mut self, owners: &Owners, tool: &ToolDefinition, name: &str) {
         if tool.app.is_empty() {
             return;
         }
-        for separator in [':', '.', '_'] {
-            self.spellings
-                .entry(format!("{}{separator}{}", tool.app, tool.name))
-                .and_modify(|other| *other = None)
-                .or_insert_with(|| Some(name.to_owned()));
+        let spellings = [':', '.', '_'].map(|separator| format!("{}{separator}{}", tool.app, tool.name));
+        for spelling in spellings.into_iter().filter(|spelling| owners.allow(&tool.app, spelling)) {
+            self.spellings.entry(spelling).and_modify(|other| *other = None).or_insert_with(|| Some(name.to_owned()));
         }
     }
 

@@ -4,7 +4,7 @@
 //! the list of tools and called under its own name), both, or it does not exist.
 
 use super::filter::ToolFilter;
-use super::filter::matches;
+use super::filter::names;
 use super::is_reserved;
 use crate::config::Names;
 use crate::redact::Redactor;
@@ -132,9 +132,7 @@ impl ToolPolicy {
         if self.metadata.is_empty() {
             return Vec::new();
         }
-        let full = tool.full_name();
-        let fits = |pattern: &str| matches(pattern, &full) || matches(pattern, &tool.name);
-        self.metadata.iter().filter(|(pattern, _)| fits(pattern)).map(|(p, said)| (p.as_str(), said)).collect()
+        self.metadata.iter().filter(|(pattern, _)| names(pattern, tool)).map(|(p, said)| (p.as_str(), said)).collect()
     }
 
     /// Whether upstreams of the configuration may have tools that are listed.

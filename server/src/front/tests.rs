@@ -108,3 +108,25 @@ async fn without_a_session() {
     assert!(answer["result"]["structuredContent"].is_null());
     assert!(answer["result"]["_meta"]["codecall/stats"].is_object());
 }
+
+/// A thread that is stuck holds on to the watcher of its run; its client gets an answer all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_given_up_is_answered() {
+    let mut config = Config::default();
+    config.pool.watchdog = Duration::from_millis(100);
+    config.code_execution.enabled = true;
+    let mut client = Client::initialized(config).await;
+    for (id, (tool, arguments)) in [
+        ("codecall_execute", json!({"script": "//! stall\nreturn 1"})),
+        ("code_execution", json!({"code": "//! stall\n1"})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let began = std::time::Instant::now();
+        let call = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}});
+        let answer = client.ask(u64::try_from(id).expect("small") + 1, "tools/call", call).await;
+        assert!(answer["result"].to_string().contains("was given up"), "{answer}");
+        assert!(began.elapsed() < Duration::from_millis(1_200), "{tool}: {:?}", began.elapsed());
+    }
+}

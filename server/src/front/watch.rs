@@ -10,10 +10,33 @@ use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Messages on their way to a client that does not read; further ones are dropped.
 const MOST: usize = 1_000;
+
+/// How long a client may take to read what was told before its answer.
+const AFTERWARDS: Duration = Duration::from_secs(5);
+
+/// An answer, after all that was told before it. `answered` fires when it is known, and ends `telling`:
+/// nobody waits for a watcher that a thread holds which is stuck, nor long for a client that does not read.
+pub async fn told<T>(answer: impl Future<Output = T>, telling: impl Future, answered: &CancellationToken) -> T {
+    let answer = async {
+        let answer = answer.await;
+        answered.cancel();
+        answer
+    };
+    let (mut answer, mut telling) = (std::pin::pin!(answer), std::pin::pin!(telling));
+    tokio::select! {
+        answer = &mut answer => {
+            let _ = tokio::time::timeout(AFTERWARDS, telling).await;
+            answer
+        }
+        _ = &mut telling => answer.await,
+    }
+}
 
 /// How much a log message matters: 0 is `debug`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,12 +70,13 @@ pub fn named(name: &str) -> LoggingLevel {
 }
 
 /// Who watches the run of a request, and the work of telling the client, which ends with the last
-/// watcher. It is polled in the task of the request, so that messages go to the right stream. The request
+/// watcher, or with what was told when the request is `answered`. It is polled in the task of the request, so that messages go to the right stream. The request
 /// is a call of a `single` tool, whose progress is that of the request, or of as many as there are.
 pub fn watcher(
     context: &RequestContext<RoleServer>,
     session: Option<Level>,
     single: bool,
+    answered: CancellationToken,
 ) -> (Watcher, impl Future<Output = ()> + use<>) {
     let (sender, mut receiver) = mpsc::channel(MOST);
     let watcher: Watcher = Some(Arc::new(move |happening| drop(sender.try_send(happening))));
@@ -68,7 +92,16 @@ pub fn watcher(
     let step = if single { -1.0 } else { 0.0 };
     let mut client = Client { peer: context.peer.clone(), token, least, single, step, passed: false };
     let telling = async move {
-        while let Some(happening) = receiver.recv().await {
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = receiver.recv() => next,
+                () = answered.cancelled() => {
+                    receiver.close();
+                    receiver.recv().await
+                }
+            };
+            let Some(happening) = next else { break };
             client.tell(happening).await;
         }
     };

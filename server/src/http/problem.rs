@@ -1,6 +1,8 @@
 //! Errors of the JSON endpoints, in the shape that clients of model servers know:
 //! `{"error": {"message", "type", "code", "param"}}`.
 
+use crate::catalogue::LONGEST_NAME;
+use crate::pipeline::{LONGEST_MESSAGE, bounded};
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -34,7 +36,8 @@ pub struct Told {
 impl Problem {
     /// An error with this status.
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), code: None, param: None, told: None }
+        let message = bounded(message.into(), LONGEST_MESSAGE);
+        Self { status, message, code: None, param: None, told: None }
     }
 
     /// A request that makes no sense.
@@ -57,7 +60,7 @@ impl Problem {
     /// The same about a part of the request.
     #[must_use]
     pub fn about(self, param: impl Into<String>) -> Self {
-        Self { param: Some(param.into()), ..self }
+        Self { param: Some(bounded(param.into(), LONGEST_NAME)), ..self }
     }
 
     /// As JSON.

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::config::{CodeExecution as Settings, Config};
+use crate::offload;
 use crate::runs::{self, ExecuteRequest};
 use crate::stateless::LanguageName;
 use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
@@ -108,12 +109,17 @@ impl MetaTool for CodeExecution {
                 Err(refused) => return *refused,
             };
             let finished = request.hub.execute(script, request.watcher, request.cancel).await;
-            let meta = Some(finished.meta());
-            for line in &finished.outcome.logs {
-                tracing::info!(target: "codecall::console", "{line}");
-            }
-            let (value, is_error) = told(finished.outcome);
-            Answer { value, is_error, meta }
+            let bytes = finished.bytes();
+            let answer = || {
+                let meta = Some(finished.meta());
+                for line in &finished.outcome.logs {
+                    tracing::info!(target: "codecall::console", "{line}");
+                }
+                let (value, is_error) = told(finished.outcome);
+                Answer { value, is_error, meta }
+            };
+            let answered = offload::run(bytes, answer).await;
+            answered.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
         })
     }
 }

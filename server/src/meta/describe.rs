@@ -3,7 +3,12 @@
 use super::*;
 use crate::catalogue::{Entry, Snapshot, is_reserved};
 use crate::error::nearest;
+use crate::offload;
+use std::collections::HashSet;
 use std::sync::Arc;
+
+/// Unknown names for which others are proposed.
+const MOST_MEANT: usize = 20;
 
 pub struct Describe;
 
@@ -90,7 +95,11 @@ impl MetaTool for Describe {
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             match read(self, request.arguments) {
-                Ok(arguments) => self.describe(request.hub, arguments),
+                // Schemas are compiled, and examples of their authors are run.
+                Ok(arguments) => {
+                    let described = offload::run(offload::SMALL + 1, || self.describe(request.hub, arguments)).await;
+                    described.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
+                }
                 Err(refused) => *refused,
             }
         })
@@ -99,7 +108,10 @@ impl MetaTool for Describe {
 
 impl Describe {
     fn describe(&self, hub: &Hub, arguments: Arguments) -> Answer {
-        let names = arguments.tool_names.into_vec();
+        let names = match names("toolNames", arguments.tool_names) {
+            Ok(names) => names,
+            Err(problem) => return refusal(self, &problem),
+        };
         let max = arguments.max.unwrap_or(hub.config().max_definitions);
         if names.is_empty() {
             return refusal(self, "'toolNames' must hold at least one name");
@@ -110,14 +122,11 @@ impl Describe {
         let snapshot = hub.catalogue().snapshot();
         let mut entries: Vec<&Entry> = Vec::new();
         let mut not_found: Vec<&str> = Vec::new();
+        let mut seen: HashSet<&str> = HashSet::new();
         for name in &names {
-            match snapshot.lookup(name) {
-                Some(entry) if !is_reserved(name) => {
-                    if !entries.iter().any(|other| other.name == entry.name) {
-                        entries.push(entry);
-                    }
-                }
-                Some(_) | None if !not_found.contains(&name.as_str()) => not_found.push(name),
+            match snapshot.lookup(name).filter(|_| !is_reserved(name)) {
+                Some(entry) if seen.insert(&entry.name) => entries.push(entry),
+                None if seen.insert(name) => not_found.push(name),
                 Some(_) | None => {}
             }
         }
@@ -128,7 +137,8 @@ impl Describe {
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
         }
-        let mut warnings: Vec<String> = not_found.iter().filter_map(|name| meant(&snapshot, name)).collect();
+        let mut warnings: Vec<String> =
+            not_found.iter().take(MOST_MEANT).filter_map(|name| meant(&snapshot, name)).collect();
         if !left_out.is_empty() {
             warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
         }

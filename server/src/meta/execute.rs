@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::policy::lowered;
+use crate::offload;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};
 use crate::stateless::LanguageName;
@@ -109,7 +110,9 @@ impl MetaTool for Execute {
             limits.max_result_bytes = request.hub.results().longest(shown);
             let dry = script.dry_run;
             let finished = request.hub.execute(script, request.watcher, request.cancel).await;
-            shown_of(request.hub, finished, usize::try_from(shown).unwrap_or(usize::MAX), dry)
+            let most = usize::try_from(shown).unwrap_or(usize::MAX);
+            let shown = offload::run(finished.bytes(), || shown_of(request.hub, finished, most, dry)).await;
+            shown.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
         })
     }
 }
@@ -213,16 +216,22 @@ impl Execute {
         if arguments.offset.is_some() || arguments.limit.is_some() {
             return Err(refused("'offset' and 'limit' belong to 'handle'"));
         }
+        let text = |context: Value| {
+            let text = |context| object(context).map(|context| Value::Object(context).to_string());
+            offload::now(offload::weight(&context), || text(context))
+        };
         let context = match arguments.context {
             None | Some(Value::Null) => None,
-            Some(context) => Some(object(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
+            Some(context) => Some(text(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
         };
+        let allowed = arguments.allowed_tools.map(|allowed| names("allowedTools", allowed)).transpose();
+        let allowed_tools = allowed.map_err(|problem| refused(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
         let policy = policy.map_err(|problem| refused(&problem))?;
         Ok(ExecuteRequest {
             language: arguments.language.map(Into::into),
-            context: context.map(|context| Value::Object(context).to_string()),
-            allowed_tools: arguments.allowed_tools.map(Texts::into_vec),
+            context,
+            allowed_tools,
             dry_run: arguments.dry_run,
             ..ExecuteRequest::new(script, policy)
         })

@@ -1,12 +1,16 @@
 //! `codecall_invoke`: call one tool without a script.
 
 use super::*;
-use crate::pipeline::{Caller, ToolCall};
+use crate::offload::{self, weight};
+use crate::pipeline::{Caller, ToolCall, bounded};
 use crate::upstream::ToolError;
 use std::time::Duration;
 
 /// Longest name in the record of a call that cannot be read as one, in bytes.
 const LONGEST_NAME: usize = 200;
+
+/// Longest input in an answer, in bytes of JSON.
+const LONGEST_INPUT: usize = 2_048;
 
 pub struct Invoke;
 
@@ -79,18 +83,25 @@ impl MetaTool for Invoke {
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let Request { hub, arguments, watcher, cancel } = request;
-            let given = arguments.clone();
-            let arguments: Arguments = match read(self, arguments) {
-                Ok(arguments) => arguments,
-                Err(refused) => return misshapen(hub, given, *refused),
+            let bytes = weight(&arguments);
+            let read = || {
+                let given = arguments.clone();
+                match read::<Arguments>(self, arguments) {
+                    Ok(Arguments { tool, input }) => match object(input) {
+                        Ok(input) => Ok((tool, input, given)),
+                        Err(problem) => Err(misshapen(hub, given, refusal(self, &format!("'input' {problem}")))),
+                    },
+                    Err(refused) => Err(misshapen(hub, given, *refused)),
+                }
             };
-            let input = match object(arguments.input) {
-                Ok(input) => input,
-                Err(problem) => return misshapen(hub, given, refusal(self, &format!("'input' {problem}"))),
+            let (tool, input, given) = match offload::run(bytes, read).await {
+                Ok(Ok(read)) => read,
+                Ok(Err(refused)) => return refused,
+                Err(busy) => return Answer::refused(busy.to_string()),
             };
             let call = ToolCall {
-                tool: arguments.tool.clone(),
-                input: input.clone(),
+                tool: tool.clone(),
+                input,
                 caller: Caller::Invoke,
                 allowed: None,
                 apps: None,
@@ -100,7 +111,7 @@ impl MetaTool for Invoke {
             };
             match hub.pipeline().call(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
-                Err(error) => failed(error, &arguments.tool, input),
+                Err(error) => offload::now(bytes, || failed(error, tool, &given)),
             }
         })
     }
@@ -115,7 +126,17 @@ fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     refused
 }
 
-fn failed(error: ToolError, tool: &str, input: Map<String, Value>) -> Answer {
+/// What a client sees of a failure: of its input no more than the beginning.
+fn failed(error: ToolError, tool: String, given: &Value) -> Answer {
+    let given = given.get("input").or_else(|| given.get("arguments"));
+    let input = match given {
+        Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+        Some(input) => input.clone(),
+        None => json!({}),
+    };
+    let text = input.to_string();
+    let input = if text.len() > LONGEST_INPUT { bounded(text, LONGEST_INPUT).into() } else { input };
+    let tool = bounded(tool, LONGEST_NAME);
     let mut told = json!({"code": error.code, "message": error.message, "toolName": tool, "toolInput": input});
     if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
         told["details"] = details;

@@ -9,7 +9,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Descriptions are cut here; `describe` gives all of them.
 const LONGEST_DESCRIPTION: usize = 300;
 /// How many apps or tags a warning names at most.
-const MOST_NAMES: usize = 20;
+const MOST_NAMED: usize = 20;
+/// Longest query in a message, in bytes.
+const LONGEST_QUERY: usize = 200;
+/// Unknown apps and tags that are told.
+const MOST_UNKNOWN: usize = 10;
 
 pub struct Search;
 
@@ -153,16 +157,19 @@ impl Asked {
                 queries.push(query);
             }
         }
+        let named = |key: &str, texts: Option<Texts>| {
+            texts.map(|texts| names(key, texts).map_err(|problem| Box::new(refusal(tool, &problem)))).transpose()
+        };
         Ok(Self {
             queries,
             several,
             top_k,
             min_score,
-            apps: arguments.filter.app_ids.map(Texts::into_vec),
-            tags: arguments.filter.tags.map(Texts::into_vec),
+            apps: named("filter.appIds", arguments.filter.app_ids)?,
+            tags: named("filter.tags", arguments.filter.tags)?,
             openapi: arguments.filter.include_open_api != Some(false),
             inline: arguments.filter.include_inline != Some(false),
-            excluded: arguments.exclude_tool_names.map(Texts::into_vec).unwrap_or_default(),
+            excluded: named("excludeToolNames", arguments.exclude_tool_names)?.unwrap_or_default(),
         })
     }
 
@@ -232,16 +239,17 @@ fn unknown(kind: &str, asked: Option<&[String]>, known: &BTreeSet<&str>) -> Vec<
         (Some(near), _) => format!("There is no {kind} '{name}'; did you mean '{near}'?"),
         (None, true) => format!("There is no {kind} '{name}'; there are none at all"),
         (None, false) => {
-            let all: Vec<&str> = known.iter().copied().take(MOST_NAMES).collect();
-            let more = if known.len() > MOST_NAMES { ", …" } else { "" };
+            let all: Vec<&str> = known.iter().copied().take(MOST_NAMED).collect();
+            let more = if known.len() > MOST_NAMED { ", …" } else { "" };
             format!("There is no {kind} '{name}'; there are {}{more}", all.join(", "))
         }
     };
-    missing.map(told).collect()
+    missing.take(MOST_UNKNOWN).map(told).collect()
 }
 
 /// Why a query has no tools, and what to do.
 fn nothing(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
+    let query = crate::index::cut(query, LONGEST_QUERY);
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
         (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),

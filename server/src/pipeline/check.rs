@@ -2,23 +2,43 @@
 
 use crate::catalogue::Entry;
 use crate::config::CheckOutput;
+use crate::index::cut;
+use crate::offload::{SMALL, weight};
+use crate::schema::{Misfit, Schema, Unusable};
 use crate::upstream::ToolError;
-use jsonschema::Validator;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Errors of a value that does not fit are cut off here; a model mends one after the other.
 const MOST_ERRORS: usize = 5;
+/// Longest place of an error, in bytes: names of members are as long as anybody likes.
+const LONGEST_PLACE: usize = 200;
+
+/// How much work a check is, in bytes of JSON: one that may take long is as much as large data.
+pub fn work(schema: Option<Result<&Schema, &Unusable>>, value: &Value) -> usize {
+    let is_quick = schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.is_quick(value)));
+    if is_quick { weight(value) } else { SMALL + 1 }
+}
 
 /// Whether an input fits.
-pub fn input(entry: &Entry, input: &Map<String, Value>) -> Result<(), ToolError> {
-    let Some(validator) = entry.validator() else { return Ok(()) };
-    fits(validator, &entry.name, &Value::Object(input.clone()))
+pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
+    match entry.validator() {
+        None => Ok(()),
+        Some(Ok(schema)) => fits(schema, &entry.name, input),
+        Some(Err(unusable)) => Err(unchecked("INVALID_INPUT", &entry.name, "input", unusable)),
+    }
 }
 
 /// Whether an input fits the schema of the tool of that name.
-pub fn fits(validator: &Validator, tool: &str, input: &Value) -> Result<(), ToolError> {
-    issues(validator, input, "input")
-        .map_err(|issues| issues.error("INVALID_INPUT", &format!("Invalid input for tool '{tool}'")))
+pub fn fits(schema: &Schema, tool: &str, input: &Value) -> Result<(), ToolError> {
+    match issues(schema, input, "input") {
+        Ok(()) => Ok(()),
+        Err(Some(issues)) => Err(issues.error("INVALID_INPUT", &format!("Invalid input for tool '{tool}'"))),
+        Err(None) => Err(unchecked("INVALID_INPUT", tool, "input", &Unusable::TooComplex)),
+    }
+}
+
+fn unchecked(code: &str, tool: &str, of: &str, why: &Unusable) -> ToolError {
+    ToolError::new(code, format!("The {of} of tool '{tool}' cannot be checked against its schema: {why}"))
 }
 
 /// Whether a result fits. Of a `whole` one, the structured part is meant.
@@ -28,20 +48,23 @@ pub fn output(entry: &Entry, result: Value, whole: bool, mode: CheckOutput) -> R
         true => result.get("structuredContent"),
         false => Some(&result),
     };
-    let (false, Some(data), Some(validator)) = (mode == CheckOutput::Off, data, entry.output_validator()) else {
+    let (false, Some(data), Some(schema)) = (mode == CheckOutput::Off, data, entry.output_validator()) else {
         return Ok(result);
     };
-    match issues(validator, data, "result") {
-        Ok(()) => Ok(result),
-        Err(issues) if mode == CheckOutput::Warn => {
-            tracing::warn!(tool = entry.name, "its result does not fit its output schema:{}", issues.lines);
-            Ok(result)
-        }
-        Err(issues) => {
+    let problem = match schema.map(|schema| issues(schema, data, "result")) {
+        Ok(Ok(())) => return Ok(result),
+        Ok(Err(Some(issues))) => {
             let what = format!("Tool '{}' was called, and its result does not fit its output schema", entry.name);
-            Err(issues.error("INVALID_OUTPUT", &what))
+            issues.error("INVALID_OUTPUT", &what)
         }
+        Ok(Err(None)) => unchecked("INVALID_OUTPUT", &entry.name, "result", &Unusable::TooComplex),
+        Err(unusable) => unchecked("INVALID_OUTPUT", &entry.name, "result", unusable),
+    };
+    if mode == CheckOutput::Warn {
+        tracing::warn!(tool = entry.name, "{}", problem.message);
+        return Ok(result);
     }
+    Err(problem)
 }
 
 struct Issues {
@@ -57,22 +80,27 @@ impl Issues {
     }
 }
 
-fn issues(validator: &Validator, value: &Value, whole: &str) -> Result<(), Issues> {
+/// What is wrong with a value; absent: that would take too long.
+fn issues(schema: &Schema, value: &Value, whole: &str) -> Result<(), Option<Issues>> {
+    let errors = match schema.check(value) {
+        Ok(()) => return Ok(()),
+        Err(Misfit::TooComplex) => return Err(None),
+        Err(Misfit::Errors(errors)) => errors,
+    };
     let mut issues = Issues { lines: String::new(), list: Vec::new() };
-    let mut errors = validator.iter_errors(value);
-    for error in errors.by_ref().take(MOST_ERRORS) {
-        let path = error.instance_path().to_string();
+    for error in errors.iter().take(MOST_ERRORS) {
+        let path = cut(&error.instance_path().to_string(), LONGEST_PLACE).to_owned();
         let place = if path.is_empty() { whole } else { path.trim_start_matches('/') };
-        let message = crate::index::cut(&error.to_string(), 300).to_owned();
+        let message = cut(&error.to_string(), 300).to_owned();
         issues.lines.push_str(&format!("\n  {place}: {message}"));
         issues.list.push(json!({"path": path, "message": message}));
     }
-    if issues.list.is_empty() {
-        return Ok(());
-    }
-    let more = errors.count();
+    let more = errors.len().saturating_sub(MOST_ERRORS);
     if more > 0 {
         issues.lines.push_str(&format!("\n  and {more} more"));
     }
-    Err(issues)
+    if errors.is_empty() {
+        issues.lines.push_str(&format!("\n  {whole}: it does not fit, and is too large to say where"));
+    }
+    Err(Some(issues))
 }

@@ -11,6 +11,7 @@ use crate::upstream::{BoxFuture, ToolError};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// The hook.
@@ -49,12 +50,18 @@ impl Pii {
     fn mask_members(&self, members: &mut Map<String, Value>) {
         if members.keys().any(|key| matches!(self.masked(key, &PiiKind::ALL), Cow::Owned(_))) {
             let mut masked = Map::new();
+            // How often a name was given: looked for anew each time, many would take for ever.
+            let mut given: HashMap<String, u64> = HashMap::new();
             for (key, member) in std::mem::take(members) {
                 let name = self.masked(&key, &PiiKind::ALL).into_owned();
+                let times = given.entry(name.clone()).or_default();
                 // Two addresses have one mask, and both members are to stay.
-                let free = (2..).map(|n| format!("{name} {n}"));
-                let name = std::iter::once(name.clone()).chain(free).find(|name| !masked.contains_key(name));
-                masked.insert(name.unwrap_or_default(), member);
+                let free = std::iter::from_fn(|| {
+                    *times += 1;
+                    Some(if *times == 1 { name.clone() } else { format!("{name} {times}") })
+                });
+                let free = free.into_iter().find(|name| !masked.contains_key(name));
+                masked.insert(free.unwrap_or_default(), member);
             }
             *members = masked;
         }

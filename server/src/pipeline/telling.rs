@@ -1,6 +1,6 @@
 //! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
 
-use super::{Caller, Pipeline, Record, sanitize};
+use super::{Caller, Pipeline, Record, bound, sanitize};
 use crate::runs::{Happening, Watcher};
 use crate::upstream::{Listener, Report, Said, ToolError};
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub struct Telling<'a> {
     watcher: Watcher,
     /// The input, masked.
     shown: Arc<Value>,
+    /// The same for whoever watches, cut where it is long.
+    told: Arc<Value>,
     began: Instant,
     answered_by: Option<&'static str>,
     ended: bool,
@@ -27,9 +29,20 @@ impl<'a> Telling<'a> {
     /// A call begins.
     pub fn begin(pipeline: &'a Pipeline, name: String, caller: Caller, sent: &Arc<Value>, watcher: Watcher) -> Self {
         let shown = pipeline.shown(sent);
+        let told = if watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
         let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
-        let telling =
-            Self { pipeline, id, name, caller, watcher, shown, began: Instant::now(), answered_by: None, ended: false };
+        let telling = Self {
+            pipeline,
+            id,
+            name,
+            caller,
+            watcher,
+            shown,
+            told,
+            began: Instant::now(),
+            answered_by: None,
+            ended: false,
+        };
         telling.tell(|tool, input| Happening::CallStarted { tool, call: id, input });
         telling
     }
@@ -45,7 +58,8 @@ impl<'a> Telling<'a> {
         let (secrets, pii) = (Arc::clone(&self.pipeline.secrets), self.pipeline.pii.clone());
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
         Listener::new(move |report| {
-            let clean = |mut value: Value| {
+            let clean = |value: Value| {
+                let mut value = Arc::unwrap_or_clone(bound::told(Arc::new(value)));
                 if let Some(pii) = &pii {
                     pii.mask(&mut value);
                 }
@@ -114,7 +128,7 @@ impl<'a> Telling<'a> {
 
     fn tell(&self, happening: impl FnOnce(String, Arc<Value>) -> Happening) {
         if let Some(watcher) = &self.watcher {
-            watcher(happening(self.name.clone(), Arc::clone(&self.shown)));
+            watcher(happening(self.name.clone(), Arc::clone(&self.told)));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::life::Life;
 use super::{Happening, Watcher, json};
+use crate::catalogue::LONGEST_NAME;
 use crate::index::cut;
+use crate::offload;
 use crate::pipeline::{Caller, Pipeline, ToolCall};
 use crate::sample;
 use agentscript::{Call, CallId, Outcome, ToolError};
@@ -44,18 +46,20 @@ impl Calls {
 
     async fn answer(&self, call: Call) -> Result<String, ToolError> {
         let Call { id, tool, input: text, timeout_ms } = call;
-        if !self.life.fits(&format!("The input of tool '{tool}'"), text.len()) {
-            return Err(aborted(&tool));
+        let named = cut(&tool, LONGEST_NAME);
+        if !self.life.fits(&format!("The input of tool '{named}'"), text.len()) {
+            return Err(aborted(named));
         }
-        let input = match json(&text) {
-            Ok(Value::Object(input)) => input,
-            Ok(_) => {
-                return Err(ToolError::new("INVALID_INPUT", format!("The input of tool '{tool}' must be an object")));
+        let input = match offload::run(text.len(), || json(&text)).await {
+            Ok(Ok(Value::Object(input))) => input,
+            Ok(Ok(_)) => {
+                return Err(ToolError::new("INVALID_INPUT", format!("The input of tool '{named}' must be an object")));
             }
-            Err(_) => {
-                self.life.unreadable(&format!("The input of tool '{tool}'"));
-                return Err(aborted(&tool));
+            Ok(Err(_)) => {
+                self.life.unreadable(&format!("The input of tool '{named}'"));
+                return Err(aborted(named));
             }
+            Err(busy) => return Err(busy.into()),
         };
         let call = ToolCall {
             tool,
@@ -92,7 +96,10 @@ impl Calls {
         let mut made = JoinSet::new();
         made.spawn(async move { pipeline.call(call).await });
         let text = match made.join_next().await {
-            Some(Ok(result)) => result?.to_string(),
+            Some(Ok(result)) => {
+                let result = result?;
+                offload::run(offload::weight(&result), || result.to_string()).await?
+            }
             Some(Err(_)) | None => return Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
         };
         let most = self.life.bounds.max_message_bytes;
@@ -107,7 +114,8 @@ impl Calls {
     }
 
     fn rehearse(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
-        let shown = self.pipeline.shown(&Arc::new(Value::Object(call.input.clone())));
+        let weight = offload::weight_of(&call.input);
+        let shown = offload::now(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
         self.log.begin(id, u64::from(id.0), &call.tool, &shown);
         let entry = self.pipeline.admit(call);
         self.log.end(id, Duration::ZERO, entry.as_ref().err());
@@ -162,7 +170,7 @@ impl CallLog {
         let mut rows = self.rows();
         rows.made += 1;
         if rows.calls.len() < self.most {
-            let (tool, input) = (tool.to_owned(), shortened(input));
+            let (tool, input) = (cut(tool, LONGEST_NAME).to_owned(), shortened(input));
             let record =
                 Record { number, tool, input, began: Instant::now(), duration: None, error: None, known: false };
             rows.calls.insert(id, record);
@@ -269,6 +277,13 @@ fn told(error: &ToolError) -> Value {
 
 /// An input for the log: its text, cut, where it is long.
 fn shortened(input: &Value) -> Value {
+    if let Value::String(text) = input {
+        return if text.len() <= LONGEST_INPUT {
+            input.clone()
+        } else {
+            format!("{}…", cut(text, LONGEST_INPUT)).into()
+        };
+    }
     let text = input.to_string();
     if text.len() <= LONGEST_INPUT { input.clone() } else { format!("{}…", cut(&text, LONGEST_INPUT)).into() }
 }

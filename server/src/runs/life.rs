@@ -1,12 +1,13 @@
 //! What belongs to one run from its beginning to its end, whoever works on it at the moment: who
 //! watches it, what ends it before its time, and what it has used of what all runs share.
 
-use super::{Happening, Watcher, json, refused};
+use super::{Happening, Refused, Watcher, json, refused};
 use crate::config::Pool;
 use agentscript::{Message, Outcome, Run};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// The code of a run that was cancelled, as the runtime gives it.
@@ -17,6 +18,8 @@ pub struct Life {
     pub watcher: Watcher,
     /// Fires when the run has to end, for whatever reason.
     pub cancel: CancellationToken,
+    /// The same for the interpreter, which looks at it in the middle of a long step.
+    pub stop: Arc<AtomicBool>,
     /// Why it has to; empty: nobody wants its result any more.
     why: OnceLock<Why>,
     pub bounds: Pool,
@@ -25,6 +28,8 @@ pub struct Life {
     ledger: Arc<Ledger>,
     /// Its number in the ledger.
     number: u64,
+    /// Its place among the runs, which it keeps until no thread works on it any more.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 struct Why {
@@ -33,15 +38,23 @@ struct Why {
 }
 
 impl Life {
-    pub fn begin(ledger: &Arc<Ledger>, bounds: Pool, watcher: Watcher, cancel: CancellationToken) -> Arc<Self> {
+    pub fn begin(
+        ledger: &Arc<Ledger>,
+        bounds: Pool,
+        watcher: Watcher,
+        cancel: CancellationToken,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Arc<Self> {
         let life = Arc::new(Self {
             watcher,
             cancel,
+            stop: Arc::default(),
             why: OnceLock::new(),
             bounds,
             messages: AtomicU64::new(0),
             ledger: Arc::clone(ledger),
             number: ledger.numbers.fetch_add(1, Ordering::Relaxed),
+            _place: place,
         });
         ledger.open(life.number, Arc::downgrade(&life));
         life
@@ -50,6 +63,12 @@ impl Life {
     /// The run has to end, with this code. The first reason counts.
     pub fn end(&self, code: &'static str, message: impl Into<String>) {
         let _ = self.why.set(Why { code, message: message.into() });
+        self.stop();
+    }
+
+    /// The run has to end: nobody wants its result, or it must not go on.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
         self.cancel.cancel();
     }
 
@@ -62,6 +81,12 @@ impl Life {
             self.end("TOO_MANY_PENDING_CALLS", message);
         }
         self.ledger.used(self.number, u64::try_from(run.memory_bytes()).unwrap_or(u64::MAX));
+    }
+
+    /// Nobody waits for the run any more, and a thread still works on it: until that ends it may take as
+    /// much as its script may.
+    pub fn give_up(&self, most: u64) {
+        self.ledger.give_up(self.number, most);
     }
 
     /// The script has sent these: each is told to whoever watches, unless it is too much.
@@ -150,6 +175,8 @@ struct Rows {
 struct Row {
     bytes: u64,
     life: Weak<Life>,
+    /// Whether nobody can end it any more.
+    given_up: bool,
 }
 
 impl Ledger {
@@ -158,7 +185,11 @@ impl Ledger {
     }
 
     fn open(&self, number: u64, life: Weak<Life>) {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner).runs.insert(number, Row { bytes: 0, life });
+        self.rows
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .runs
+            .insert(number, Row { bytes: 0, life, given_up: false });
     }
 
     fn close(&self, number: u64) {
@@ -167,17 +198,50 @@ impl Ledger {
         rows.total -= gone.map_or(0, |row| row.bytes);
     }
 
+    /// Whether there is memory for one more run.
+    ///
+    /// # Errors
+    /// Those that are there have all of it.
+    pub fn admit(&self) -> Result<(), Refused> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows.total < self.most {
+            return Ok(());
+        }
+        let most = self.most;
+        Err(Refused::new(
+            "WORKER_MEMORY_EXCEEDED",
+            format!("The scripts that are running have all of the {most} bytes that there are; try again later"),
+        ))
+    }
+
+    fn give_up(&self, number: u64, most: u64) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = rows.runs.get_mut(&number) else { return };
+        let more = most.saturating_sub(row.bytes);
+        row.bytes += more;
+        row.given_up = true;
+        rows.total += more;
+    }
+
     /// A run has so many bytes now. Where all have too many, the largest one has to end; until it has,
     /// it is the largest one still, so that no other follows it.
     fn used(&self, number: u64, bytes: u64) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(row) = rows.runs.get_mut(&number) else { return };
+        if row.given_up {
+            return;
+        }
         let before = std::mem::replace(&mut row.bytes, bytes);
         rows.total = rows.total - before + bytes;
         if rows.total <= self.most {
             return;
         }
-        let largest = rows.runs.values().max_by_key(|row| row.bytes).and_then(|row| row.life.upgrade());
+        let largest = rows
+            .runs
+            .values()
+            .filter(|row| !row.given_up)
+            .max_by_key(|row| row.bytes)
+            .and_then(|row| row.life.upgrade());
         drop(rows);
         if let Some(life) = largest {
             let most = self.most;

@@ -6,7 +6,9 @@
 
 use super::life::Life;
 use super::{Refused, refused};
-use agentscript::{CompileOptions, Dialect, Event, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache};
+use agentscript::{
+    CompileOptions, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache, Status,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -26,6 +28,8 @@ const MOST_LATE: usize = 64;
 /// How many turns in a row go to runs that come from outside while others, cut off by the end of their
 /// slice, wait too: what is short stays short, and what is long goes on.
 const IN_A_ROW: u32 = 3;
+/// Milliseconds of compiling that no script pays for.
+const SHORT_COMPILATION: u64 = 50;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 pub const STACK: usize = 16 * 1024 * 1024;
 
@@ -244,8 +248,11 @@ fn work(shared: &Arc<Shared>) {
                     let job = Job { task: Task::Resume(run, Vec::new()), life, answer };
                     shared.lock().worn.push_back(job);
                 }
-                (step, Some(answer)) => drop(answer.send(step)),
-                (step, None) => drop(step),
+                (step, answer) => {
+                    // First its place: whoever hears of the end may come back at once.
+                    drop(life);
+                    drop(answer.map(|answer| answer.send(step)));
+                }
             }
             state = shared.lock();
         } else if state.free > shared.threads {
@@ -301,18 +308,41 @@ fn watch(shared: &Arc<Shared>) {
     }
 }
 
+/// Count the time that it took to compile a script as the script's, where it was not short.
+fn has_time_left(policy: &mut Policy, took: Duration) -> bool {
+    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    if took < SHORT_COMPILATION {
+        return true;
+    }
+    let left = policy.limits.timeout_ms.saturating_sub(took);
+    if left > 0 {
+        policy.limits.timeout_ms = left;
+    }
+    left > 0
+}
+
 /// Let a run go on until it waits, is done, or its slice is over.
 fn slice(task: Task, life: &Life) -> Step {
     let (mut run, mut events) = match task {
         Task::Begin(begin) => {
-            let Begin { script, language, dialect, policy, inputs } = *begin;
+            let Begin { script, language, dialect, mut policy, inputs } = *begin;
             #[cfg(test)]
             super::tests::misbehave(&script);
             let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
-            match SCRIPTS.compile(&script, &options) {
-                Ok(script) => (Box::new(script.start(inputs, &policy)), Vec::new()),
+            let began = Instant::now();
+            let compiled = SCRIPTS.compile(&script, &options);
+            let script = match compiled {
+                Ok(script) => script,
                 Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),
+            };
+            if !has_time_left(&mut policy, began.elapsed()) {
+                let message = format!("Compiling the script took longer than its {}ms", policy.limits.timeout_ms);
+                let failure = Failure::new(Status::Timeout, "TIMEOUT", message);
+                return Step::Ended(Box::new(Outcome::not_compiled(Box::new(failure))));
             }
+            let mut run = Box::new(script.start(inputs, &policy));
+            run.cancel_on(Arc::clone(&life.stop));
+            (run, Vec::new())
         }
         Task::Resume(run, events) => (run, events),
     };

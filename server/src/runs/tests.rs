@@ -134,6 +134,46 @@ async fn a_thread_that_is_held_is_given_up_and_replaced() {
     assert!(began.elapsed() < Duration::from_millis(1_400), "{:?}", began.elapsed());
 }
 
+/// Until its thread ends, a run keeps its place and the memory that it may take, whether it was given up,
+/// cancelled, or nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_given_up_keeps_what_it_has() {
+    let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
+    for watchdog in [100, 10_000] {
+        let wait = Duration::from_millis(50);
+        let pool = Pool { threads: 1, max_runs: 2, watchdog: Duration::from_millis(watchdog), ..Pool::default() };
+        let runs = runs(Pool { queue_timeout: wait, max_memory_bytes: limit + 1, ..pool });
+        let cancel = CancellationToken::new();
+        let stalled = runs.execute(request("//! stall\nreturn 1"), None, cancel.clone());
+        let given_up = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            cancel.cancel();
+        };
+        let (stalled, ()) = tokio::join!(stalled, given_up);
+        assert!(["WORKER_TIMEOUT", "EXECUTION_ABORTED"].contains(&code(&stalled.outcome)), "{:?}", stalled.outcome);
+        assert_eq!(code(&execute(&runs, "return 1").await), "ok", "there is a place and memory for one more");
+        let dropped = runs.execute(request("//! stall\nreturn 2"), None, CancellationToken::new());
+        assert!(tokio::time::timeout(wait, dropped).await.is_err());
+        assert_eq!(code(&execute(&runs, "return 1").await), "QUEUE_TIMEOUT", "both places are taken");
+        assert!(runs.ledger.admit().is_err(), "the memory too");
+        tokio::time::sleep(Duration::from_millis(3_500)).await;
+        assert_eq!(code(&execute(&runs, "return 1").await), "ok");
+    }
+}
+
+/// Scripts are refused rather than let in to memory that nobody can give back.
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_that_is_taken_refuses() {
+    let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
+    let pool = Pool { watchdog: Duration::from_millis(50), max_memory_bytes: limit, ..Pool::default() };
+    let runs = runs(pool);
+    assert_ended(&execute(&runs, "//! stall\nreturn 1").await, "WORKER_TIMEOUT", 0);
+    let refused = execute(&runs, "return 1").await;
+    assert_ended(&refused, "WORKER_MEMORY_EXCEEDED", 0);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(code(&execute(&runs, "return 1").await), "ok");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn long_steps_of_one_run_do_not_hold_up_another() {
     let runs = runs(Pool { threads: 1, ..Pool::default() });
@@ -235,7 +275,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         allowed: None,
         apps: None,
         at_once: Arc::new(Semaphore::new(1)),
-        life: Life::begin(&runs.ledger, runs.pool, None, CancellationToken::new()),
+        life: Life::begin(&runs.ledger, runs.pool, None, CancellationToken::new(), None),
         log: Arc::new(CallLog::new(false)),
         dry: false,
     };

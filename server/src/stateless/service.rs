@@ -3,6 +3,8 @@
 use super::{Evaluate, Evaluation};
 use crate::config::policy::lowered;
 use crate::config::{Config, Pool, StatelessConfig};
+use crate::offload::{self, weight};
+use crate::pipeline::{LONGEST_MESSAGE, bounded};
 use crate::redact::Redactor;
 use crate::runs::{Places, Refused, STACK, length};
 use agentscript::Policy;
@@ -45,7 +47,8 @@ impl Refusal {
     /// The answer for the client: an object with `status` and `error`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json!({"status": "refused", "error": {"code": self.code(), "message": self.to_string()}})
+        let message = bounded(self.to_string(), LONGEST_MESSAGE);
+        json!({"status": "refused", "error": {"code": self.code(), "message": message}})
     }
 }
 
@@ -86,7 +89,9 @@ impl Stateless {
         let config = self.config.clone();
         let evaluated = self.blocking(cancel, move || request.run(policy, &config)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
-        self.secrets.value(&mut evaluation.value);
+        offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
+            .await
+            .map_err(|busy| Refused::new("QUEUE_TIMEOUT", busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
         evaluation.said.retain(|message| length(message) <= max_message_bytes);
         evaluation.said.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));

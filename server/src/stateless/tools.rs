@@ -3,6 +3,7 @@
 use crate::error::nearest;
 use crate::meta::typescript;
 use crate::pipeline::check;
+use crate::schema::Schema;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ pub struct ClientTool {
     pub input_schema: Value,
     /// JSON schema of its result.
     pub output_schema: Option<Value>,
-    validator: OnceLock<Option<jsonschema::Validator>>,
+    schema: OnceLock<Option<Schema>>,
 }
 
 /// Why a list of tools is refused.
@@ -113,7 +114,7 @@ fn tool(at: usize, entry: &Value) -> Result<ClientTool, ToolsError> {
         input_schema: schema(&["parameters", "inputSchema", "input_schema"])?
             .unwrap_or_else(|| json!({"type": "object"})),
         output_schema: schema(&["outputSchema", "output_schema"])?,
-        validator: OnceLock::new(),
+        schema: OnceLock::new(),
     })
 }
 
@@ -133,9 +134,9 @@ impl ClientTool {
         }
     }
 
-    fn validator(&self) -> Option<&jsonschema::Validator> {
-        // A schema that is none is the client's affair: its tool will see what comes.
-        self.validator.get_or_init(|| jsonschema::options().build(&self.input_schema).ok()).as_ref()
+    fn schema(&self) -> Option<&Schema> {
+        // A schema that is none, or too complex, is the client's affair: its tool will see what comes.
+        self.schema.get_or_init(|| Schema::new(&self.input_schema).ok()).as_ref()
     }
 }
 
@@ -183,6 +184,6 @@ impl ClientTools for ClientToolset {
         let input: Value = serde_json::from_str(input).map_err(|error| {
             ToolError::new("INVALID_INPUT", format!("The input of tool '{tool}' cannot be sent: {error}"))
         })?;
-        entry.validator().map_or(Ok(()), |validator| check::fits(validator, tool, &input))
+        entry.schema().map_or(Ok(()), |schema| check::fits(schema, tool, &input))
     }
 }

@@ -3,7 +3,9 @@
 //! One binary, so that there is one to link. Servers and clients of others are in `others`; they are
 //! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
 
+mod bounds;
 mod bypass;
+mod capture;
 mod chain;
 mod chat;
 mod cli;

@@ -1,0 +1,103 @@
+use super::*;
+use serde_json::json;
+
+fn schema(schema: Value) -> Schema {
+    Schema::new(&schema).expect("usable")
+}
+
+#[test]
+fn values_fit_or_do_not() {
+    let schema =
+        schema(json!({"properties": {"id": {"type": "integer"}, "s": {"pattern": "^a+$"}}, "required": ["id"]}));
+    assert!(schema.fits(&json!({"id": 1, "s": "aaa"})));
+    for wrong in [json!({}), json!({"id": "x"}), json!({"id": 1, "s": "b"})] {
+        match schema.check(&wrong) {
+            Err(Misfit::Errors(errors)) => assert_eq!(errors.len(), 1, "{wrong}"),
+            Err(Misfit::TooComplex) | Ok(()) => panic!("{wrong}"),
+        }
+    }
+}
+
+/// Schemas that hold themselves check what is not too large, as large inputs of plain schemas are checked.
+#[test]
+fn what_is_common_is_checked() {
+    let tree = schema(json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["name"],
+    }));
+    let good = (0..60).fold(json!({"name": "x"}), |inner, _| json!({"name": "x", "children": [inner]}));
+    let bad = (0..50).fold(json!({"nam": "x"}), |inner, _| json!({"name": "x", "children": [inner]}));
+    assert!(tree.fits(&good) && !tree.fits(&bad));
+    let rows = schema(json!({"properties": {"rows": {"items": {
+        "properties": {"id": {"type": "integer"}, "name": {"type": "string", "pattern": "^[a-z0-9 ]*$"}},
+        "required": ["id", "name"], "additionalProperties": false,
+    }}}}));
+    let mut value =
+        json!({"rows": (0..50_000).map(|at| json!({"id": at, "name": format!("row {at}")})).collect::<Vec<_>>()});
+    assert!(rows.fits(&value));
+    value["rows"][49_999]["id"] = json!("x");
+    assert!(!rows.fits(&value));
+    let file = schema(json!({"properties": {"data": {"pattern": "^[A-Za-z0-9+/]*={0,2}$"}}}));
+    assert!(file.fits(&json!({"data": "QUJD".repeat(500_000)})));
+    let named = schema(json!({
+        "$id": "https://example.com/a.json",
+        "$defs": {"node": {"$anchor": "node", "type": "integer"}, "other": {"$id": "b.json", "$defs": {"x": {"type": "string"}}, "$ref": "#/$defs/x"}},
+        "properties": {"a": {"$ref": "#node"}, "b": {"$ref": "b.json"}, "c": {"$ref": "#/$defs/node"}},
+    }));
+    assert!(named.fits(&json!({"a": 1, "b": "x", "c": 3})));
+    assert!(!named.fits(&json!({"a": "x"})) && !named.fits(&json!({"b": 1})) && !named.fits(&json!({"c": "x"})));
+}
+
+/// Patterns that need more than linear time are left out; the rest of the schema holds.
+#[test]
+fn patterns_are_linear() {
+    let schema = schema(json!({
+        "properties": {"s": {"type": "string", "pattern": "^(?=.*b)a"}, "pattern": {"type": "integer"}},
+        "patternProperties": {"^(?!x)": {}},
+        "additionalProperties": false,
+        "enum": [{"s": "a"}, {"pattern": "(?=x)"}, {"pattern": 1}, {"s": 1}],
+    }));
+    assert!(schema.fits(&json!({"s": "a"})));
+    assert!(!schema.fits(&json!({"s": 1})) && !schema.fits(&json!({"pattern": "(?=x)"})));
+    assert!(schema.fits(&json!({"pattern": 1})));
+    assert!(!schema.fits(&json!({"s": "b"})), "not in the list");
+}
+
+#[test]
+fn what_takes_for_ever_is_refused() {
+    let mut defs = json!({"d0": {}});
+    for at in 1..=44 {
+        let next = json!({"$ref": format!("#/$defs/d{}", at - 1)});
+        defs[format!("d{at}")] = json!({"allOf": [next, next]});
+    }
+    assert_eq!(Schema::new(&json!({"$defs": defs, "$ref": "#/$defs/d44"})).err(), Some(Unusable::TooComplex));
+    let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
+    let nested = (0..60).fold(json!({}), |inner, _| json!({"a": inner}));
+    assert!(matches!(schema(twice).check(&nested), Err(Misfit::TooComplex)));
+    for itself in [json!({"$ref": "#"}), json!({"anyOf": [{"$ref": "#"}, {}]})] {
+        let began = std::time::Instant::now();
+        let unusable = Schema::new(&itself).map(|schema| schema.fits(&json!({})));
+        assert_ne!(unusable, Ok(true), "{itself}");
+        assert!(began.elapsed() < std::time::Duration::from_secs(2));
+    }
+    assert!(matches!(Schema::new(&json!({"type": "nonsense"})), Err(Unusable::Invalid(_))));
+}
+
+/// The deepest that is checked does not run out of native stack on a thread of tokio's.
+#[test]
+fn depth_is_bounded() {
+    for length in [50, 100, 200, 280, 290, 299, 320, 5_000] {
+        let mut defs = json!({"d0": {"type": "object"}});
+        for at in 1..=length {
+            defs[format!("d{at}")] = json!({"$ref": format!("#/$defs/d{}", at - 1)});
+        }
+        let chain = json!({"$defs": defs, "$ref": format!("#/$defs/d{length}")});
+        let thread = std::thread::Builder::new().stack_size(2 << 20);
+        let checked =
+            thread.spawn(move || Schema::new(&chain).is_ok_and(|schema| schema.fits(&json!({})))).expect("starts");
+        assert_eq!(checked.join().expect("ends"), length < DEEPEST_CHAIN, "{length}");
+    }
+}
+
+const DEEPEST_CHAIN: usize = 300;

@@ -1,0 +1,390 @@
+//! Work in proportion to what tools, scripts and clients send is bounded, and none of it keeps the
+//! server from others; what a client is told of a failure is bounded too.
+
+use agentscript::{Dialect, Policy};
+use codecall::runs::{ExecuteRequest, Watcher};
+use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::{Config, Hub};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// A name, the schema of its input, the schema of its result.
+type Row = (&'static str, Value, Option<Value>);
+
+/// Tools with schemas of any kind, which answer their input; `fail` says it in an error.
+struct Tools(Vec<Row>);
+
+impl Upstream for Tools {
+    fn app(&self) -> &str {
+        "t"
+    }
+
+    fn source(&self) -> &'static str {
+        "inline"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        let tool = |(name, input, output): &Row| ToolDefinition {
+            app: "t".into(),
+            name: (*name).into(),
+            input_schema: input.clone(),
+            output_schema: output.clone(),
+            source: "inline",
+            visible_in_list_tools: Some(true),
+            ..ToolDefinition::default()
+        };
+        self.0.iter().map(|row| Arc::new(tool(row))).collect()
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            if call.tool.name != "fail" {
+                return Ok(Value::Object(call.input));
+            }
+            let text = call.input.get("text").and_then(Value::as_str).unwrap_or_default();
+            let times = call.input.get("times").and_then(Value::as_u64).unwrap_or(1);
+            let text = text.repeat(usize::try_from(times).unwrap_or(1));
+            let mut error = ToolError::new("TOOL_EXECUTION_ERROR", text.clone());
+            error.details = Some(json!({"said": text}).to_string());
+            Err(error)
+        })
+    }
+
+    fn call_whole(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            Ok(match self.call(call).await {
+                Ok(data) => codecall::upstream::whole(data),
+                Err(error) => json!({
+                    "content": [{"type": "text", "text": error.message}],
+                    "structuredContent": {"said": error.message},
+                    "isError": true,
+                }),
+            })
+        })
+    }
+}
+
+fn hub(tools: Vec<Row>) -> Arc<Hub> {
+    let config = r#"{"pii": {}, "cache": {"rules": [{"tool": "t:echo", "ttl": "1m"}]}}"#;
+    let config = Config::parse(config, codecall::config::Format::Json, &|_| None).expect("valid");
+    Hub::start(config, vec![Arc::new(Tools(tools))]).expect("starts")
+}
+
+fn any() -> Value {
+    json!({"type": "object"})
+}
+
+fn plain() -> Vec<Row> {
+    vec![("echo", any(), None), ("fail", any(), None)]
+}
+
+/// Everything is allowed, for half a minute.
+fn policy() -> Policy {
+    let mut policy = Policy::default();
+    let limits = &mut policy.limits;
+    (limits.timeout_ms, limits.max_duration_ms, limits.max_steps) = (30_000, 60_000, u64::MAX);
+    limits.max_memory_bytes = 512 << 20;
+    policy
+}
+
+async fn execute(hub: &Hub, script: &str) -> Value {
+    let request = ExecuteRequest::new(script, policy());
+    let finished = hub.execute(request, None, CancellationToken::new()).await;
+    serde_json::from_str(&finished.outcome.to_json()).expect("JSON")
+}
+
+async fn ask(hub: &Hub, tool: &str, arguments: Value) -> Value {
+    hub.meta(tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+}
+
+/// Looks every few milliseconds how long the reactor has kept others waiting.
+struct Pulse {
+    longest: Arc<AtomicU64>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Pulse {
+    fn begin() -> Self {
+        let longest = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&longest);
+        let task = tokio::spawn(async move {
+            loop {
+                let began = Instant::now();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                told.fetch_max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+        });
+        Self { longest, task }
+    }
+
+    /// The longest time between two looks.
+    fn end(self) -> Duration {
+        self.task.abort();
+        Duration::from_millis(self.longest.load(Ordering::Relaxed))
+    }
+}
+
+/// Far from what a stall takes, and long enough for a machine that is busy.
+const PROMPT: Duration = Duration::from_millis(700);
+
+/// One thread for everything that is asynchronous, so that whoever holds it is seen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn paths_in_a_name_or_an_error_hold_nobody_up() {
+    let hub = hub(plain());
+    for (script, codes) in [
+        // A name as long as this is refused by the interpreter or by the chain.
+        ("callTool('t' + ' /tmp/zz'.repeat(4e5), { a: 'x'.repeat(4e6) })", &["TOOL_NOT_FOUND", "EXECUTION_ERROR"][..]),
+        ("callTool('t:fail', { text: ' /tmp/zz'.repeat(4e5), a: 'x'.repeat(1e6) })", &["TOOL_EXECUTION_ERROR"]),
+    ] {
+        let pulse = Pulse::begin();
+        let began = Instant::now();
+        let outcome = execute(&hub, &format!("return await {script}")).await;
+        let code = outcome["error"]["code"].as_str().unwrap_or_default();
+        assert!(codes.contains(&code), "{script}: {code}");
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "{script} took {took:?}");
+        let longest = pulse.end();
+        assert!(longest < PROMPT, "{script}: others have waited {longest:?}");
+    }
+}
+
+/// Every way in which a client or a script names a tool.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_have_at_most_256_bytes() {
+    let hub = hub(plain());
+    let long = "n".repeat(3_000_000);
+    for script in [
+        "callTool('n'.repeat(3e6), {})",
+        "callTool('t:' + 'n'.repeat(3e6), {})",
+        "callTool('codecall:' + 'n'.repeat(3e6), {})",
+    ] {
+        let outcome = execute(&hub, &format!("return await {script}")).await;
+        let text = outcome.to_string();
+        assert_ne!(outcome["status"], "ok", "{script}");
+        assert!(text.len() < 12_000, "{script}: {} bytes", text.len());
+    }
+    let request = ExecuteRequest {
+        dialect: Dialect::Sync,
+        ..ExecuteRequest::new("call_tool('t', 'n'.repeat(3e6), {})", policy())
+    };
+    let outcome = hub.execute(request, None, CancellationToken::new()).await.outcome;
+    assert!(outcome.to_json().len() < 4_000, "{}", outcome.to_json());
+    for (tool, arguments) in [
+        ("codecall_invoke", json!({"tool": long, "input": {}})),
+        ("codecall_describe", json!({"toolNames": [long]})),
+        ("codecall_search", json!({"query": "list", "excludeToolNames": [long]})),
+        ("codecall_search", json!({"query": long})),
+        ("codecall_search", json!({"query": "list", "filter": {"appIds": [long]}})),
+        ("codecall_search", json!({"query": "list", "filter": {"tags": [long]}})),
+        ("codecall_execute", json!({"script": "return 1", "allowedTools": [long]})),
+        ("codecall_execute", json!({"script": "return 1", "limits": {&long: 1}})),
+        ("codecall_execute", json!({"script": "return 1", &long: 1})),
+        ("codecall_execute", json!({"handle": long})),
+        ("codecall_search", json!({&long: 1})),
+    ] {
+        let pulse = Pulse::begin();
+        let answer = ask(&hub, tool, arguments.clone()).await.to_string();
+        let longest = pulse.end();
+        let what: String = arguments.to_string().chars().take(60).collect();
+        assert!(answer.len() < 4_000, "{tool} {what}: {} bytes", answer.len());
+        assert!(longest < PROMPT, "{tool} {what}: {longest:?}");
+    }
+    assert!(hub.direct(&long, Map::new(), None, CancellationToken::new()).await.is_none());
+}
+
+/// An error of a tool is bounded, and says that it is cut: for scripts, by `invoke` and by name.
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_are_bounded_and_say_so() {
+    let hub = hub(plain());
+    let input = json!({"text": "boom ", "times": 2_000_000, "more": "y".repeat(1_000_000)});
+    let outcome =
+        execute(&hub, "return await callTool('t:fail', { text: 'boom ', times: 2e6, more: 'y'.repeat(1e6) })").await;
+    assert_eq!(outcome["error"]["code"], "TOOL_EXECUTION_ERROR");
+    let answer = ask(&hub, "codecall_invoke", json!({"tool": "t:fail", "input": input})).await;
+    assert_eq!(answer["error"]["toolName"], "t:fail");
+    for told in [&outcome, &answer] {
+        let text = told.to_string();
+        assert!(text.len() < 64_000, "{} bytes", text.len());
+        let message = told["error"]["message"].as_str().expect("a message");
+        assert!(
+            message.starts_with("boom boom") && message.contains("cut") && message.contains("10000000"),
+            "{message}"
+        );
+    }
+    let Value::Object(input) = input else { panic!("an object") };
+    let result = hub.direct("t:fail", input, None, CancellationToken::new()).await.expect("listed").expect("a result");
+    let text = result.to_string();
+    assert!(text.len() < 64_000 && text.contains("cut"), "{} bytes", text.len());
+}
+
+/// What is told while a call is under way is bounded too.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_of_a_call_is_bounded() {
+    let hub = hub(plain());
+    let long = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&long);
+    let watcher: Watcher = Some(Arc::new(move |happening| {
+        if format!("{happening:?}").len() > 100_000 {
+            seen.store(true, Ordering::Relaxed);
+        }
+    }));
+    let input = json!({"text": "boom ", "times": 1_000_000, "more": ["y".repeat(1_000_000)]});
+    let call = json!({"tool": "t:fail", "input": input});
+    hub.meta("codecall_invoke", call, watcher, CancellationToken::new()).await.expect("a meta-tool");
+    assert!(!long.load(Ordering::Relaxed), "a notification of megabytes");
+}
+
+/// `times` references to the one before, twice each: `2^times` schemas to look at.
+fn doubled(times: usize, with: impl Fn(Value) -> Value) -> Value {
+    let mut defs = json!({"d0": {"type": "object"}});
+    for at in 1..=times {
+        defs[format!("d{at}")] = with(json!({"$ref": format!("#/$defs/d{}", at - 1)}));
+    }
+    json!({"$defs": defs, "$ref": format!("#/$defs/d{times}")})
+}
+
+/// A value that nests.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!({}), |inner, _| json!({"a": inner}))
+}
+
+/// Schemas that take for ever, as inputs and as results, and the input that shows it.
+fn hostile_schemas() -> Vec<(&'static str, Value, Value)> {
+    let both = |next: Value| json!({"allOf": [next, next]});
+    let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
+    let many: Vec<Value> =
+        (0..2_000).map(|at| json!({"properties": {"x": {"const": at}}, "required": ["x"]})).collect();
+    let look = format!("^{}$", "(?=.*b)".repeat(50));
+    let rows: Vec<Value> = (0..40_000).map(|at| json!({"x": format!("{at}")})).collect();
+    vec![
+        ("all-of", doubled(44, both), json!({})),
+        (
+            "any-of",
+            doubled(44, |next| json!({"anyOf": [{"allOf": [next, false]}, {"allOf": [next, false]}]})),
+            json!({}),
+        ),
+        ("one-of", doubled(44, |next| json!({"oneOf": [next, next]})), json!({})),
+        ("not", doubled(44, |next| json!({"not": {"allOf": [next, {"not": next}]}})), json!({})),
+        ("if", doubled(44, |next| json!({"if": next, "then": next, "else": next})), json!({})),
+        (
+            "properties",
+            doubled(44, |next| json!({"properties": {"a": next}, "additionalProperties": next})),
+            nested(44),
+        ),
+        ("recursive", twice, nested(60)),
+        ("self", json!({"$ref": "#"}), json!({})),
+        ("self-all", json!({"allOf": [{"$ref": "#"}]}), json!({})),
+        (
+            "cycle",
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}),
+            json!({}),
+        ),
+        ("wide", json!({"properties": {"rows": {"items": {"oneOf": many}}}}), json!({"rows": rows})),
+        ("look", json!({"properties": {"s": {"pattern": look}}}), json!({"s": "a".repeat(200_000)})),
+        (
+            "look-key",
+            json!({"patternProperties": {"(?=.*b)(?=.*c)^(x+x+)+y": {"type": "string"}}, "additionalProperties": false}),
+            json!({"x".repeat(5_000): 1}),
+        ),
+        (
+            "repeat",
+            json!({"properties": {"s": {"pattern": "^((a{0,50}){0,50}){0,50}b"}}}),
+            json!({"s": "a".repeat(200_000)}),
+        ),
+        ("unevaluated", doubled(30, |next| json!({"allOf": [next], "unevaluatedProperties": next})), nested(2)),
+        (
+            "unique",
+            json!({"properties": {"rows": {"uniqueItems": true}}}),
+            json!({"rows": (0..100_000).collect::<Vec<u32>>()}),
+        ),
+        (
+            "enum",
+            json!({"properties": {"rows": {"items": {"enum": (0..5_000).map(|at| json!({"a": at})).collect::<Vec<_>>()}}}}),
+            json!({"rows": vec![json!({"a": -1}); 50_000]}),
+        ),
+        ("chain", chain(4_000), json!({})),
+    ]
+}
+
+/// References one after the other.
+fn chain(length: usize) -> Value {
+    let mut defs = json!({"d0": {"type": "object"}});
+    for at in 1..=length {
+        defs[format!("d{at}")] = json!({"allOf": [{"$ref": format!("#/$defs/d{}", at - 1)}]});
+    }
+    json!({"$defs": defs, "$ref": format!("#/$defs/d{length}")})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn no_schema_holds_anybody_up() {
+    for (name, schema, input) in hostile_schemas() {
+        let hub = hub(vec![("in", schema.clone(), None), ("out", any(), Some(schema.clone()))]);
+        for tool in ["in", "out"] {
+            let pulse = Pulse::begin();
+            let began = Instant::now();
+            let call = json!({"tool": format!("t:{tool}"), "input": input});
+            let answer = ask(&hub, "codecall_invoke", call).await;
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(15), "{name} {tool} took {took:?}");
+            assert!(answer.to_string().len() < 4_000_000, "{name} {tool}");
+            let longest = pulse.end();
+            assert!(longest < PROMPT, "{name} {tool}: others have waited {longest:?}");
+            for format in ["json_schema", "typescript"] {
+                let pulse = Pulse::begin();
+                let began = Instant::now();
+                let request = json!({"toolNames": [format!("t:{tool}")], "format": format});
+                let described = ask(&hub, "codecall_describe", request).await.to_string();
+                let took = began.elapsed();
+                assert!(took < Duration::from_secs(10), "{name} {tool} {format} took {took:?}");
+                assert!(described.len() < 1_000_000, "{name} {tool} {format}: {} bytes", described.len());
+                let longest = pulse.end();
+                assert!(longest < PROMPT, "{name} {tool} {format}: others have waited {longest:?}");
+            }
+            let dry = json!({"script": format!("return await callTool('t:{tool}', {{}})"), "dryRun": true});
+            let began = Instant::now();
+            ask(&hub, "codecall_execute", dry).await;
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(10), "{name} {tool}, dry, took {took:?}");
+        }
+        hub.close().await;
+    }
+}
+
+/// What is large passes, away from the threads that serve others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn large_data_hold_nobody_up() {
+    let hub = hub(plain());
+    let scripts = [
+        "const rows = Array.from({ length: 3e4 }, (_, i) => ({ id: i, mail: `u${i}@example.com` })); return (await callTool('t:echo', { rows })).rows.length",
+        "const o = {}; for (let i = 0; i < 5e4; i++) o[`u${i}@example.com`] = i; return Object.keys(await callTool('t:echo', o)).length",
+        "return (await callTool('t:echo', { s: 'a@b.cc '.repeat(4e5) })).s.length",
+        "return (await callTool('t:echo', { s: '1 '.repeat(1e6) })).s.length",
+    ];
+    for script in scripts {
+        let pulse = Pulse::begin();
+        let began = Instant::now();
+        let outcome = execute(&hub, script).await;
+        assert_eq!(outcome["status"], "ok", "{script}: {outcome}");
+        let (took, longest) = (began.elapsed(), pulse.end());
+        assert!(took < Duration::from_secs(30), "{script} took {took:?}");
+        assert!(longest < PROMPT, "{script}: others have waited {longest:?}");
+    }
+    let names: Vec<String> = (0..50_000).map(|at| format!("t:unknown{at}")).collect();
+    for (tool, arguments) in [
+        ("codecall_describe", json!({"toolNames": names})),
+        ("codecall_search", json!({"query": "x", "excludeToolNames": names})),
+        ("codecall_search", json!({"query": "x", "filter": {"appIds": names}})),
+        ("codecall_search", json!({"query": "list all users ".repeat(200_000)})),
+        ("codecall_invoke", json!({"tool": "t:echo", "input": {"rows": (0..200_000).collect::<Vec<u32>>()}})),
+    ] {
+        let pulse = Pulse::begin();
+        let began = Instant::now();
+        ask(&hub, tool, arguments).await;
+        let (took, longest) = (began.elapsed(), pulse.end());
+        assert!(took < Duration::from_secs(20), "{tool} took {took:?}");
+        assert!(longest < PROMPT, "{tool}: others have waited {longest:?}");
+    }
+}
