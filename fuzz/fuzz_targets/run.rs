@@ -85,7 +85,11 @@ pub fn run(source: &str, answers: &[u8]) {
             let took = SystemClock.monotonic() - began;
             assert!(took < SLACK || mode % 4 == 2, "the run took {took:?}");
             // What ends a run may count beyond: work at once that is too much, the text of an error.
-            assert!(outcome.result.is_err() || outcome.stats.steps <= policy.limits.max_steps, "{} steps", outcome.stats.steps);
+            assert!(
+                outcome.result.is_err() || outcome.stats.steps <= policy.limits.max_steps,
+                "{} steps",
+                outcome.stats.steps
+            );
             outcome
         }
         Err(error) => Outcome::not_compiled(error.failure),

@@ -50,7 +50,8 @@ pub async fn serve_stdio(hub: Arc<Hub>) -> Result<(), Error> {
     served
 }
 
-async fn serve<R, W>(hub: Arc<Hub>, (input, output): (R, W)) -> Result<(), Error>
+/// The same on any pair of streams; the hub stays open.
+pub(crate) async fn serve<R, W>(hub: Arc<Hub>, (input, output): (R, W)) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,

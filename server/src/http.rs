@@ -99,7 +99,7 @@ fn while_wanted() -> (CancellationToken, DropGuard) {
     (cancel.clone(), cancel.drop_guard())
 }
 
-fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationToken) -> Result<Router, Error> {
+pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationToken) -> Result<Router, Error> {
     let config = &hub.config().http;
     let front = Front::new(Arc::clone(hub));
     // Hosts, origins and bodies are looked at below, for all paths.

@@ -8,6 +8,9 @@ pub mod catalogue;
 pub mod config;
 pub mod error;
 pub mod front;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 pub mod hub;
 pub mod index;

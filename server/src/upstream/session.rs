@@ -65,7 +65,29 @@ enum Link {
 impl McpServer {
     /// Begin to connect.
     pub fn start(app: &str, kind: &UpstreamKind) -> Arc<dyn Upstream> {
-        let shared = Arc::new(Shared {
+        let shared = Self::shared(app, kind);
+        let keeper = tokio::spawn(Arc::clone(&shared).keep());
+        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+    }
+
+    /// A connection over these streams, which is not made again when they end.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn over<R, W>(app: &str, config: &crate::config::StdioConfig, streams: (R, W)) -> Arc<dyn Upstream>
+    where
+        R: tokio::io::AsyncRead + Send + Unpin + 'static,
+        W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
+        let shared = Self::shared(app, &UpstreamKind::Stdio(config.clone()));
+        let (speaker, longest) = (Arc::clone(&shared), config.max_message_bytes);
+        let keeper = tokio::spawn(async move {
+            let reason = stdio::over(&speaker, streams, longest, Lifecycle::Initialize).await;
+            speaker.link.send_replace(Link::Down(reason));
+        });
+        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+    }
+
+    fn shared(app: &str, kind: &UpstreamKind) -> Arc<Shared> {
+        Arc::new(Shared {
             app: app.to_owned(),
             kind: kind.clone(),
             tools: RwLock::default(),
@@ -76,13 +98,9 @@ impl McpServer {
             subscribed: watch::Sender::default(),
             lost: Notify::new(),
             closing: CancellationToken::new(),
-        });
-        let keeper = tokio::spawn(Arc::clone(&shared).keep());
-        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+        })
     }
-}
 
-impl McpServer {
     /// The app's id.
     pub(super) fn app_id(&self) -> &str {
         &self.shared.app

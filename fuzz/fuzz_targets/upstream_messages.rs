@@ -1,0 +1,89 @@
+//! Any bytes as the messages of an upstream: it connects or says why not, its tools can be described,
+//! searched and called, and everything is over soon after its stream has ended.
+//!
+//! Each line is said when the client has asked something, with its `@` replaced by the id of the
+//! request. A line that begins with `!` is said at once, together with the next one.
+
+#![no_main]
+
+#[path = "streams.rs"]
+mod streams;
+
+use codecall::Config;
+use codecall::config::{Format, UpstreamConfig};
+use codecall::upstream::UpstreamCall;
+use libfuzzer_sys::fuzz_target;
+use serde_json::{Map, Value};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use streams::{PATIENCE, block_on, look_at};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+
+/// What answers the greeting of a client, unless the bytes begin with `-`.
+const GREETING: &str = r#"{"jsonrpc":"2.0","id":@,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{},"prompts":{}},"serverInfo":{"name":"u","version":"1"}}}"#;
+
+static CONFIG: LazyLock<UpstreamConfig> = LazyLock::new(|| {
+    let text =
+        r#"{"mcpServers": {"u": {"command": "never-started", "startTimeoutMs": 2000, "maxMessageBytes": 2000}}}"#;
+    Config::parse(text, Format::Json, &|_| None).expect("a configuration").upstreams["u"].clone()
+});
+
+fuzz_target!(|data: &[u8]| block_on(async {
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let (from, to) = tokio::io::split(server);
+    let said = tokio::spawn(say(data.to_vec(), BufReader::new(from), to));
+    let upstream = codecall::fuzzing::upstream("u", &CONFIG, tokio::io::split(client)).expect("a child process");
+    let used = async {
+        upstream.settled().await;
+        look_at(&upstream);
+        for tool in upstream.tools().into_iter().take(2) {
+            let call = UpstreamCall {
+                tool,
+                input: Map::new(),
+                timeout: Duration::from_secs(1),
+                cancel: Default::default(),
+                listener: Default::default(),
+            };
+            let _ = upstream.call(call.clone()).await.map_err(|error| error.message.len());
+            let _ = upstream.call_whole(call).await;
+        }
+        let _ = upstream.trouble();
+        upstream.close().await;
+    };
+    tokio::time::timeout(PATIENCE, used).await.expect("an upstream that has ended is not waited for");
+    said.await.expect("its side does not panic");
+}));
+
+async fn say(data: Vec<u8>, asked: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+    let (greeting, data) = match data.strip_prefix(b"-") {
+        Some(rest) => (None, rest),
+        None => (Some(GREETING.as_bytes()), &data[..]),
+    };
+    let mut lines = greeting.into_iter().chain(data.split(|byte| *byte == b'\n'));
+    let mut asked = BufReader::new(asked).lines();
+    while let Ok(Some(line)) = asked.next_line().await {
+        let message: Value = serde_json::from_str(&line).expect("a client speaks JSON");
+        let Some(id) = message.get("id") else { continue };
+        loop {
+            let Some(line) = lines.next() else {
+                let _ = to.shutdown().await;
+                return;
+            };
+            let (goes_on, line) = line.strip_prefix(b"!").map_or((false, line), |rest| (true, rest));
+            let mut out = Vec::new();
+            for byte in line {
+                match byte {
+                    b'@' => out.extend_from_slice(id.to_string().as_bytes()),
+                    byte => out.push(*byte),
+                }
+            }
+            out.push(b'\n');
+            if to.write_all(&out).await.is_err() {
+                return;
+            }
+            if !goes_on {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Upstreams that lie, hang, crash, flood and break off.
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Each tool does one thing wrong. Its call ends soon and says what was wrong, and the next one is fine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tools() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good"), ("half", "good")], json!({}));
+    let victim = Victim::start(&["--config", &config]).await;
+    let fault = |code: &str, part: &str| Err((code.to_owned(), part.to_owned()));
+    let expected: [(&str, Result<&str, (String, String)>); 15] = [
+        ("good:ok", Ok("fine")),
+        ("good:lie", fault("INVALID_OUTPUT", "does not fit its output schema")),
+        ("good:hang", fault("TOOL_TIMEOUT", "timed out after 1000ms")),
+        ("half:half", fault("TOOL_TIMEOUT", "timed out after 1000ms")),
+        ("good:flood", Ok("flooded")),
+        ("good:twice", Ok("first")),
+        ("good:other", Ok("for this one")),
+        ("good:late", fault("TOOL_TIMEOUT", "timed out after 1000ms")),
+        ("good:asks", Ok("asked")),
+        ("good:news", Ok("told")),
+        ("good:noise", Ok("loud")),
+        ("good:wide", Ok("")),
+        ("good:long", fault("TOOL_EXECUTION_ERROR", "bytes; at most")),
+        ("good:control", fault("TOOL_EXECUTION_ERROR", "root@host")),
+        ("good:ok", Ok("fine")),
+    ];
+    for (tool, wanted) in expected {
+        let patience = if matches!(&wanted, Err((code, _)) if code == "TOOL_TIMEOUT") { SECOND } else { 30 * SECOND };
+        let got = victim.call(tool, patience).await;
+        match (&got, &wanted) {
+            (Ok(_), Ok("")) => {}
+            (Ok(value), Ok(text)) => assert_eq!(value, text, "{tool}"),
+            (Err((code, message)), Err((wanted, part))) => {
+                assert!(code == wanted && message.contains(part.as_str()), "{tool}: {code} {message}");
+            }
+            _ => panic!("{tool}: {got:?}, not {wanted:?}"),
+        }
+        victim.recovers(tool).await;
+    }
+    until("the cancellation", || log(&folder, "good.log").contains("cancelled")).await;
+    victim.end().await;
+}
+
+/// Bytes that are no text stand in for the answer: the call ends without its timeout, or gets the answer
+/// that follows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn broken_letters() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good")], json!({}));
+    let victim = Victim::start(&["--config", &config]).await;
+    let got = victim.call("good:utf8", 20 * SECOND).await;
+    assert!(!matches!(&got, Err((code, _)) if code == "TOOL_TIMEOUT"), "{got:?}");
+    assert_eq!(victim.call("good:ok", 20 * SECOND).await, Ok(json!("fine")));
+    victim.recovers("broken letters").await;
+    victim.end().await;
+}
+
+/// A server that ends in the middle of an answer is an error at once, and started again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crashes() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good")], json!({}));
+    let victim = Victim::start(&["--config", &config]).await;
+    for tool in ["good:crash", "good:half_crash"] {
+        let (code, message) = victim.call(tool, 20 * SECOND).await.expect_err("it ends");
+        assert_eq!(code, "TOOL_EXECUTION_ERROR", "{tool}: {message}");
+        assert!(message.contains("ended while the tool"), "{tool}: {message}");
+        let began = Instant::now();
+        while victim.call("good:ok", SECOND).await != Ok(json!("fine")) {
+            assert!(began.elapsed() < PATIENCE, "{tool}: it is not started again");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        victim.recovers(tool).await;
+    }
+    victim.end().await;
+}
+
+/// What is wrong from the start leaves the others alone, and takes a bounded amount of memory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starts() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    for mode in
+        ["same_cursor", "double", "names", "garbage", "endless", "dead", "silent", "drip", "deep_list", "long_list"]
+    {
+        leaves_others_alone(&folder, &program, mode).await;
+    }
+}
+
+/// Lists of tools that never end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn endless_lists() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    for mode in ["cursor", "empty_cursor"] {
+        leaves_others_alone(&folder, &program, mode).await;
+    }
+}
+
+async fn leaves_others_alone(folder: &Folder, program: &str, mode: &str) {
+    let config = configured(folder, program, &[("good", "good"), ("wrong", mode)], json!({}));
+    let victim = Victim::start(&["--config", &config]).await;
+    let began = Instant::now();
+    let mut most = victim.held().megabytes;
+    // Longer than it has to start.
+    while began.elapsed() < 8 * SECOND {
+        assert_eq!(victim.call("good:ok", AT_ONCE).await, Ok(json!("fine")), "{mode}");
+        most = most.max(victim.held().megabytes);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(most < victim.before.megabytes + 300, "{mode}: {most} MB, before: {:?}", victim.before);
+    victim.answers().await;
+    victim.end().await;
+}
+
+/// The same over HTTP, where the wrong is in the answer as such.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let port_file = folder.path("port");
+    let mut upstream = Command::new("python3");
+    let _upstream = upstream.args([&program, "--http", "good", &port_file]).kill_on_drop(true).spawn().expect("starts");
+    until("the port", || Path::new(&port_file).exists()).await;
+    let url = format!("http://127.0.0.1:{}/mcp", std::fs::read_to_string(&port_file).expect("a port"));
+    let config = folder.file("config.json", json!({"mcpServers": {"web": {"url": url}}}).to_string());
+    let victim = Victim::start(&["--config", &config]).await;
+    assert_eq!(victim.call("web:ok", 20 * SECOND).await, Ok(json!("fine")));
+    for way in [
+        "hang",
+        "half_header",
+        "half_body",
+        "cut",
+        "kind",
+        "error",
+        "teapot",
+        "around",
+        "endless",
+        "endless_events",
+        "endless_event",
+        "headers_flood",
+    ] {
+        let began = Instant::now();
+        let got = victim.call(&format!("web:{way}"), 3 * SECOND).await;
+        assert!(got.is_err(), "{way}: {got:?}");
+        assert!(began.elapsed() < AT_ONCE, "{way}: {:?}", began.elapsed());
+        victim.recovers(way).await;
+        let began = Instant::now();
+        while victim.call("web:ok", SECOND).await != Ok(json!("fine")) {
+            assert!(began.elapsed() < PATIENCE, "{way}: it is not reached again");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+    victim.end().await;
+}
