@@ -375,7 +375,8 @@ def write(folder, table, svg):
     text = page.read_text()
     begin = text.index("\n", text.index("<!-- soak")) + 1
     end = text.index("<!-- /soak -->")
-    page.write_text(text[:begin] + table + "\n" + text[end:])
+    image = "![What the server holds, over time](trust/soak.svg)"
+    page.write_text(text[:begin] + f"{table}\n\n{image}\n" + text[end:])
 
 
 def main():
