@@ -5,12 +5,15 @@
 
 #![no_main]
 
+#[path = "hub.rs"]
+mod hub;
 #[path = "streams.rs"]
 mod streams;
 
+use hub::{configuration, hub};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use streams::{PATIENCE, block_on, configuration, hub};
+use streams::{PATIENCE, block_on};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const GREETING: &str = concat!(

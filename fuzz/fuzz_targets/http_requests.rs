@@ -6,17 +6,20 @@
 
 #![no_main]
 
+#[path = "hub.rs"]
+mod hub;
 #[path = "streams.rs"]
 mod streams;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use hub::{configuration, hub};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::time::Duration;
-use streams::{PATIENCE, block_on, configuration, hub};
+use streams::{PATIENCE, block_on};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 

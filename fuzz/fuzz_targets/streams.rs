@@ -1,12 +1,6 @@
-//! One hub for all inputs of a target, and a runtime of one thread.
+//! A runtime of one thread for all inputs of a target.
 
-use codecall::catalogue::ToolFilter;
-use codecall::config::Format;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
-use codecall::{Config, Hub};
-use serde_json::{Map, Value, json};
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -24,93 +18,4 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
             runtime.get_or_insert_with(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));
         runtime.block_on(work)
     })
-}
-
-/// The configuration of a hub: everything is on, and small.
-pub fn configuration(more: Value) -> Config {
-    let mut config = json!({
-        "vm": {"timeoutMs": 200, "maxDurationMs": 400, "maxSteps": 20_000, "maxMemoryBytes": 4 << 20, "toolTimeoutMs": 300},
-        "pool": {"threads": 2},
-        "enable_code_execution": true,
-    });
-    if let (Value::Object(config), Value::Object(more)) = (&mut config, more) {
-        config.extend(more);
-    }
-    Config::parse(&config.to_string(), Format::Json, &|_| None).expect("a configuration")
-}
-
-/// A hub in front of one upstream, made once.
-pub fn hub(config: impl FnOnce() -> Config) -> Arc<Hub> {
-    static HUB: OnceLock<Arc<Hub>> = OnceLock::new();
-    Arc::clone(HUB.get_or_init(|| Hub::start(config(), vec![Arc::new(Echo::new())]).expect("a hub")))
-}
-
-/// Tools that answer with their input, or fail with it.
-struct Echo {
-    tools: Vec<Arc<ToolDefinition>>,
-}
-
-impl Echo {
-    fn new() -> Self {
-        let tool = |name: &str, schema: Value| {
-            Arc::new(ToolDefinition {
-                app: "echo".into(),
-                name: name.into(),
-                description: format!("Gives back what it gets, by {name}. All of it."),
-                input_schema: schema,
-                source: "inline",
-                ..ToolDefinition::default()
-            })
-        };
-        let strict = json!({"type": "object", "properties": {"id": {"type": "integer"}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false});
-        Self {
-            tools: vec![
-                tool("any", json!({"type": "object"})),
-                tool("fail", json!({"type": "object"})),
-                tool("strict", strict),
-            ],
-        }
-    }
-}
-
-impl Upstream for Echo {
-    fn app(&self) -> &str {
-        "echo"
-    }
-
-    fn source(&self) -> &'static str {
-        "inline"
-    }
-
-    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.clone()
-    }
-
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async move {
-            let input = Value::Object(call.input);
-            if call.tool.name == "fail" {
-                return Err(ToolError {
-                    details: Some(input.to_string()),
-                    ..ToolError::new("FAILED", input.to_string())
-                });
-            }
-            Ok(input)
-        })
-    }
-}
-
-/// A catalogue of one upstream, asked for everything that a client can see of it.
-pub fn look_at(upstream: &Arc<dyn Upstream>) {
-    let sources = vec![(Arc::clone(upstream), ToolFilter::default())];
-    let catalogue = codecall::catalogue::Catalogue::new(sources, Default::default(), Arc::default());
-    let snapshot = catalogue.snapshot();
-    for entry in snapshot.rows() {
-        let _ = entry.described();
-        let _ = snapshot.lookup(&entry.name);
-        let _ = entry.fits(&Value::Object(Map::new()));
-    }
-    for (_, score) in snapshot.index().search("find an item by its name") {
-        assert!((0.0..=1.0).contains(&score), "{score}");
-    }
 }

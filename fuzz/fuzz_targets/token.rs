@@ -26,7 +26,7 @@ fuzz_target!(|text: &str| {
     }
     if let Ok(recording) = Recording::read(text) {
         let _ = recording.journal();
-        let _ = recording.text();
+        let _ = (recording.language(), recording.context());
     }
     if let Ok(mut request) = serde_json::from_str::<Evaluate>(text) {
         let mut policy = Policy::preset(Preset::Balanced);

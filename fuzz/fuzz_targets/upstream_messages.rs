@@ -10,13 +10,14 @@
 mod streams;
 
 use codecall::Config;
+use codecall::catalogue::ToolFilter;
 use codecall::config::{Format, UpstreamConfig};
-use codecall::upstream::UpstreamCall;
+use codecall::upstream::{Upstream, UpstreamCall};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use streams::{PATIENCE, block_on, look_at};
+use streams::{PATIENCE, block_on};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// What answers the greeting of a client, unless the bytes begin with `-`.
@@ -85,5 +86,20 @@ async fn say(data: Vec<u8>, asked: impl AsyncRead + Unpin, mut to: impl AsyncWri
                 break;
             }
         }
+    }
+}
+
+/// A catalogue of one upstream, asked for everything that a client can see of it.
+fn look_at(upstream: &Arc<dyn Upstream>) {
+    let sources = vec![(Arc::clone(upstream), ToolFilter::default())];
+    let catalogue = codecall::catalogue::Catalogue::new(sources, Default::default(), Arc::default());
+    let snapshot = catalogue.snapshot();
+    for entry in snapshot.rows() {
+        let _ = entry.described();
+        let _ = snapshot.lookup(&entry.name);
+        let _ = entry.fits(&Value::Object(Map::new()));
+    }
+    for (_, score) in snapshot.index().search("find an item by its name") {
+        assert!((0.0..=1.0).contains(&score), "{score}");
     }
 }
