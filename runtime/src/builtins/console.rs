@@ -5,6 +5,7 @@ mod table;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::heap::block;
 use crate::symbol::Sym;
@@ -58,25 +59,45 @@ impl Vm {
     /// Keep a line of the log.
     fn log_line(&mut self, prefix: &str, text: &str) -> Result {
         let indent = " ".repeat(self.host.console.indent);
-        let text = if indent.is_empty() { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
-        let line = format!("{prefix}{indent}{text}");
         let limits = &self.heap.meter.limits;
         let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
-        self.host.log_bytes += line.len();
+        self.charge_bytes(text.len())?;
+        let lines = 1 + if indent.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() };
+        let length = prefix.len() + text.len() + lines * indent.len();
+        self.host.log_bytes += length;
         self.host.log_calls += 1;
         if self.host.log_calls > max_calls {
             return Err(Thrown::limit(
                 "CONSOLE_LIMIT",
+                // bounded: a number
                 format!("The script exceeded its console limit of {max_calls} calls; log less"),
             ));
         }
         if self.host.log_bytes > max_bytes {
             return Err(too_much(max_bytes));
         }
-        self.work(1 + line.len() / 16)?;
+        self.work(1 + length / 16)?;
+        let _hold = self.hold(2 * length)?;
+        // bounded: by what a script may log
+        let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
+        let line = format!("{prefix}{indent}{text}"); // bounded: the same
         self.keep_bytes(size_of::<String>() + block(line.len()));
         self.host.logs.push(line);
         Ok(Value::UNDEFINED)
+    }
+
+    /// An error where text of so many bytes is more than a script may log.
+    fn check_line(&mut self, bytes: usize) -> Result<()> {
+        let limit = self.heap.meter.limits.max_console_bytes as usize;
+        if bytes > limit { Err(too_much(limit)) } else { self.charge_bytes(bytes) }
+    }
+
+    /// The text of a string that is logged: an error, before anything is read, where it is too long for that.
+    fn line_text(&mut self, string: Value) -> Result<String> {
+        let bytes = self.heap.str(string).bytes as usize;
+        self.check_line(bytes)?;
+        self.reserve(4 * bytes)?;
+        Ok(self.heap.text(string).into_owned()) // charged: above
     }
 
     /// How `console` prints objects.
@@ -103,6 +124,7 @@ fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `console.trace(...)`; where it was called is not shown.
 fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.format(arguments)?;
+    // bounded: by what a script may log
     let text = if text.is_empty() { "Trace".to_owned() } else { format!("Trace: {text}") };
     vm.log_line(ERROR, &text)
 }
@@ -140,11 +162,13 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if vm.truthy(arg(arguments, 0)) {
         return Ok(Value::UNDEFINED);
     }
-    let mut rest = arguments.get(1..).unwrap_or_default().to_vec();
+    let mut rest = Buffer::new();
+    rest.extend_from_slice(vm, arguments.get(1..).unwrap_or_default())?;
     let mut text = String::from("Assertion failed");
     if let Some(first) = rest.first_mut() {
         text.push_str(": ");
-        text.push_str(&vm.to_text(*first)?);
+        let shown = vm.to_string(*first)?;
+        text.push_str(&vm.line_text(shown)?);
         *first = vm.string(&text);
         text = vm.format(&rest)?;
     }
@@ -166,7 +190,8 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
     let count = vm.host.console.counts.entry(label).or_insert(0);
     *count += 1;
-    let text = format!(": {count}");
+    let text = format!(": {count}"); // bounded: a number
+    vm.check_line(vm.symbols.text(label).len())?;
     let text = vm.symbol_text(label) + &text;
     vm.log_line(LOG, &text)
 }
@@ -174,7 +199,8 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
     if vm.host.console.counts.remove(&label).is_none() {
-        let text = format!("Count for '{}' does not exist", vm.symbol_text(label));
+        vm.check_line(vm.symbols.text(label).len())?;
+        let text = format!("Count for '{}' does not exist", vm.symbol_text(label)); // bounded: above
         return vm.log_line(WARN, &text);
     }
     Ok(Value::UNDEFINED)

@@ -133,9 +133,15 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     parsed(vm, text).map(Value::foreign_number)
 }
 
+/// Bytes of the longest text that is read as a date: the parser looks at no limit.
+const LONGEST: u32 = 1 << 20;
+
 fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
+    if vm.heap.str(text).bytes > LONGEST {
+        return Ok(f64::NAN);
+    }
     vm.work(vm.heap.str(text).bytes as usize / 8)?;
-    Ok(parse::parse(&vm.heap.text(text)).map_or(f64::NAN, time_clip))
+    Ok(parse::parse(&*vm.charged_text(text)?).map_or(f64::NAN, time_clip))
 }
 
 /// The time of year, month, day, hours, minutes, seconds and milliseconds.
@@ -241,6 +247,7 @@ fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
         return Ok(());
     }
     let what = vm.to_text_lossy(this);
+    // bounded: by what is shown of a value
     Err(vm.type_error(&format!("Method Date.prototype.{method} called on incompatible receiver {what}")))
 }
 

@@ -121,7 +121,11 @@ impl Inspector<'_> {
             Kind::String => self.string(value),
             Kind::Number if value.as_number() == 0.0 && value.as_number().is_sign_negative() => "-0".into(),
             Kind::Number => number_text(value.as_number()),
-            Kind::BigInt => format!("{}n", self.vm.to_text(value)?),
+            Kind::BigInt => {
+                let digits = self.vm.to_string(value)?;
+                self.check(self.vm.heap.str(digits).bytes as usize)?;
+                format!("{}n", self.vm.heap.text(digits))
+            }
             Kind::Null => "null".into(),
             Kind::Boolean => (if value == Value::TRUE { "true" } else { "false" }).into(),
             _ => "undefined".into(),
@@ -139,9 +143,40 @@ impl Inspector<'_> {
         Ok(text)
     }
 
+    /// An error where so many bytes are more than may be printed.
+    fn check(&mut self, bytes: usize) -> Result<()> {
+        if self.printed.saturating_add(bytes) > self.options.limit {
+            return Err(too_much(self.options.limit));
+        }
+        self.vm.work(1 + bytes / 16)?;
+        self.vm.reserve(bytes.saturating_mul(8))
+    }
+
+    /// Text whose further lines are indented as this place is.
+    fn indented(&mut self, text: String) -> Result<String> {
+        let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        if self.indent == 0 || lines == 0 {
+            return Ok(text);
+        }
+        self.check(text.len() + lines * self.indent)?;
+        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent))))
+    }
+
+    /// The part of a long string that is shown. Only what may be part of it is looked at.
+    fn beginning(&mut self, string: Value) -> Value {
+        let bytes = self.vm.heap.bytes(string);
+        // No code unit takes more than three bytes.
+        let mut end = bytes.len().min(3 * MAX_STRING + 3);
+        while end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
+            end -= 1;
+        }
+        let part = self.vm.heap.slice_bytes(string, 0, end);
+        self.vm.heap.slice(part, 0, MAX_STRING)
+    }
+
     fn string(&mut self, string: Value) -> String {
         let length = self.vm.heap.str(string).units as usize;
-        let shown = if length > MAX_STRING { self.vm.heap.slice(string, 0, MAX_STRING) } else { string };
+        let shown = if length > MAX_STRING { self.beginning(string) } else { string };
         let bytes = self.vm.heap.bytes(shown);
         let mut out = String::new();
         let length = length.min(MAX_STRING);
@@ -344,6 +379,7 @@ impl Inspector<'_> {
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
         let symbol = self.vm.key_symbol(property.key);
+        self.check(self.vm.symbols.text(symbol).len())?;
         let key = self.vm.symbols.text(symbol);
         let name = if symbol == known::PROTO {
             "['__proto__']".into()

@@ -8,6 +8,7 @@ pub mod number_format;
 pub mod zone;
 
 use super::{Body, Global, Row, native};
+use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
@@ -43,8 +44,24 @@ fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn texts(vm: &mut Vm, texts: &[String]) -> Value {
-    let items = texts.iter().map(|text| vm.string(text)).collect();
+    let items = texts.iter().map(|text| vm.string(text)).collect(); // bounded: by the tags of a list, counted there
     vm.heap.new_array(items)
+}
+
+/// Bytes of the longest option that is a word. None that exists is nearly as long.
+const LONGEST_WORD: usize = 256;
+
+/// An option as text. What is too long to be any is cut: it is wrong in any case, and messages show its beginning.
+pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
+    let string = vm.to_string(value)?;
+    let bytes = vm.heap.bytes(string); // charged: by a bound on what is read of it
+    let mut end = bytes.len().min(LONGEST_WORD);
+    // A character is not cut in two.
+    while end < bytes.len() && end > 0 && bytes[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    let text = crate::heap::lossy(&bytes[..end]);
+    Ok(if end < bytes.len() { text + "…" } else { text }.into())
 }
 
 /// The locale that an object of `Intl` says it has: what was asked for where it is English of the
@@ -61,17 +78,22 @@ pub fn resolved_locale(vm: &mut Vm, locales: Value) -> Result<String> {
 /// `CanonicalizeLocaleList` (ECMA-402 9.2.1)
 pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
     if locales.is_undefined() {
-        return Ok(Vec::new());
+        return Ok(Vec::new()); // bounded: empty
     }
     if locales == Value::NULL {
         return Err(vm.type_error("Cannot convert undefined or null to object"));
     }
     let items = match locales.kind() {
-        Kind::String => vec![locales],
-        _ if locales.is_object() => super::array::array_like(vm, locales)?.into_vec(),
-        _ => Vec::new(),
+        Kind::String => {
+            let mut one = Buffer::new();
+            one.push(vm, locales)?;
+            one
+        }
+        _ if locales.is_object() => super::array::array_like(vm, locales)?,
+        _ => Buffer::new(),
     };
-    let mut tags = Vec::new();
+    let mut tags = Vec::new(); // bounded: each is charged for by those before it
+    let mut hold = Hold::NONE;
     for (index, item) in items.into_iter().enumerate() {
         if item.is_undefined() && !vm.has_property(locales, PropertyKey::Index(index as u32))? {
             continue;
@@ -79,11 +101,14 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
         if !item.is_string() && !item.is_object() {
             return Err(vm.type_error("Language ID should be string or object."));
         }
-        let text = vm.to_text(item)?;
-        vm.work(1 + text.len() / 8)?;
+        let text = word(vm, item)?;
+        vm.work(1 + text.len() / 8 + tags.len() / 8)?;
         match canonical_tag(&text) {
             Some(tag) if tags.contains(&tag) => {}
-            Some(tag) => tags.push(tag),
+            Some(tag) => {
+                hold.grow(vm, 64 + 2 * tag.len())?;
+                tags.push(tag);
+            }
             None => {
                 return Err(vm.range_error("Incorrect locale information provided"));
             }
@@ -98,6 +123,7 @@ fn canonical_tag(tag: &str) -> Option<String> {
     let is_alpha = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
     let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let language = parts.next().filter(|part| is_alpha(part) && matches!(part.len(), 2 | 3 | 5..=8))?;
+    // bounded: by the longest word, here and below
     let mut out = vec![language.to_ascii_lowercase()];
     if let Some(script) = parts.next_if(|part| part.len() == 4 && is_alpha(part)) {
         out.push(script[..1].to_ascii_uppercase() + &script[1..].to_ascii_lowercase());
@@ -111,7 +137,7 @@ fn canonical_tag(tag: &str) -> Option<String> {
     let is_variant = |part: &&str| {
         is_word(part) && (matches!(part.len(), 5..=8) || part.len() == 4 && part.as_bytes()[0].is_ascii_digit())
     };
-    let mut variants = Vec::new();
+    let mut variants = Vec::new(); // bounded: by the tag
     while let Some(variant) = parts.next_if(is_variant) {
         let variant = variant.to_ascii_lowercase();
         if variants.contains(&variant) {
@@ -121,7 +147,7 @@ fn canonical_tag(tag: &str) -> Option<String> {
     }
     variants.sort();
     out.extend(variants);
-    let mut extensions: Vec<String> = Vec::new();
+    let mut extensions: Vec<String> = Vec::new(); // bounded: by the tag
     while let Some(singleton) = parts.next() {
         if singleton.len() != 1 || !is_word(singleton) {
             return None;
@@ -145,7 +171,7 @@ fn canonical_tag(tag: &str) -> Option<String> {
     }
     extensions.sort_by_key(|extension| (extension.starts_with('x'), extension.clone()));
     out.extend(extensions);
-    Some(out.join("-"))
+    Some(out.join("-")) // bounded: by the tag
 }
 
 /// An options argument: `null` is no object (ECMA-402 9.2.12).
@@ -172,12 +198,13 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
     if value.is_undefined() {
         return Ok(None);
     }
-    let text = vm.to_text(value)?;
+    let text = word(vm, value)?;
     match words.iter().position(|&word| word == text) {
         Some(place) => Ok(Some(place)),
         None => {
             // An object is not shown as the text that it was converted to.
             let shown = if value.is_object() { vm.object_tag(value) } else { text };
+            // bounded: the longest word
             Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))
         }
     }
@@ -191,6 +218,7 @@ pub fn number(vm: &mut Vm, options: Value, name: &str, (least, most): (f64, f64)
     }
     let number = vm.to_number(value)?;
     if !(least..=most).contains(&number) {
+        // bounded: the name of an option
         return Err(vm.range_error(&format!("{name} value is out of range.")));
     }
     Ok(Some(number.floor()))
@@ -205,7 +233,7 @@ pub fn flag(vm: &mut Vm, options: Value, name: &str) -> Result<Option<bool>> {
 /// A list of `{type, value}` objects: what every `formatToParts` gives. A third text is `source`.
 pub fn parts_value(vm: &mut Vm, parts: &[(&str, &str, Option<&str>)]) -> Value {
     let [kind, value, source] = ["type", "value", "source"].map(|name| vm.intern_text(name));
-    let mut items = Vec::new();
+    let mut items = Vec::new(); // bounded: by the parts
     for &(name, text, from) in parts {
         let object = vm.heap.new_object();
         let name = vm.string(name);

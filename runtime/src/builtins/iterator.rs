@@ -60,6 +60,9 @@ impl Vm {
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
             (Kind::Exotic, _) => {
+                let bytes = self.pair_bytes(source, position);
+                self.work(bytes / 16)?;
+                self.reserve(4 * bytes)?;
                 let pair = self.pair_at(source, position);
                 pair.map(|(name, value)| (self.yielded(yields, name, value), position + 1))
             }

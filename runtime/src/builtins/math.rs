@@ -4,6 +4,7 @@
 pub mod fdlibm;
 
 use super::{Body, Global, arg, native};
+use crate::charge::Buffer;
 use crate::convert::to_int32;
 use crate::error::Result;
 use crate::operator::power;
@@ -82,9 +83,10 @@ fn ff_f(vm: &mut Vm, arguments: &[Value], function: impl Fn(f64, f64) -> f64) ->
 /// `Math.hypot(...numbers)`: scaled by the largest and summed with compensation, as in V8.
 fn hypot(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(arguments.len())?;
-    let mut numbers = Vec::with_capacity(arguments.len());
+    let mut numbers = Buffer::with_capacity(vm, arguments.len())?;
     for &argument in arguments {
-        numbers.push(vm.to_number(argument)?.abs());
+        let number = vm.to_number(argument)?.abs();
+        numbers.push(vm, number)?;
     }
     if numbers.contains(&f64::INFINITY) {
         return Ok(Value::number(f64::INFINITY));

@@ -1,8 +1,9 @@
 //! `encodeURI`, `decodeURI` and their `Component` forms (ECMAScript 19.2.6).
 
 use super::{Global, arg, native};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
-use crate::heap::Class;
+use crate::heap::{Class, Heap};
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -39,75 +40,108 @@ fn encode_uri_component(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     encode(vm, arg(arguments, 0), b"")
 }
 
+/// Bytes that are worked on between two looks at the limits.
+const PART: usize = 1 << 16;
+
+/// The bytes of a string from a position on, as many as are worked on at once, charged for.
+fn part(vm: &mut Vm, text: Value, at: usize) -> Result<&[u8]> {
+    let end = (at + PART).min(vm.heap.str(text).bytes as usize);
+    vm.work((end - at) / 8)?;
+    Ok(&vm.heap.bytes(text)[at..end]) // charged: above
+}
+
 /// Escape all but letters, digits, marks and `kept`.
 fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     let text = vm.to_string(text)?;
     let length = vm.heap.str(text).bytes as usize;
-    vm.work(length / 8)?;
-    let bytes = vm.heap.bytes(text);
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || MARKS.contains(byte) || kept.contains(byte);
-    let escapes = bytes.iter().filter(|byte| !plain(byte)).count();
+    let mut escapes = 0;
+    for at in (0..length).step_by(PART) {
+        escapes += part(vm, text, at)?.iter().filter(|byte| !plain(byte)).count();
+    }
     if escapes == 0 {
         return Ok(text);
     }
-    if std::str::from_utf8(bytes).is_err() {
+    vm.charge_bytes(length)?;
+    // charged: above
+    if std::str::from_utf8(vm.heap.bytes(text)).is_err() {
         return Err(malformed(vm));
     }
-    vm.reserve(length + escapes * 2)?;
-    let mut out = Vec::with_capacity(length + escapes * 2);
-    for byte in vm.heap.bytes(text) {
-        if plain(byte) {
-            out.push(*byte);
-        } else {
-            let digit = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
-            out.extend([b'%', digit(byte >> 4), digit(byte & 15)]);
+    let mut out = Buffer::with_capacity(vm, length + escapes * 2)?;
+    for at in (0..length).step_by(PART) {
+        vm.work(PART.min(length - at) / 8)?;
+        // charged: above
+        for byte in &vm.heap.bytes(text)[at..(at + PART).min(length)] {
+            if plain(byte) {
+                out.push(&vm.heap, *byte)?;
+            } else {
+                let digit = |digit: u8| b"0123456789ABCDEF"[usize::from(digit)];
+                out.extend_from_slice(&vm.heap, &[b'%', digit(byte >> 4), digit(byte & 15)])?;
+            }
         }
     }
-    Ok(vm.heap.take_string(out))
+    Ok(vm.string_of(out))
 }
 
 /// Resolve escapes, but for those of `kept`.
 fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     let text = vm.to_string(text)?;
     let length = vm.heap.str(text).bytes as usize;
-    vm.work(length / 8)?;
-    if !vm.heap.bytes(text).contains(&b'%') {
-        return Ok(text);
+    vm.work(length / 32)?;
+    // charged: above
+    let Some(first) = memchr::memchr(b'%', vm.heap.bytes(text)) else { return Ok(text) };
+    let mut out = Buffer::with_capacity(vm, length)?;
+    out.extend_from_slice(&vm.heap, &vm.heap.bytes(text)[..first])?; // charged: above
+    let mut at = first;
+    while at < length {
+        vm.work(PART.min(length - at) / 8)?;
+        match decode_part(&vm.heap, text, (at, kept), &mut out)? {
+            Some(next) => at = next,
+            None => return Err(malformed(vm)),
+        }
     }
-    vm.reserve(length)?;
-    match decoded(vm.heap.bytes(text), kept) {
-        Some(out) => Ok(vm.heap.take_string(out)),
-        None => Err(malformed(vm)),
-    }
+    Ok(vm.string_of(out))
 }
 
-fn decoded(text: &[u8], kept: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
+/// Resolve the escapes of some bytes from a position on; gives where it stopped, nothing where an escape is wrong.
+fn decode_part(
+    heap: &Heap,
+    text: Value,
+    (mut at, kept): (usize, &[u8]),
+    out: &mut Buffer<u8>,
+) -> Result<Option<usize>> {
+    let end = at + PART;
+    let text = heap.bytes(text); // charged: by the caller
+    while let Some(&byte) = text.get(at).filter(|_| at < end) {
         if byte != b'%' {
-            out.push(byte);
+            out.push(heap, byte)?;
             at += 1;
             continue;
         }
-        let first = escape(text, at)?;
+        let Some(first) = escape(text, at) else { return Ok(None) };
         if first < 0x80 {
             if kept.contains(&first) {
-                out.extend_from_slice(&text[at..at + 3]);
+                out.extend_from_slice(heap, &text[at..at + 3])?;
             } else {
-                out.push(first);
+                out.push(heap, first)?;
             }
             at += 3;
             continue;
         }
-        let count = first.leading_ones() as usize;
-        let bytes = (0..count.min(5)).map(|index| escape(text, at + 3 * index)).collect::<Option<Vec<u8>>>()?;
         // Only what is UTF-8: neither surrogates nor overlong forms.
-        std::str::from_utf8(&bytes).ok()?;
-        out.extend_from_slice(&bytes);
+        let count = (first.leading_ones() as usize).min(5);
+        let mut bytes = [0; 5];
+        for (index, byte) in bytes[..count].iter_mut().enumerate() {
+            let Some(escaped) = escape(text, at + 3 * index) else { return Ok(None) };
+            *byte = escaped;
+        }
+        if std::str::from_utf8(&bytes[..count]).is_err() {
+            return Ok(None);
+        }
+        out.extend_from_slice(heap, &bytes[..count])?;
         at += 3 * count;
     }
-    Some(out)
+    Ok(Some(at))
 }
 
 /// The byte of the escape at a position.

@@ -3,9 +3,10 @@
 pub mod params;
 
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
+use crate::charge::Hold;
 use crate::error::{Result, Thrown};
 use crate::heap::object::CODED;
-use crate::heap::{Class, Exotic};
+use crate::heap::{Class, Exotic, lossy};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -85,22 +86,39 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(url.map_or(Value::NULL, |url| make(vm, url)))
 }
 
+/// Bytes of the longest text that is parsed, as in Chrome; the parser looks at no limit, and a longer URL is invalid.
+const LONGEST: usize = 2 << 20;
+
+/// An argument as text, counted until it is dropped; of one that is too long to be a URL only the beginning, and
+/// whether it is.
+fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
+    let string = vm.to_string(value)?;
+    let bytes = vm.heap.str(string).bytes as usize;
+    let length = bytes.min(LONGEST);
+    vm.work(4 + length / 8)?;
+    // Every byte may become three in a URL, in a string that grows to twice of that.
+    let hold = vm.hold(length.saturating_mul(7))?;
+    let text = lossy(&vm.heap.bytes(string)[..length]).into_owned(); // charged: above
+    Ok((text, hold, bytes > LONGEST))
+}
+
 /// Both arguments as text, and what they give.
 fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, Option<Url>)> {
     if arguments.is_empty() {
         return Err(coded(vm, "ERR_MISSING_ARGS", "The \"url\" argument must be specified"));
     }
-    let input = vm.to_text(arguments[0])?;
-    let base = match arg(arguments, 1) {
-        Value::UNDEFINED => None,
-        base => Some(vm.to_text(base)?),
+    let (input, _input, too_long) = text(vm, arguments[0])?;
+    let (base, _base, base_too_long) = match arg(arguments, 1) {
+        Value::UNDEFINED => (None, Hold::NONE, false),
+        base => {
+            let (base, hold, too_long) = text(vm, base)?;
+            (Some(base), hold, too_long)
+        }
     };
-    let length = input.len() + base.as_ref().map_or(0, String::len);
-    vm.work(4 + length / 8)?;
-    vm.reserve(length.saturating_mul(6))?;
     let url = match &base {
+        _ if too_long || base_too_long => None,
         None => Url::parse(&input).ok(),
-        Some(base) => Url::parse(base).and_then(|base| base.join(&input)).ok(),
+        Some(base) => Url::parse(base).and_then(|base| base.join(&input)).ok(), // charged: above
     };
     Ok((input, base, url))
 }
@@ -140,18 +158,24 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
 
 /// A part of a URL as a string.
 fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
+    let length = state(vm, this)?.url.as_str().len();
+    vm.work(1 + length / 16)?;
+    let _hold = vm.hold(length)?;
     let text = get(&state(vm, this)?.url);
-    vm.work(1 + text.len() / 16)?;
+    vm.reserve(text.len())?;
     Ok(vm.string(&text))
 }
 
 /// Change a part of a URL; what does not fit changes nothing.
 fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
-    let text = vm.to_text(arg(arguments, 0))?;
+    let (text, _hold, too_long) = text(vm, arg(arguments, 0))?;
     let before = state(vm, this)?.url.as_str().len();
-    vm.work(4 + (before + text.len()) / 8)?;
-    vm.reserve((before + text.len()).saturating_mul(6))?;
-    set(&mut state(vm, this)?.url, &text);
+    vm.work(4 + before / 8)?;
+    let _copy = vm.hold(before.saturating_mul(2))?;
+    // What would be longer than any URL changes nothing.
+    if !too_long && before + text.len() <= LONGEST {
+        set(&mut state(vm, this)?.url, &text);
+    }
     params::refresh(vm, this)?;
     let after = state(vm, this)?.url.as_str().len();
     vm.heap.meter.add_bytes(after.saturating_sub(before));
@@ -160,16 +184,16 @@ fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut U
 
 /// `url.toString()`, `url.toJSON()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::href(url).to_owned())
+    part(vm, this, |url| quirks::href(url).into())
 }
 
 fn get_href(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::href(url).to_owned())
+    part(vm, this, |url| quirks::href(url).into())
 }
 
 fn set_href(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let text = vm.to_text(arg(arguments, 0))?;
-    let mut valid = true;
+    let (text, _hold, _) = text(vm, arg(arguments, 0))?;
+    let mut valid = false;
     change(vm, this, arguments, |url, text| valid = quirks::set_href(url, text).is_ok())?;
     if valid {
         return Ok(Value::UNDEFINED);
@@ -185,7 +209,7 @@ fn get_origin(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn get_protocol(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::protocol(url).to_owned())
+    part(vm, this, |url| quirks::protocol(url).into())
 }
 
 fn set_protocol(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -193,7 +217,7 @@ fn set_protocol(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_username(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::username(url).to_owned())
+    part(vm, this, |url| quirks::username(url).into())
 }
 
 fn set_username(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -201,7 +225,7 @@ fn set_username(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_password(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::password(url).to_owned())
+    part(vm, this, |url| quirks::password(url).into())
 }
 
 fn set_password(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -209,7 +233,7 @@ fn set_password(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_host(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::host(url).to_owned())
+    part(vm, this, |url| quirks::host(url).into())
 }
 
 fn set_host(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -217,7 +241,7 @@ fn set_host(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_hostname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::hostname(url).to_owned())
+    part(vm, this, |url| quirks::hostname(url).into())
 }
 
 fn set_hostname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -225,7 +249,7 @@ fn set_hostname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_port(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::port(url).to_owned())
+    part(vm, this, |url| quirks::port(url).into())
 }
 
 fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -233,7 +257,7 @@ fn set_port(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_pathname(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::pathname(url).to_owned())
+    part(vm, this, |url| quirks::pathname(url).into())
 }
 
 fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -241,7 +265,7 @@ fn set_pathname(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 fn get_search(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::search(url).to_owned())
+    part(vm, this, |url| quirks::search(url).into())
 }
 
 fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -254,7 +278,7 @@ fn get_search_params(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    part(vm, this, |url| quirks::hash(url).to_owned())
+    part(vm, this, |url| quirks::hash(url).into())
 }
 
 fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -271,6 +295,7 @@ fn assign_protocol(url: &mut Url, text: &str) {
     let to_file = scheme == "file" && SPECIAL.contains(&url.scheme()) && is_bare;
     let from_file = url.scheme() == "file" && SPECIAL.contains(&scheme.as_str()) && url.has_host();
     if (to_file || from_file)
+        // bounded: by the length of a URL
         && let Ok(changed) = Url::parse(&format!("{scheme}{}", &url.as_str()[url.scheme().len()..]))
     {
         *url = changed;
@@ -311,6 +336,7 @@ impl Vm {
             return None;
         };
         let url = &state.url;
+        // bounded: twelve parts
         Some(vec![
             ("href", quirks::href(url).into()),
             ("origin", quirks::origin(url)),
@@ -322,7 +348,7 @@ impl Vm {
             ("port", quirks::port(url).into()),
             ("pathname", quirks::pathname(url).into()),
             ("search", quirks::search(url).into()),
-            ("searchParams", String::new()),
+            ("searchParams", String::default()),
             ("hash", quirks::hash(url).into()),
         ])
     }

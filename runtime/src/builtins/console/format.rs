@@ -14,12 +14,12 @@ use crate::vm::Vm;
 impl Vm {
     /// `util.format(...arguments)`
     pub(super) fn format(&mut self, arguments: &[Value]) -> Result<String> {
-        let mut out = String::new();
+        let mut out = String::new(); // bounded: by what a script may log
         let mut rest = arguments;
         if let Some((&first, values)) = arguments.split_first()
             && first.is_string()
         {
-            let format = self.heap.text(first).into_owned();
+            let format = self.line_text(first)?;
             if values.is_empty() {
                 return Ok(format);
             }
@@ -34,7 +34,7 @@ impl Vm {
                 out.push(' ');
             }
             match value.is_string() {
-                true => out.push_str(&self.heap.text(value)),
+                true => out.push_str(&self.line_text(value)?),
                 false => out.push_str(&self.inspect(value, self.console_options())?),
             }
             if out.len() > limit {
@@ -55,6 +55,7 @@ impl Vm {
                 ('%', _) => out.push('%'),
                 ('s' | 'd' | 'i' | 'f' | 'j' | 'o' | 'O' | 'c', [value, others @ ..]) => {
                     let text = self.placed(kind, *value)?;
+                    self.check_line(out.len() + text.len())?;
                     out.push_str(&text);
                     values = others;
                 }
@@ -70,7 +71,7 @@ impl Vm {
     fn placed(&mut self, kind: char, value: Value) -> Result<String> {
         match kind {
             's' => self.placed_string(value),
-            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => Ok(format!("{}n", self.to_text(value)?)),
+            'd' | 'i' | 'f' if value.is(Kind::BigInt) && kind != 'f' => self.placed_bigint(value),
             'd' if value.is_object() => self.call_global("Number", value),
             'd' => Ok(signed(self.to_number(value)?)),
             'i' => self.call_global("parseInt", value),
@@ -78,30 +79,42 @@ impl Vm {
             'j' => self.placed_json(value),
             'o' => self.inspect(value, Options { hidden: true, depth: 4, ..self.console_options() }),
             'O' => self.inspect(value, self.console_options()),
-            _ => Ok(String::new()),
+            _ => Ok(String::default()),
         }
     }
 
     fn placed_string(&mut self, value: Value) -> Result<String> {
         match value.kind() {
             Kind::Number => Ok(signed(value.as_number())),
-            Kind::BigInt => Ok(format!("{}n", self.to_text(value)?)),
+            Kind::BigInt => self.placed_bigint(value),
             _ if type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING))?;
                 // To Node these are no built-in objects.
                 let is_url = !self.inherited_names(value).is_empty();
                 if is_url || own.is_some_and(Value::is_callable) {
-                    return self.to_text(value);
+                    let text = self.to_string(value)?;
+                    return self.line_text(text);
                 }
                 self.inspect(value, Options { depth: 0, ..self.console_options() })
             }
-            _ => self.to_text(value),
+            _ => {
+                let text = self.to_string(value)?;
+                self.line_text(text)
+            }
         }
+    }
+
+    fn placed_bigint(&mut self, value: Value) -> Result<String> {
+        let digits = self.to_string(value)?;
+        Ok(self.line_text(digits)? + "n")
     }
 
     fn placed_json(&mut self, value: Value) -> Result<String> {
         match self.stringify(value, Layout::default()) {
-            Ok(text) => Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into_owned())),
+            Ok(text) => {
+                self.check_line(text.as_ref().map_or(0, |text| text.len()))?;
+                Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into()))
+            }
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {
                     let message = self.error_text(*error)?;

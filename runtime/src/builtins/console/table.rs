@@ -25,8 +25,12 @@ impl Vm {
         }
         let mut columns: IndexMap<String, Vec<(usize, String)>> = IndexMap::new();
         if only.is(Kind::Array) {
-            for name in self.heap.items(only).to_vec() {
-                columns.insert(self.to_text(name)?, Vec::new());
+            let mut bytes = 0;
+            for name in self.charged_items_copy(only)? {
+                let name = self.to_string(name)?;
+                bytes += self.heap.str(name).bytes as usize + size_of::<(String, Vec<(usize, String)>)>();
+                self.check_line(bytes)?;
+                columns.insert(self.line_text(name)?, Vec::new());
             }
         }
         let (heading, rows) = self.rows(data)?;
@@ -64,6 +68,15 @@ impl Vm {
         if !plain.is_empty() {
             all.push((VALUES.into(), plain));
         }
+        let lines = 4 + all.first().map_or(0, |(_, cells)| cells.len());
+        let across: usize = widths(&all).iter().map(|width| width + 1).sum();
+        // Lines are drawn in characters of three bytes.
+        let limit = self.console_options().limit;
+        if lines.saturating_mul(across) > limit {
+            return Err(crate::builtins::inspect::too_much(limit));
+        }
+        self.work(lines * across / 16)?;
+        let _hold = self.hold(3 * lines * across)?;
         Ok(Some(render(&all)))
     }
 
@@ -104,12 +117,17 @@ impl Vm {
 
 const ITERATION: &str = "(iteration index)";
 
+/// How wide columns are.
+fn widths(columns: &[(String, Vec<(usize, String)>)]) -> Vec<usize> {
+    let widest = |(name, cells): &(String, Vec<(usize, String)>)| {
+        cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2
+    };
+    columns.iter().map(widest).collect()
+}
+
 /// Columns with their headings, each cell with its row.
 fn render(columns: &[(String, Vec<(usize, String)>)]) -> String {
-    let widths: Vec<usize> = columns
-        .iter()
-        .map(|(name, cells)| cells.iter().map(|(_, text)| width(text)).chain([width(name)]).max().unwrap_or(0) + 2)
-        .collect();
+    let widths = widths(columns);
     let line = |[left, middle, right]: [&str; 3]| {
         let parts: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         format!("{left}{}{right}", parts.join(middle))

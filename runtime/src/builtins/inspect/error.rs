@@ -8,6 +8,8 @@ use crate::value::{Kind, Value};
 
 /// Where the frames of a stack begin.
 const FRAMES: &str = "\n    at";
+/// Frames of a stack that are compared with those of its cause.
+const MOST_FRAMES: usize = 1000;
 
 impl Inspector<'_> {
     /// The text of an error; takes properties away that are part of it and adds those that are hidden.
@@ -19,7 +21,7 @@ impl Inspector<'_> {
             let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else {
                 continue;
             };
-            let text = self.vm.to_text(properties[index].value)?;
+            let text = self.shown(properties[index].value)?;
             if stack.contains(&text) {
                 properties.remove(index);
             }
@@ -42,10 +44,7 @@ impl Inspector<'_> {
                 format!("{head}\n{frames}")
             }
         };
-        if self.indent == 0 {
-            return Ok(text);
-        }
-        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent))))
+        self.indented(text)
     }
 
     fn text_of(&mut self, error: Value, name: crate::symbol::Sym) -> Result<Option<String>> {
@@ -53,12 +52,19 @@ impl Inspector<'_> {
         if value.is_nullish() || value.is_object() {
             return Ok(None);
         }
-        self.vm.to_text(value).map(Some)
+        self.shown(value).map(Some)
+    }
+
+    /// A value as text, where that is no more than may be printed.
+    fn shown(&mut self, value: Value) -> Result<String> {
+        let text = self.vm.to_string(value)?;
+        self.check(self.vm.heap.str(text).bytes as usize)?;
+        Ok(self.vm.heap.text(text).into_owned()) // charged: above
     }
 
     fn stack(&mut self, error: Value) -> Result<String> {
         let stack = self.vm.get(error, known::STACK)?;
-        if self.vm.truthy(stack) && !stack.is_object() { self.vm.to_text(stack) } else { self.vm.error_text(error) }
+        if self.vm.truthy(stack) && !stack.is_object() { self.shown(stack) } else { self.vm.error_text(error) }
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.
@@ -80,6 +86,10 @@ impl Inspector<'_> {
 
 /// The first run of more than three lines that both have: where it begins in `a`, and its length.
 fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
+    // No stack of the interpreter is nearly as long; a text that a script put there may be.
+    if a.len().max(b.len()) > MOST_FRAMES {
+        return None;
+    }
     for first in 0..a.len().saturating_sub(3) {
         let Some(other) = b.iter().position(|line| *line == a[first]) else { continue };
         let length = a[first..].iter().zip(&b[other..]).take_while(|(a, b)| a == b).count();

@@ -26,7 +26,7 @@ impl Inspector<'_> {
             },
             _ => return Ok(None),
         };
-        let text = text.replace('\n', &format!("\n{}", " ".repeat(self.indent)));
+        let text = self.indented(text)?;
         self.print(text).map(Some)
     }
 
@@ -47,7 +47,11 @@ impl Inspector<'_> {
 
     fn params(&mut self, params: Value) -> Result<String> {
         let mut output = Vec::new();
-        while let Some((name, value)) = self.vm.pair_at(params, output.len()) {
+        let mut bytes = 0;
+        loop {
+            bytes += self.vm.pair_bytes(params, output.len()) + 8;
+            self.check(bytes)?;
+            let Some((name, value)) = self.vm.pair_at(params, output.len()) else { break };
             output.push(format!("{} => {}", self.alone(name)?, self.alone(value)?));
         }
         let length: usize = output.iter().map(|text| text.encode_utf16().count() + 2).sum();
@@ -61,7 +65,11 @@ impl Inspector<'_> {
     fn params_iterator(&mut self, iterator: Value) -> Result<String> {
         let crate::heap::Iterator { source, yields, position } = self.vm.heap.iterators[iterator.index()];
         let mut items = Vec::new();
-        while let Some((name, value)) = self.vm.pair_at(source, position + items.len()) {
+        let mut bytes = 0;
+        loop {
+            bytes += self.vm.pair_bytes(source, position + items.len()) + 8;
+            self.check(bytes)?;
+            let Some((name, value)) = self.vm.pair_at(source, position + items.len()) else { break };
             items.push(match yields {
                 Yields::Keys | Yields::ForIn | Yields::Matches => name,
                 Yields::Values => value,

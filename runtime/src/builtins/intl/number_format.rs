@@ -252,7 +252,7 @@ impl Picker<'_> {
             }
             return Ok(String::new());
         }
-        let text = self.vm.to_text(value)?;
+        let text = crate::builtins::intl::word(self.vm, value)?;
         if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return Ok(text.to_ascii_uppercase());
         }
@@ -267,7 +267,7 @@ impl Picker<'_> {
             }
             return Ok(String::new());
         }
-        let text = self.vm.to_text(value)?;
+        let text = crate::builtins::intl::word(self.vm, value)?;
         let is_unit = units::is_simple(&text)
             || text.split_once("-per-").is_some_and(|(a, b)| units::is_simple(a) && units::is_simple(b));
         if is_unit {
@@ -358,7 +358,7 @@ impl Picker<'_> {
         if !self.vm.truthy(value) {
             return Ok(Grouping::Never);
         }
-        let text = self.vm.to_text(value)?;
+        let text = crate::builtins::intl::word(self.vm, value)?;
         Ok(match text.as_str() {
             "true" | "false" => default,
             "min2" => Grouping::Min2,
@@ -396,11 +396,18 @@ fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
         crate::builtins::bigint::charge_text(vm, value)?;
-        return Ok(Quantity::Finite(Decimal::of_bigint(&vm.heap.bigints[value.index()])));
+        // charged: above, with room for the digits and what is written of them
+        let bytes = vm.heap.bigints[value.index()].bits() as usize / 3;
+        vm.work(bytes)?;
+        let _hold = vm.hold(8 * bytes)?;
+        return Ok(Quantity::Finite(Decimal::of_bigint(&vm.heap.bigints[value.index()]))); // charged: above
     }
     if value.is_string() {
-        vm.work(vm.heap.str(value).bytes as usize / 16)?;
-        let text = vm.heap.text(value).into_owned();
+        let bytes = vm.heap.str(value).bytes as usize;
+        vm.work(bytes / 16)?;
+        // The text and its digits.
+        let _hold = vm.hold(3 * bytes)?;
+        let text = vm.heap.text(value).into_owned(); // charged: above
         let number = text_number(&text);
         if number.is_finite()
             && let Some(decimal) = Decimal::parse(text.trim_matches(is_space))

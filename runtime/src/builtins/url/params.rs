@@ -5,10 +5,11 @@
 
 use super::{coded, state};
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
-use crate::charge::Buffer;
+use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
-use crate::heap::{Exotic, Yields, to_utf16};
+use crate::heap::{Exotic, Yields, block, to_utf16};
+use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use url::form_urlencoded;
@@ -63,7 +64,40 @@ impl ParamsState {
 }
 
 fn cost((name, value): &Pair) -> usize {
-    size_of::<Pair>() + name.len() + value.len()
+    size_of::<Pair>() + text_cost(name.len()) + text_cost(value.len())
+}
+
+/// What a text takes; the least that the allocator gives is 32 bytes.
+fn text_cost(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { block(bytes).max(32) }
+}
+
+/// Pairs that are being made: counted while they grow.
+#[derive(Default)]
+struct Pairs {
+    pairs: Buffer<Pair>,
+    texts: Hold,
+}
+
+impl Pairs {
+    fn push(&mut self, vm: &mut Vm, pair: Pair) -> Result<()> {
+        self.texts.grow(vm, text_cost(pair.0.len()) + text_cost(pair.1.len()))?;
+        self.pairs.push(vm, pair)
+    }
+
+    /// The pairs, which are counted as those of an object from here on.
+    fn into_vec(self) -> Vec<Pair> {
+        self.pairs.into_vec()
+    }
+}
+
+/// A value as text of its own, charged for and counted until it is dropped.
+fn text_of(vm: &mut Vm, value: Value) -> Result<(String, Hold)> {
+    let string = vm.to_string(value)?;
+    let bytes = vm.heap.str(string).bytes as usize;
+    vm.work(bytes / 16)?;
+    let hold = vm.hold(bytes)?;
+    Ok((vm.heap.text(string).into_owned(), hold)) // charged: above
 }
 
 fn call_params(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
@@ -74,58 +108,92 @@ fn call_params(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn new_params(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let init = arg(arguments, 0);
     let pairs = match init.kind() {
-        Kind::Undefined | Kind::Null => Vec::new(),
+        Kind::Undefined | Kind::Null => Pairs::default(),
         _ if !init.is_object() => {
-            let text = vm.to_text(init)?;
+            let (text, _hold) = text_of(vm, init)?;
             parse(vm, text.strip_prefix('?').unwrap_or(&text))?
         }
-        _ if let Some(Exotic::Params(other)) = vm.heap.exotic(init) => {
-            let pairs = other.pairs.clone();
-            vm.work(pairs.len())?;
-            pairs
-        }
+        _ if matches!(vm.heap.exotic(init), Some(Exotic::Params(_))) => copied(vm, init)?,
         _ if vm.is_iterable(init) => pairs_of_list(vm, init)?,
         _ => pairs_of_record(vm, init)?,
     };
-    Ok(vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs, url: None }))))
+    Ok(vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
 }
 
-/// The pairs of a query.
-fn parse(vm: &mut Vm, query: &str) -> Result<Vec<Pair>> {
-    vm.work(1 + query.len() / 16)?;
-    vm.reserve(query.len().saturating_mul(size_of::<Pair>() / 2))?;
-    Ok(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+/// The pairs of another one.
+fn copied(vm: &mut Vm, other: Value) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
+    let mut index = 0;
+    while let Some(pair) = receiver(vm, other)?.pairs.get(index) {
+        let length = pair.0.len() + pair.1.len();
+        vm.work(1 + length / 16)?;
+        vm.reserve(length)?;
+        let Some(pair) = receiver(vm, other)?.pairs.get(index).cloned() else { break };
+        pairs.push(vm, pair)?;
+        index += 1;
+    }
+    Ok(pairs)
 }
 
-fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Vec<Pair>> {
-    let mut pairs = Vec::new();
+/// The pairs of a query: one after the other, each charged for and counted before it is made.
+fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
+    vm.work(1)?;
+    for part in query.split('&') {
+        vm.work(1 + part.len() / 8)?;
+        vm.reserve(part.len())?;
+        for (name, value) in form_urlencoded::parse(part.as_bytes()) {
+            pairs.push(vm, (name.into(), value.into()))?;
+        }
+    }
+    Ok(pairs)
+}
+
+fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
     for item in vm.iterate_to_list(list)? {
         let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
-        let mut texts = Vec::new();
-        for &part in &*parts {
-            texts.push(vm.to_text(part)?);
+        // Each is converted, whatever there are.
+        let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
+        for (index, &part) in parts.iter().enumerate() {
+            let text = text_of(vm, part)?;
+            if let Some(place) = first.get_mut(index) {
+                *place = text;
+            }
         }
-        vm.work(1 + texts.iter().map(String::len).sum::<usize>() / 32)?;
-        let Ok([name, value]) = <[String; 2]>::try_from(texts) else {
+        if parts.len() != 2 {
             return Err(coded(vm, "ERR_INVALID_TUPLE", "Each query pair must be an iterable [name, value] tuple"));
-        };
-        pairs.push((name, value));
+        }
+        let [(name, name_hold), (value, value_hold)] = first;
+        drop((name_hold, value_hold));
+        pairs.push(vm, (name, value))?;
     }
     Ok(pairs)
 }
 
 /// The own properties of an object; names that are the same without lone surrogates are one.
-fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Vec<Pair>> {
-    let mut pairs: Vec<Pair> = Vec::new();
+fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
+    let mut pairs = Pairs::default();
     let mut places = hashbrown::HashMap::new();
+    let mut names = Hold::NONE;
     for (key, value) in object::pairs(vm, record)? {
+        let bytes = match key {
+            PropertyKey::Index(_) => 10,
+            PropertyKey::Symbol(name) => vm.symbols.text(name).len(),
+        };
+        vm.work(1 + bytes / 16)?;
+        // The name twice, and the place.
+        names.grow(vm, 2 * bytes + 64)?;
         let name = vm.key_text(key);
-        let value = vm.to_text(value)?;
-        vm.work(1 + (name.len() + value.len()) / 32)?;
-        let place = *places.entry(name.clone()).or_insert(pairs.len());
-        match pairs.get_mut(place) {
-            Some(pair) => pair.1 = value,
-            None => pairs.push((name, value)),
+        let (value, hold) = text_of(vm, value)?;
+        drop(hold);
+        let place = *places.entry(name.clone()).or_insert(pairs.pairs.len());
+        match pairs.pairs.get_mut(place) {
+            Some(pair) => {
+                pairs.texts.grow(vm, text_cost(value.len()))?;
+                pair.1 = value;
+            }
+            None => pairs.push(vm, (name, value))?,
         }
     }
     Ok(pairs)
@@ -137,8 +205,8 @@ pub fn of_url(vm: &mut Vm, url: Value) -> Result {
     if !state.params.is_undefined() {
         return Ok(state.params);
     }
-    let query = state.url.query().unwrap_or_default().to_owned();
-    let pairs = parse(vm, &query)?;
+    let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
+    let pairs = parse(vm, &query)?.into_vec();
     let params = vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs, url: Some(url) })));
     super::state(vm, url)?.params = params;
     Ok(params)
@@ -151,8 +219,8 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
     if params.is_undefined() {
         return Ok(());
     }
-    let query = state.url.query().unwrap_or_default().to_owned();
-    let pairs = parse(vm, &query)?;
+    let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
+    let pairs = parse(vm, &query)?.into_vec();
     vm.heap.meter.add_bytes(pairs.iter().map(cost).sum());
     receiver(vm, params)?.pairs = pairs;
     Ok(())
@@ -175,13 +243,18 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
     let count = receiver(vm, this)?.pairs.len();
     if arguments.len() < COUNT {
         let what = if COUNT == 1 { "\"name\" argument" } else { "\"name\" and \"value\" arguments" };
+        // bounded: one of two texts
         return Err(coded(vm, "ERR_MISSING_ARGS", &format!("The {what} must be specified")));
     }
-    let mut texts = [const { String::new() }; COUNT];
+    let mut texts = [const { String::new() }; COUNT]; // bounded: at most two
+    let mut holds = Hold::NONE;
     for (text, &argument) in texts.iter_mut().zip(arguments) {
-        *text = vm.to_text(argument)?;
+        let (made, hold) = text_of(vm, argument)?;
+        drop(hold);
+        holds.grow(vm, made.len())?;
+        *text = made;
     }
-    vm.work(1 + count + texts[0].len() / 16)?;
+    vm.work(1 + count)?;
     Ok(texts)
 }
 
@@ -189,29 +262,48 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
 fn optional(vm: &mut Vm, arguments: &[Value]) -> Result<Option<String>> {
     match arg(arguments, 1) {
         Value::UNDEFINED => Ok(None),
-        value => vm.to_text(value).map(Some),
+        value => text_of(vm, value).map(|(text, _)| Some(text)),
     }
 }
 
 /// Write the pairs to the URL that they belong to.
 fn changed(vm: &mut Vm, this: Value) -> Result {
-    let state = receiver(vm, this)?;
-    if let Some(url) = state.url {
-        let bytes = state.cost();
-        vm.work(bytes / 16)?;
-        vm.reserve(bytes.saturating_mul(4))?;
-        let query = serialized(&receiver(vm, this)?.pairs);
-        let url = &mut super::state(vm, url)?.url;
-        let before = url.as_str().len();
-        url.set_query((!query.is_empty()).then_some(&query));
-        let after = url.as_str().len();
-        vm.heap.meter.add_bytes(after.saturating_sub(before));
+    let Some(url) = receiver(vm, this)?.url else { return Ok(Value::UNDEFINED) };
+    let (query, _hold) = serialized(vm, this)?;
+    let url = &mut state(vm, url)?.url;
+    let before = url.as_str().len();
+    if query.len() > super::LONGEST {
+        return Err(vm.range_error("The query is too long for a URL"));
     }
+    url.set_query((!query.is_empty()).then_some(&query));
+    let after = url.as_str().len();
+    vm.heap.meter.add_bytes(after.saturating_sub(before));
     Ok(Value::UNDEFINED)
 }
 
-fn serialized(pairs: &[Pair]) -> String {
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+/// The pairs as a query, counted until it is dropped.
+fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
+    let escaped = |text: &str| -> usize {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'*' | b'-' | b'.' | b'_');
+        text.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
+    };
+    let mut length = 0;
+    let mut index = 0;
+    while let Some((name, value)) = receiver(vm, this)?.pairs.get(index) {
+        length += escaped(name) + escaped(value) + 2;
+        let bytes = name.len() + value.len();
+        vm.work(1 + bytes / 16)?;
+        index += 1;
+    }
+    let hold = vm.hold(length)?;
+    let mut out = form_urlencoded::Serializer::new(String::with_capacity(length)); // charged: above
+    for index in 0..index {
+        let Some((name, value)) = receiver(vm, this)?.pairs.get(index) else { break };
+        out.append_pair(name, value);
+        let bytes = name.len() + value.len();
+        vm.work(1 + bytes / 16)?;
+    }
+    Ok((out.finish(), hold))
 }
 
 /// `params.size`
@@ -243,17 +335,32 @@ fn fits(pair: &Pair, name: &str, value: Option<&str>) -> bool {
 /// `params.get(name)`
 fn get(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name] = texts(vm, this, arguments)?;
-    let found = receiver(vm, this)?.pairs.iter().find(|pair| pair.0 == name).map(|pair| pair.1.clone());
+    let found = receiver(vm, this)?.pairs.iter().position(|pair| pair.0 == name);
+    let bytes = found.map_or(0, |at| vm.pair_bytes(this, at));
+    vm.work(bytes / 16)?;
+    vm.reserve(2 * bytes)?;
+    let found = found.and_then(|at| receiver(vm, this).ok()?.pairs.get(at).map(|pair| pair.1.clone()));
     Ok(found.map_or(Value::NULL, |value| vm.string(&value)))
 }
 
 /// `params.getAll(name)`
 fn get_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let [name] = texts(vm, this, arguments)?;
-    let found = receiver(vm, this)?.pairs.iter().filter(|pair| pair.0 == name);
-    let found: Vec<String> = found.map(|pair| pair.1.clone()).collect();
-    let items = found.iter().map(|value| vm.string(value)).collect();
-    Ok(vm.heap.new_array(items))
+    let mut items = Buffer::new();
+    let mut index = 0;
+    while let Some(pair) = receiver(vm, this)?.pairs.get(index) {
+        index += 1;
+        if pair.0 != name {
+            continue;
+        }
+        let bytes = pair.1.len();
+        vm.work(1 + bytes / 16)?;
+        vm.reserve(2 * bytes)?;
+        let value = receiver(vm, this)?.pairs.get(index - 1).map(|pair| pair.1.clone()).unwrap_or_default();
+        let value = vm.string(&value);
+        items.push(vm, value)?;
+    }
+    Ok(vm.array_of(items))
 }
 
 /// `params.has(name, value)`
@@ -287,6 +394,7 @@ fn sort(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let state = receiver(vm, this)?;
     let (count, bytes) = (state.pairs.len(), state.cost());
     vm.work(count * (1 + count.checked_ilog2().unwrap_or(0) as usize) + bytes / 16)?;
+    let _hold = vm.hold(bytes.saturating_mul(2) + count * 32)?;
     receiver(vm, this)?.pairs.sort_by_cached_key(|pair| to_utf16(pair.0.as_bytes()));
     changed(vm, this)
 }
@@ -310,11 +418,9 @@ fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
 
 /// `params.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let bytes = receiver(vm, this)?.cost();
-    vm.work(1 + bytes / 16)?;
-    vm.reserve(bytes.saturating_mul(3))?;
-    let text = serialized(&receiver(vm, this)?.pairs);
-    Ok(vm.string(&text))
+    let (text, hold) = serialized(vm, this)?;
+    drop(hold);
+    Ok(vm.heap.take_string(text.into_bytes()))
 }
 
 /// `$searchParams(self, fn)`: check receiver and argument of `forEach`.
@@ -325,6 +431,7 @@ fn check_for_each(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(Value::UNDEFINED);
     }
     let received = vm.received(function)?;
+    // bounded: by what is shown of a value
     let message = format!("The \"callback\" argument must be of type function. Received {received}");
     Err(coded(vm, "ERR_INVALID_ARG_TYPE", &message))
 }
@@ -336,19 +443,26 @@ impl Vm {
             return self.to_text(value);
         }
         if value.is_object() {
-            return Ok(format!("an instance of {}", self.class_name(value)));
+            return Ok(format!("an instance of {}", self.class_name(value))); // bounded: a class of ours
         }
         let mut text = self.inspect(value, crate::builtins::inspect::Options::default())?;
         if text.chars().count() > 28 {
-            text = text.chars().take(25).chain("...".chars()).collect();
+            text = text.chars().take(25).chain("...".chars()).collect(); // bounded: 28 characters
         }
+        // bounded: the same
         Ok(format!("type {} ({text})", type_of(value)))
     }
 
-    /// The pair at a position of a `URLSearchParams`.
+    /// The pair at a position of a `URLSearchParams`, for who has asked for room for [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
         let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return None };
         let (name, value) = state.pairs.get(position)?.clone();
         Some((self.string(&name), self.string(&value)))
+    }
+
+    /// How long the texts of a pair are.
+    pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
+        let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return 0 };
+        state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
     }
 }

@@ -150,7 +150,7 @@ impl DateTimeFormat {
         for (name, message) in [("calendar", "Invalid calendar"), ("numberingSystem", "Invalid numberingSystem")] {
             let value = option(vm, given, name)?;
             if !value.is_undefined() {
-                let text = vm.to_text(value)?;
+                let text = crate::builtins::intl::word(vm, value)?;
                 let is_type = text
                     .split('-')
                     .all(|part| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()));
@@ -174,7 +174,7 @@ impl DateTimeFormat {
         let zone = if zone.is_undefined() {
             Zone::utc()
         } else {
-            let name = vm.to_text(zone)?;
+            let name = crate::builtins::intl::word(vm, zone)?;
             match Zone::find(&name) {
                 Some(zone) => zone,
                 None => return Err(vm.range_error(&format!("Invalid time zone specified: {name}"))),
