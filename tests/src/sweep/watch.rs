@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// How many times its time or memory a case may take until its process is ended.
 const MOST: u64 = 5;
 
+/// Processor time for the arguments, in milliseconds.
+const PREPARING_MS: u64 = 30_000;
+
 /// How many cases a process runs: what the allocator keeps would count for nobody.
 const PER_PROCESS: usize = 200;
 
@@ -73,7 +76,9 @@ impl Process {
     fn run(&mut self, case: &Case) -> Measured {
         self.cases += 1;
         let setting = &SETTINGS[case.setting];
-        let began = (Instant::now(), self.processor_ms());
+        let (began, mut spent_before) = (Instant::now(), self.processor_ms());
+        // What it takes to make the arguments is not the fault of the call.
+        let mut patience = PREPARING_MS;
         let lost = |end: String, call_ms: u64, grown: u64| Measured {
             end,
             call_ms: call_ms as f64,
@@ -85,6 +90,10 @@ impl Process {
         let mut memory = 0;
         loop {
             match self.lines.recv_timeout(Duration::from_millis(20)) {
+                Ok(line) if line == worker::GO => {
+                    (spent_before, patience) = (self.processor_ms(), setting.timeout_ms * MOST);
+                    continue;
+                }
                 Ok(line) => {
                     return worker::read(&line).unwrap_or_else(|| lost("ended: unreadable".into(), 0, 0));
                 }
@@ -94,14 +103,13 @@ impl Process {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let spent = self.processor_ms().saturating_sub(began.1);
+            let spent = self.processor_ms().saturating_sub(spent_before);
             memory = memory.max(self.resident_bytes());
-            // What it takes to make the arguments is not the fault of the call.
-            let patience = setting.timeout_ms * MOST + 1_500;
-            if spent > patience || memory > setting.memory_bytes * MOST || began.0.elapsed().as_secs() > 300 {
+            if spent > patience || memory > setting.memory_bytes * MOST || began.elapsed().as_secs() > 300 {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
-                return lost("killed".into(), spent, memory);
+                let what = if patience == PREPARING_MS { "killed while it made its arguments" } else { "killed" };
+                return lost(what.into(), spent, memory);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The process that runs cases: one line of JSON in, one out, until its input ends.
+//! The process that runs cases: one line of JSON in, one out, until its input ends. A line before it says when the
+//! arguments are made.
 //!
 //! The clock of a run is the processor time of its process, and stands still until the script calls `sweep:go`: how
 //! busy the machine is and what it takes to make the arguments change nothing.
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// The stack of the thread that runs scripts: as large as those of the server.
 const STACK: usize = 8 << 20;
+
+/// The line that says that arguments are made.
+pub const GO: &str = "go";
 
 /// Run what standard input says, on a thread like those of the server.
 pub fn serve() {
@@ -189,6 +193,9 @@ struct CallClock {
 
 impl CallClock {
     fn begin(&self) {
+        // Whoever watches counts from here too.
+        let mut output = std::io::stdout();
+        let _ = writeln!(output, "{GO}").and_then(|()| output.flush());
         let _ = self.begun.set(ProcessTime::now());
     }
 
