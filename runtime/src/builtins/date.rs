@@ -141,7 +141,7 @@ fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
         return Ok(f64::NAN);
     }
     vm.work(vm.heap.str(text).bytes as usize / 8)?;
-    Ok(parse::parse(&*vm.charged_text(text)?).map_or(f64::NAN, time_clip))
+    Ok(parse::parse(&vm.charged_text(text)?).map_or(f64::NAN, time_clip))
 }
 
 /// The time of year, month, day, hours, minutes, seconds and milliseconds.
