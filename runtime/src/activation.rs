@@ -2,6 +2,7 @@
 
 use crate::builtins::registry::registry;
 use crate::builtins::{Body as NativeBody, arg};
+use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::execute::{Exit, function_of};
@@ -41,6 +42,9 @@ impl Leaf<'_> {
     }
 }
 
+/// So few arguments take nothing that is worth a look.
+const MANY_ARGUMENTS: usize = 64;
+
 /// How deep implicit conversions may run functions of the script inside each other.
 const MAX_NESTING: u32 = 40;
 
@@ -60,6 +64,16 @@ impl Vm {
         let meter = &mut self.heap.meter;
         meter.bytes = meter.bytes.saturating_sub(block(slots.len() * 8));
         self.spare = Some(slots);
+    }
+
+    /// Many arguments that may become the array of a rest parameter: whether there is room for it, and their charge.
+    #[inline]
+    fn check_arguments(&mut self, arguments: &[Value]) -> Result<()> {
+        if arguments.len() > MANY_ARGUMENTS {
+            self.reserve(size_of_val(arguments))?;
+            self.work(arguments.len() / 8)?;
+        }
+        Ok(())
     }
 
     /// A frame of a function of the script, with its arguments.
@@ -136,6 +150,7 @@ impl Vm {
                 let code = self.heap.closures[function.index()].code;
                 let target = function_of(&script.code, self.prelude, code);
                 self.tick()?;
+                self.check_arguments(arguments)?;
                 let frame = self.frame(target, function, arguments, after);
                 let called = self.begin(target, frame);
                 self.return_script(script);
@@ -164,8 +179,10 @@ impl Vm {
                     Action::Native(native) => native(self, function, arguments).map(Called::Value),
                     Action::Apply => {
                         let [target, this, first] = data;
-                        let all = [&self.heap.items(first)[1..], arguments].concat();
-                        self.work(all.len())?;
+                        self.work(self.heap.items(first).len() + arguments.len())?;
+                        let mut all = Buffer::new();
+                        all.extend_from_slice(&self.heap, &self.heap.items(first)[1..])?;
+                        all.extend_from_slice(&self.heap, arguments)?;
                         self.call(target, this, &all, after)
                     }
                 }
@@ -204,9 +221,10 @@ impl Vm {
         self.tick()?;
         let closure = self.prelude_function(code);
         let function = crate::prelude::function(code);
-        let mut all = Vec::with_capacity(arguments.len() + 1);
-        all.push(this);
-        all.extend_from_slice(arguments);
+        self.check_arguments(arguments)?;
+        let mut all = Buffer::with_capacity(self, arguments.len() + 1)?;
+        all.push(self, this)?;
+        all.extend_from_slice(self, arguments)?;
         let frame = self.frame(function, closure, &all, after);
         self.begin(function, frame)
     }

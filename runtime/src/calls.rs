@@ -132,8 +132,8 @@ impl Calls {
         self.open.iter().filter_map(open).collect()
     }
 
-    /// Append the values that are needed.
-    pub fn trace(&self, roots: &mut Vec<Value>) {
-        roots.extend(self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise]));
+    /// The values that are needed.
+    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise])
     }
 }

@@ -31,7 +31,12 @@ pub const BYTES_A_STEP: usize = 64;
 /// A buffer of no more bytes than this is not counted.
 const SMALL: usize = 1 << 10;
 /// Below this a buffer doubles; a larger one grows by half, to waste less.
-const LARGE: usize = 64 << 10;
+pub const LARGE: usize = 64 << 10;
+
+/// A list of more bytes gets all the addresses that it can ever need.
+const HUGE: usize = 2 << 20;
+/// But no more than so many bytes.
+const MOST_ADDRESSES: usize = 1 << 30;
 
 /// What has the account of a run: its [`Vm`], its [`Heap`], or the [`Meter`] itself.
 pub trait Metered {
@@ -96,6 +101,8 @@ impl Drop for Hold {
 #[derive(Debug)]
 pub struct Buffer<T> {
     items: Vec<T>,
+    /// How many items are paid for; of a long list the rest of the capacity is addresses without memory.
+    room: usize,
     hold: Hold,
 }
 
@@ -108,7 +115,7 @@ impl<T> Default for Buffer<T> {
 impl<T> Buffer<T> {
     /// An empty one, without memory.
     pub const fn new() -> Self {
-        Self { items: Vec::new(), hold: Hold::NONE }
+        Self { items: Vec::new(), room: 0, hold: Hold::NONE }
     }
 
     /// An empty one with room for so many items.
@@ -120,19 +127,19 @@ impl<T> Buffer<T> {
 
     /// A list that was made elsewhere, with the hold that was got for it before.
     pub fn of(items: Vec<T>, hold: Hold) -> Self {
-        Self { items, hold }
+        Self { room: items.capacity(), items, hold }
     }
 
     /// Make room for exactly so many more, where there is less.
     pub fn room(&mut self, owner: &impl Metered, more: usize) -> Result<()> {
         let needed = self.items.len().saturating_add(more);
-        if needed > self.items.capacity() { self.resize(owner, needed) } else { Ok(()) }
+        if needed > self.room { self.resize(owner, needed) } else { Ok(()) }
     }
 
     /// Append an item.
     #[inline]
     pub fn push(&mut self, owner: &impl Metered, item: T) -> Result<()> {
-        if self.items.len() == self.items.capacity() {
+        if self.items.len() == self.room {
             self.grow(owner, 1)?;
         }
         self.items.push(item);
@@ -151,11 +158,28 @@ impl<T> Buffer<T> {
     where
         T: Copy,
     {
-        if self.items.capacity() - self.items.len() < items.len() {
+        if self.room - self.items.len() < items.len() {
             self.grow(owner, items.len())?;
         }
         self.items.extend_from_slice(items);
         Ok(())
+    }
+
+    /// Whether the next item takes more memory.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.items.len() == self.room
+    }
+
+    /// Make room for further items.
+    pub fn lengthen(&mut self, owner: &impl Metered) -> Result<()> {
+        self.grow(owner, 1)
+    }
+
+    /// Keep only the first items.
+    #[inline]
+    pub fn truncate(&mut self, length: usize) {
+        self.items.truncate(length);
     }
 
     /// Remove the last item.
@@ -166,7 +190,7 @@ impl<T> Buffer<T> {
     /// The list, which is not counted from here on: for who counts it at once.
     pub fn into_vec(mut self) -> Vec<T> {
         let slack = self.items.capacity() - self.items.len();
-        if slack * size_of::<T>() > LARGE && slack > self.items.len() / 4 {
+        if slack * size_of::<T>() > LARGE {
             self.items.shrink_to_fit();
         }
         self.items
@@ -174,9 +198,13 @@ impl<T> Buffer<T> {
 
     #[cold]
     fn grow(&mut self, owner: &impl Metered, more: usize) -> Result<()> {
-        let capacity = self.items.capacity();
+        let capacity = self.room;
         let needed = self.items.len().saturating_add(more);
-        let some = if capacity * size_of::<T>() < LARGE { capacity * 2 } else { capacity + capacity / 2 };
+        let size = size_of::<T>().max(1);
+        let some = match capacity * size {
+            0..LARGE => capacity * 2,
+            bytes => capacity + owner.meter().spare(bytes / 2) / size,
+        };
         if needed < some && self.resize(owner, some).is_ok() {
             return Ok(());
         }
@@ -188,7 +216,17 @@ impl<T> Buffer<T> {
         if bytes > SMALL {
             self.hold.grow(owner, bytes.saturating_sub(self.hold.bytes))?;
         }
-        self.items.reserve_exact(capacity - self.items.len());
+        if capacity > self.items.capacity() {
+            // The next block would be another one beside this: of a large list all addresses are got at once. Memory
+            // is behind them when they are written to, and that is counted.
+            let all = owner.meter().most_bytes().min(MOST_ADDRESSES) / size_of::<T>().max(1);
+            let length = self.items.len();
+            let has_all = bytes > HUGE && capacity < all && self.items.try_reserve_exact(all - length).is_ok();
+            if !has_all {
+                self.items.reserve_exact(capacity - length);
+            }
+        }
+        self.room = capacity;
         Ok(())
     }
 }
@@ -257,9 +295,16 @@ impl Meter {
         usize::try_from(self.limits.max_memory_bytes / 5).unwrap_or(usize::MAX)
     }
 
-    /// Bytes in use, garbage and temporary memory included.
+    /// How many bytes more than it needs something of so many bytes may get, so that it does not grow at every turn:
+    /// as many again where there is room, less and less where there is not. What is got in vain counts too.
+    pub fn spare(&self, bytes: usize) -> usize {
+        let room = self.most_bytes().saturating_sub(self.in_use().saturating_add(bytes)) / 4;
+        bytes.min(room.max(bytes / 8))
+    }
+
+    /// Bytes in use, garbage, temporary memory and free places between what is alive included.
     pub fn in_use(&self) -> usize {
-        self.bytes.saturating_add(self.temporary_bytes())
+        self.bytes.saturating_add(self.temporary_bytes()).saturating_add(self.free_bytes)
     }
 
     /// An error where so many bytes more do not fit.

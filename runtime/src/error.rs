@@ -8,7 +8,7 @@ use crate::calls::Failed;
 use crate::code::FunctionRef;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block};
-use crate::outcome::{Failure, Status};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_bytes, cut_text};
 use crate::suggest::Missing;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
@@ -168,7 +168,41 @@ impl Vm {
 
     /// The `stack` of an error: its text and the frames of the script.
     pub fn stack_text(&mut self, error: Value) -> Result<String> {
-        let mut text = self.error_text(error)?;
+        let text = self.error_text(error)?;
+        Ok(self.with_frames(error, text))
+    }
+
+    /// The same for outcomes, where long texts are cut.
+    pub fn short_stack(&mut self, error: Value) -> Result<String> {
+        let mut bytes = 0;
+        let mut parts = Vec::with_capacity(2);
+        for (key, default, most) in [(known::NAME, "Error", MOST_NAME), (known::MESSAGE, "", MOST_MESSAGE)] {
+            let part = self.get(error, key)?;
+            let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
+            bytes += self.heap.str(part).bytes as usize;
+            parts.push(self.short_text(part, most)?);
+        }
+        let text = if bytes <= MOST_MESSAGE {
+            self.error_text(error)?
+        } else {
+            parts.retain(|part| !part.is_empty());
+            parts.join(": ")
+        };
+        Ok(self.with_frames(error, text))
+    }
+
+    /// The text of a value, or its beginning and end with how much there was.
+    pub fn short_text(&mut self, value: Value, most: usize) -> Result<String> {
+        let string = self.to_string(value)?;
+        let bytes = self.heap.bytes(string);
+        if bytes.len() <= most {
+            return Ok(self.heap.text(string).into_owned());
+        }
+        Ok(cut_bytes(bytes, most))
+    }
+
+    /// The text of an error with its frames behind.
+    fn with_frames(&mut self, error: Value, mut text: String) -> String {
         let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
         let shown = if self.hide_frames { &[][..] } else { &frames[..] };
         for &(code, offset) in shown {
@@ -176,19 +210,19 @@ impl Vm {
             let name = self.function_name(code);
             text.push_str(&match name.as_str() {
                 "" => format!("\n    at script:{line}:{column}"),
-                name => format!("\n    at {name} (script:{line}:{column})"),
+                name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MOST_NAME)),
             });
         }
-        Ok(text)
+        text
     }
 
     /// What is said of a thrown value that is no error: strings as they are.
     pub fn uncaught_text(&mut self, value: Value) -> String {
         if value.is_string() {
-            return self.heap.text(value).into_owned();
+            return self.short_text(value, MOST_MESSAGE).unwrap_or_default();
         }
         let tag = self.object_tag(value);
-        self.inspect(value, Options::default()).unwrap_or(tag)
+        self.inspect(value, Options { limit: MOST_DETAILS, ..Options::default() }).unwrap_or(tag)
     }
 
     /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4).

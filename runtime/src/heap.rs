@@ -209,6 +209,8 @@ pub struct Meter {
     pub bytes: usize,
     /// Most bytes that were in use after a collection or at the end.
     pub peak: usize,
+    /// Bytes of free places between things that are alive, after the last collection.
+    pub free_bytes: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
     /// The same as it was after the last collection.
@@ -237,6 +239,7 @@ impl Meter {
             iterations: 0,
             bytes: 0,
             peak: 0,
+            free_bytes: 0,
             collect_at: due,
             due,
             temporary: OnceCell::new(),

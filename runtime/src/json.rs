@@ -59,6 +59,18 @@ fn quote_bytes(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
+/// How many bytes [`quote_bytes`] writes at most for what is between the quotation marks.
+fn escaped_length(text: &[u8]) -> usize {
+    let length = |&byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        // One that stands alone is written with six for its three.
+        SURROGATE => 4,
+        _ => 1,
+    };
+    2 + text.iter().map(length).sum::<usize>()
+}
+
 /// What surrogates begin with in WTF-8, among other characters.
 const SURROGATE: u8 = 0xED;
 

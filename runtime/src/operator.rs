@@ -135,7 +135,9 @@ impl Vm {
         }
         let all = (left.bytes + bytes) as usize;
         if all > 1024 {
-            self.reserve(all)?;
+            if self.reserve(all).is_err() {
+                self.reserve(self.heap.bytes_to_append(left, bytes as usize))?;
+            }
             self.work(bytes as usize / 64)?;
         }
         Ok(())

@@ -5,6 +5,21 @@ use crate::json::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
 use std::fmt::Write as _;
 
+/// Most bytes of the `message` and the `hint` of a failure, and of each frame list: what is longer is cut, and says so.
+pub const MOST_MESSAGE: usize = 8 << 10;
+/// Most bytes of the `code`, the `name` and the `toolName` of a failure.
+pub const MOST_NAME: usize = 256;
+/// Most bytes of the `toolInput` of a failure. Of a longer one the beginning of its JSON text is there, as a string.
+pub const MOST_TOOL_INPUT: usize = 2 << 10;
+/// Most bytes of the `details` of a failure. Longer ones are a string that says so.
+pub const MOST_DETAILS: usize = 64 << 10;
+/// Bytes that say what was cut, at most.
+const SAID: usize = 64;
+/// Bytes of the end of a text that are kept where its middle is cut.
+const TAIL: usize = 96;
+/// Most entries of `issues`.
+pub const MOST_ISSUES: usize = 1000;
+
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -127,12 +142,12 @@ pub struct Issue {
 }
 
 impl Failure {
-    /// A failure with nothing but the essentials.
+    /// A failure with nothing but the essentials; `code` and `message` are cut at [`MOST_NAME`] and [`MOST_MESSAGE`].
     pub fn new(status: Status, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status,
-            code: code.into(),
-            message: message.into(),
+            code: cut(code.into(), MOST_NAME),
+            message: cut(message.into(), MOST_MESSAGE),
             refusal: None,
             name: None,
             hint: None,
@@ -149,8 +164,10 @@ impl Failure {
     /// The failure of a script that was not compiled.
     #[must_use]
     pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
+        let count = diagnostics.len();
         let issues: Vec<Issue> = diagnostics
             .into_iter()
+            .take(MOST_ISSUES)
             .map(|diagnostic| Issue { location: diagnostic.location(source), diagnostic })
             .collect();
         let Some(first) = issues.first() else {
@@ -163,7 +180,7 @@ impl Failure {
         Self {
             refusal: first.diagnostic.refusal,
             location: Some(first.location),
-            ..Self::new(status, first.diagnostic.code.as_str(), described(&first.diagnostic))
+            ..Self::new(status, first.diagnostic.code.as_str(), described(&first.diagnostic, count))
         }
         .with_issues(issues)
     }
@@ -175,11 +192,47 @@ impl Failure {
 }
 
 /// The message of a diagnostic with its hint, as one text.
-fn described(diagnostic: &Diagnostic) -> String {
-    match &diagnostic.hint {
-        Some(hint) => format!("{}: {hint}", diagnostic.message),
-        None => diagnostic.message.to_string(),
+fn described(diagnostic: &Diagnostic, issues: usize) -> String {
+    let mut text = cut_text(&diagnostic.message, MOST_MESSAGE / 2);
+    if let Some(hint) = &diagnostic.hint {
+        text.push_str(": ");
+        text.push_str(&cut_text(hint, MOST_MESSAGE / 4));
     }
+    if issues > MOST_ISSUES {
+        text.push_str(&format!(" (the first {MOST_ISSUES} of {issues} issues are listed, cut)"));
+    }
+    text
+}
+
+/// A text of no more than `most` bytes, or its beginning and end with how much there was: `beginning… (120000000 bytes, cut) …end`.
+pub(crate) fn cut(text: String, most: usize) -> String {
+    // What is cut already has a few bytes more, which say so.
+    if text.len() <= most + SAID { text } else { cut_text(&text, most) }
+}
+
+/// The same of a text that is somebody else's.
+pub(crate) fn cut_text(text: &str, most: usize) -> String {
+    if text.len() <= most { text.to_owned() } else { cut_bytes(text.as_bytes(), most) }
+}
+
+/// The beginning and the end of a longer text in WTF-8. What matters often stands at the end.
+pub(crate) fn cut_bytes(text: &[u8], most: usize) -> String {
+    // A character may be cut in its middle.
+    const PART: char = char::REPLACEMENT_CHARACTER;
+    let start = crate::heap::lossy(&text[..most - TAIL]);
+    let end = crate::heap::lossy(&text[text.len() - TAIL..]);
+    format!("{}… ({} bytes, cut) …{}", start.trim_end_matches(PART), text.len(), end.trim_start_matches(PART))
+}
+
+/// JSON text of no more than `most` bytes, or its beginning as a JSON string.
+pub(crate) fn cut_json(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    // Every character of the beginning may take two where it is quoted once more.
+    quote(&cut_text(text, most / 2), &mut out);
+    out
 }
 
 impl Outcome {
@@ -261,7 +314,7 @@ impl Issue {
         let mut object = Object::new();
         object.text("code", self.diagnostic.code.as_str());
         object.optional("kind", self.diagnostic.refusal.map(Refusal::as_str));
-        object.text("message", &self.diagnostic.message);
+        object.text("message", &cut_text(&self.diagnostic.message, MOST_NAME * 4));
         object.optional("hint", self.diagnostic.hint.as_deref());
         object.json("location", Some(&location_json(self.location)));
         object.finish()

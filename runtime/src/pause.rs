@@ -4,6 +4,7 @@
 
 use crate::code::{After, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
+use crate::heap::collect::Marker;
 use crate::node::Op;
 use crate::promise::{Job, Reaction};
 use crate::stack::Stack;
@@ -38,7 +39,8 @@ impl Vm {
         if self.collection_due() {
             self.collect(stack);
             self.repeated = None;
-            if self.heap.meter.bytes > self.heap.meter.limits.max_memory_bytes as usize {
+            let meter = &self.heap.meter;
+            if meter.bytes > meter.limits.max_memory_bytes as usize || meter.in_use() > meter.most_bytes() {
                 // No operation is begun again for this.
                 self.converted = true;
                 return Err(self.memory_limit());
@@ -75,35 +77,37 @@ impl Vm {
     /// Free what nothing can reach.
     pub(crate) fn collect(&mut self, stack: &Stack) {
         self.symbols.forget();
-        let mut roots: Vec<Value> = Vec::with_capacity(256);
+        let (heap, waiting) = (&self.heap, &self.waiting);
+        let mut marker = Marker::new(heap);
+        let mut seen = vec![false; waiting.len()];
+        let mut awaited = |number, work: &mut Vec<Value>| mark_waiting(waiting, &mut seen, number, work);
         for frame in &self.frames {
             let length = self.function(frame.code).slots as usize;
-            roots.extend(stack.slots(frame.slots).iter().take(length).map(Cell::get));
-            roots.extend(after_values(frame.after));
+            marker.mark(heap, stack.slots(frame.slots).iter().take(length).map(Cell::get), &mut awaited);
+            marker.mark(heap, after_values(frame.after), &mut awaited);
         }
-        roots.extend_from_slice(&self.globals);
-        roots.extend_from_slice(&self.templates);
-        roots.extend(self.symbol_strings.values());
-        roots.extend(self.prelude_closures.values().copied());
-        roots.extend(self.host.context);
-        roots.extend(self.main);
-        self.host.calls.trace(&mut roots);
-        let mut seen = vec![false; self.waiting.len()];
+        marker.mark(heap, self.globals.iter().chain(&self.templates).copied(), &mut awaited);
+        marker.mark(heap, self.symbol_strings.values(), &mut awaited);
+        marker.mark(heap, self.prelude_closures.values().copied(), &mut awaited);
+        marker.mark(heap, self.host.context.into_iter().chain(self.main), &mut awaited);
+        marker.mark(heap, self.host.calls.values(), &mut awaited);
         for job in &self.jobs {
             match *job {
                 Job::React(Reaction::Await(number), _, value) => {
-                    roots.push(value);
-                    mark_waiting(&self.waiting, &mut seen, number, &mut roots);
+                    let mut frame = vec![value];
+                    awaited(number, &mut frame);
+                    marker.mark(heap, frame, &mut awaited);
                 }
                 Job::React(Reaction::Then { fulfilled, rejected, derived }, _, value) => {
-                    roots.extend([fulfilled, rejected, derived, value]);
+                    marker.mark(heap, [fulfilled, rejected, derived, value], &mut awaited);
                 }
-                Job::Adopt { promise, thenable, then } => roots.extend([promise, thenable, then]),
+                Job::Adopt { promise, thenable, then } => {
+                    marker.mark(heap, [promise, thenable, then], &mut awaited);
+                }
             }
         }
-        let waiting = &self.waiting;
-        self.heap.collect(roots, &mut |number, work| mark_waiting(waiting, &mut seen, number, work));
-        let mut outside = stack.bytes() + self.kept_bytes;
+        self.heap.sweep(marker);
+        let mut outside = stack.bytes() + self.kept_bytes + self.jobs.capacity() * size_of::<Job>();
         for (number, seen) in seen.into_iter().enumerate() {
             match &self.waiting[number] {
                 Some(frame) if seen => outside += frame.cost(),

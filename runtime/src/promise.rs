@@ -117,6 +117,22 @@ impl Vm {
         self.blocked.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
     }
 
+    /// Have a microtask done.
+    #[inline]
+    fn queue(&mut self, job: Job) {
+        if self.jobs.len() == self.jobs.capacity() {
+            self.lengthen_queue();
+        }
+        self.jobs.push_back(job);
+    }
+
+    #[cold]
+    fn lengthen_queue(&mut self) {
+        let before = self.jobs.capacity();
+        self.jobs.reserve(1);
+        self.heap.meter.add_bytes((self.jobs.capacity() - before) * size_of::<Job>());
+    }
+
     /// Settle a promise and queue its reactions (27.2.1.4, 27.2.1.7).
     pub fn settle_promise(&mut self, promise: Value, state: State, value: Value) {
         let data = &mut self.heap.promises[promise.index()];
@@ -127,9 +143,9 @@ impl Vm {
         data.value = value;
         match std::mem::take(&mut data.reactions) {
             Reactions::None => {}
-            Reactions::One(reaction) => self.jobs.push_back(Job::React(reaction, state, value)),
+            Reactions::One(reaction) => self.queue(Job::React(reaction, state, value)),
             Reactions::Many(all) => {
-                self.jobs.extend(all.into_iter().map(|reaction| Job::React(reaction, state, value)));
+                all.into_iter().for_each(|reaction| self.queue(Job::React(reaction, state, value)));
             }
         }
     }
@@ -145,7 +161,7 @@ impl Vm {
         }
         match self.get(value, known::THEN) {
             Ok(then) if then.is_callable() => {
-                self.jobs.push_back(Job::Adopt { promise, thenable: value, then });
+                self.queue(Job::Adopt { promise, thenable: value, then });
             }
             // Reading a property runs nothing of the script and cannot throw here.
             Ok(_) | Err(_) => self.settle_promise(promise, State::Fulfilled, value),
@@ -175,7 +191,7 @@ impl Vm {
             State::Pending => data.reactions.push(reaction),
             state => {
                 let value = data.value;
-                self.jobs.push_back(Job::React(reaction, state, value));
+                self.queue(Job::React(reaction, state, value));
             }
         }
     }

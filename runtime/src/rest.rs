@@ -1,6 +1,7 @@
 //! A run that waits for its host, maybe for long and beside a hundred thousand others: it keeps what it
 //! needs to go on, and nothing that it had for speed.
 
+use crate::promise::Job;
 use crate::stack::Stack;
 use crate::vm::Vm;
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ impl Vm {
         // Frames that are blocked keep what they stand on.
         let mut stack = self.stack.take();
         if self.frames.is_empty() {
-            let bytes = stack.take().map_or(0, |stack| stack.bytes());
+            let bytes = stack.take().map_or(0, |stack| stack.bytes()) + self.jobs.capacity() * size_of::<Job>();
             let meter = &mut self.heap.meter;
             meter.bytes = meter.bytes.saturating_sub(bytes);
             self.frames = Vec::new();

@@ -8,6 +8,7 @@ use crate::heap::{Heap, Slab};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
 use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
+use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
 use crate::promise::State;
 use crate::script::Script;
 use crate::symbol::{SymbolStrings, Symbols, known};
@@ -351,23 +352,24 @@ impl Run {
         });
         let is_error = vm.error_class(value).is_some();
         // Reading these can only run what the script itself defined; failing that, there is a text.
-        let mut text = |name| {
+        let mut text = |name, most| {
             let value = vm.get(value, name).ok()?;
-            if value.is_undefined() { None } else { vm.to_text(value).ok() }
+            if value.is_undefined() { None } else { vm.short_text(value, most).ok() }
         };
         let (message, name, code) = if is_error {
-            (text(known::MESSAGE).unwrap_or_default(), text(known::NAME), text(known::CODE))
+            let message = text(known::MESSAGE, MOST_MESSAGE).unwrap_or_default();
+            (message, text(known::NAME, MOST_NAME), text(known::CODE, MOST_NAME))
         } else {
             (String::new(), None, None)
         };
         if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
             let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
-            failure.tool_name = Some(call.tool.clone());
+            failure.tool_name = Some(cut_text(&call.tool, MOST_NAME));
             failure.tool_input = Some(call.input.to_string());
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
-                failure.details = vm.result_text(details).ok();
+                failure.details = vm.json_within(details, MOST_DETAILS).ok();
             }
             return failure;
         }
@@ -375,7 +377,7 @@ impl Run {
         let mut failure = Failure::new(Status::RuntimeError, "EXECUTION_ERROR", message);
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
-        failure.stack = if is_error { vm.stack_text(value).ok() } else { None };
+        failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
         failure.hint = trace.and_then(|trace| vm.hint(trace.missing.as_ref()?));
         failure
     }

@@ -177,6 +177,7 @@ impl Vm {
         let keys = self.charged_keys(source, false)?;
         self.work(keys.len() / 8 * taken.len())?;
         for key in keys {
+            self.work(1)?;
             if !taken.contains(&key)
                 && let Some(value) = self.own_property(source, key)?
             {

@@ -110,7 +110,7 @@ const MAX_LENGTH: f64 = u32::MAX as f64;
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arguments {
         [length] if length.is_number() => new_holes(vm, length.as_number()),
-        items => Ok(vm.heap.new_array(items.to_vec())),
+        items => of(vm, Value::UNDEFINED, items),
     }
 }
 
@@ -119,6 +119,7 @@ fn is_array(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
+    room(vm, arguments.len())?;
     Ok(vm.heap.new_array(arguments.to_vec()))
 }
 
@@ -159,12 +160,12 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let end = vm.to_position(arg(arguments, 2), length, length)?;
     // The conversions may have run a function that changed the array.
-    let items = &mut vm.heap.arrays[this.index()].items;
+    let items = &vm.heap.arrays[this.index()].items;
     let end = end.min(items.len());
     let count = end.saturating_sub(from).min(items.len().saturating_sub(to));
     if count > 0 {
-        items.copy_within(from..from + count, to);
         vm.work(count / 16)?;
+        vm.heap.arrays[this.index()].items.copy_within(from..from + count, to);
     }
     Ok(this)
 }
@@ -180,9 +181,9 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let length = vm.heap.items(this).len();
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
+    vm.work(to.saturating_sub(from) / 8)?;
     if let Some(items) = vm.heap.arrays[this.index()].items.get_mut(from..to) {
         items.fill(arg(arguments, 0));
-        vm.work((to - from) / 8)?;
     }
     Ok(this)
 }
@@ -269,10 +270,8 @@ fn reverse(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::reverse(vm, this);
     }
-    let items = &mut vm.heap.arrays[this.index()].items;
-    items.reverse();
-    let length = items.len();
-    vm.work(length / 16)?;
+    vm.work(vm.heap.items(this).len() / 16)?;
+    vm.heap.arrays[this.index()].items.reverse();
     Ok(this)
 }
 
@@ -280,14 +279,12 @@ fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::shift(vm, this);
     }
-    let items = &mut vm.heap.arrays[this.index()].items;
-    if items.is_empty() {
+    let length = vm.heap.items(this).len();
+    if length == 0 {
         return Ok(Value::UNDEFINED);
     }
-    let item = items.remove(0);
-    let length = items.len();
-    vm.work(length / 64)?;
-    Ok(filled(item))
+    vm.work((length - 1) / 64)?;
+    Ok(filled(vm.heap.arrays[this.index()].items.remove(0)))
 }
 
 fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -345,11 +342,11 @@ fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return generic::unshift(vm, this, arguments);
     }
     room(vm, arguments.len())?;
+    vm.work((vm.heap.items(this).len() + arguments.len()) / 64)?;
     let length = vm.heap.with_items(this, |items| {
         items.splice(0..0, arguments.iter().copied());
         items.len()
     });
-    vm.work(length / 64)?;
     Ok(Value::number(length as f64))
 }
 

@@ -70,6 +70,7 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let target = object(vm, arg(arguments, 0))?;
     for &source in arguments.iter().skip(1).filter(|source| !source.is_nullish()) {
         for (key, value) in pairs(vm, source)? {
+            vm.work(1)?;
             // Data may have such a key: it is copied and changes no prototype.
             if key == PropertyKey::Symbol(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
                 vm.define(target, key, value);

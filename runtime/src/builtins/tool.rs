@@ -9,7 +9,7 @@ mod waiting;
 use super::registry::{Family, registry};
 use super::{Global, Row, arg, native, prelude};
 use crate::calls::Style;
-use crate::charge::Buffer;
+use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
 use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
@@ -98,11 +98,13 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `mcpLog(level, message, metadata)`
 fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let level = vm.to_text(arg(arguments, 0))?;
+    let mut hold = Hold::NONE;
+    let level = message_text(vm, arg(arguments, 0), &mut hold)?;
     let message = match arg(arguments, 1) {
         data if data.is_object() => vm.json_text(data)?.unwrap_or_default(),
-        text => vm.to_text(text)?,
+        text => message_text(vm, text, &mut hold)?,
     };
+    hold.grow(vm, message.len())?;
     let metadata = match arg(arguments, 2) {
         data if data.is_nullish() => None,
         data => match vm.json_text(data)? {
@@ -116,9 +118,17 @@ fn mcp_log(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `mcpNotify(event, payload)`
 fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let event = vm.to_text(arg(arguments, 0))?;
+    let mut hold = Hold::NONE;
+    let event = message_text(vm, arg(arguments, 0), &mut hold)?;
     let payload = vm.json_text(arg(arguments, 1))?.unwrap_or_else(|| "null".into());
     vm.send(event.len() + payload.len(), Message::Notify { event, payload })
+}
+
+/// The text of a part of a message, charged and counted.
+fn message_text(vm: &mut Vm, value: Value, hold: &mut Hold) -> Result<String> {
+    let string = vm.to_string(value)?;
+    hold.grow(vm, vm.heap.str(string).bytes as usize)?;
+    Ok(vm.charged_text(string)?.into_owned())
 }
 
 /// `$parallel_jobs(items, worker)`: the items, once they can be run.
@@ -129,11 +139,11 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("parallel expects an array of functions, or an array and a function, not {what}");
         return Err(vm.type_error(&message));
     }
-    let items = vm.heap.items(items).to_vec();
-    if items.len() > MAX_PARALLEL {
+    if vm.heap.items(items).len() > MAX_PARALLEL {
         let message = format!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
         return Err(vm.throw(Class::Error, &message));
     }
+    let items = vm.heap.items(items).to_vec();
     if !worker.is_callable()
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
@@ -253,7 +263,7 @@ impl Vm {
     }
 
     /// The name of a tool, where it is none that no tool can have.
-    fn tool_name(&mut self, name: Value) -> Result<String> {
+    pub(super) fn tool_name(&mut self, name: Value) -> Result<String> {
         let bytes = self.heap.str(name).bytes as usize;
         if bytes > MAX_NAME {
             // Only the beginning is looked at.
@@ -290,6 +300,8 @@ impl Vm {
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
+        // The input is kept for the host and for messages.
+        self.reserve(input.len().saturating_mul(2))?;
         self.add_call((name, text), input, timeout_ms, style)
     }
 
@@ -352,6 +364,7 @@ impl Vm {
     fn send(&mut self, length: usize, message: Message) -> Result {
         self.work(MESSAGE_WORK + length)?;
         let bytes = size_of::<Message>() + 64 + length;
+        self.reserve(bytes)?;
         self.keep_bytes(bytes);
         self.host.message_bytes += bytes;
         self.host.messages.push(message);

@@ -1,6 +1,7 @@
 //! Arrays: dense, with holes marked.
 
 use super::{Heap, block, place};
+use crate::charge::LARGE;
 use crate::convert::as_int32;
 use crate::value::{Kind, Value};
 
@@ -75,6 +76,9 @@ impl Heap {
     fn grow(&mut self, array: Value, item: Value) {
         let items = &mut self.arrays[array.index()].items;
         let before = items.capacity();
+        if before * 8 >= LARGE {
+            items.reserve_exact(1 + self.meter.spare(before * 8) / 8);
+        }
         items.push(item);
         let grown = items.capacity() - before;
         self.meter.add_bytes(grown * 8);

@@ -83,6 +83,11 @@ impl Marks {
 }
 
 impl<T> Slab<T> {
+    /// Bytes of free places.
+    fn free_bytes(&self) -> usize {
+        self.free.len() * size_of::<T>()
+    }
+
     /// Give back the room at the end.
     fn shrink(&mut self) {
         self.items.shrink_to_fit();
@@ -109,14 +114,18 @@ impl<T> Slab<T> {
         }
         self.items.truncate(length);
         // Room for what may come until the next collection, but not for what was there in a peak.
-        let room = (length + COLLECT_FIRST / size_of::<T>()) * 2;
+        let room = length + length / 4 + COLLECT_FIRST / size_of::<T>();
         self.items.shrink_to(room);
         self.free.shrink_to(room);
         length - self.free.len()
     }
 }
 
-struct Marker {
+/// Parts of a value that wait at a time.
+const PART: usize = 256;
+
+/// What is marked so far, and what waits for it.
+pub struct Marker {
     objects: Marks,
     far: Marks,
     arrays: Marks,
@@ -131,12 +140,15 @@ struct Marker {
     bigints: Marks,
     /// Values whose parts are not marked yet.
     work: Vec<Value>,
+    /// Large values whose parts are marked as far as it says.
+    large: Vec<(Value, usize)>,
     /// What the marked things cost, but those that all cost the same.
     bytes: usize,
 }
 
 impl Marker {
-    fn new(heap: &Heap) -> Self {
+    /// Nothing is marked.
+    pub fn new(heap: &Heap) -> Self {
         Self {
             objects: Marks::of(&heap.objects),
             far: Marks::of(&heap.far),
@@ -151,6 +163,7 @@ impl Marker {
             exotics: Marks::of(&heap.exotics),
             bigints: Marks::of(&heap.bigints),
             work: Vec::new(),
+            large: Vec::new(),
             bytes: 0,
         }
     }
@@ -169,8 +182,57 @@ impl Marker {
         values.iter().for_each(|&value| self.reach(value));
     }
 
+    /// Have the parts of something large marked: some at a time, so that the list of what waits stays short.
+    fn reach_part(&mut self, heap: &Heap, (value, from): (Value, usize)) {
+        let length = match value.kind() {
+            Kind::Array => {
+                let items = &heap.arrays[value.index()].items;
+                self.reach_all(&items[from..(from + PART).min(items.len())]);
+                items.len()
+            }
+            Kind::Map | Kind::Set => {
+                let entries = heap.maps[value.index()].raw();
+                let part = &entries[from..(from + PART).min(entries.len())];
+                part.iter().for_each(|&(key, value)| self.reach_all(&[key, value]));
+                entries.len()
+            }
+            _ => match heap.objects[value.index()].values().1 {
+                Some(Slots::Table(table)) => {
+                    let part = table.get_range(from..(from + PART).min(table.len()));
+                    part.into_iter().flat_map(|part| part.values()).for_each(|&value| self.reach(value));
+                    table.len()
+                }
+                Some(Slots::Shaped(_)) | None => 0,
+            },
+        };
+        if from + PART < length {
+            self.large.push((value, from + PART));
+        }
+    }
+
+    /// Mark what can be reached from `roots`, a few of these at a time.
+    pub fn mark(
+        &mut self,
+        heap: &Heap,
+        roots: impl IntoIterator<Item = Value>,
+        awaited: &mut dyn FnMut(u32, &mut Vec<Value>),
+    ) {
+        for root in roots {
+            self.reach(root);
+            if self.work.len() >= PART {
+                self.drain(heap, awaited);
+            }
+        }
+        self.drain(heap, awaited);
+    }
+
     fn drain(&mut self, heap: &Heap, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
-        while let Some(value) = self.work.pop() {
+        loop {
+            let Some(value) = self.work.pop() else {
+                let Some(part) = self.large.pop() else { break };
+                self.reach_part(heap, part);
+                continue;
+            };
             if value.is_number() {
                 continue;
             }
@@ -192,7 +254,7 @@ impl Marker {
                         }
                         match more {
                             Some(Slots::Shaped(slots)) => self.reach_all(slots),
-                            Some(Slots::Table(table)) => table.values().for_each(|&value| self.reach(value)),
+                            Some(Slots::Table(_)) => self.reach_part(heap, (value, 0)),
                             None => {}
                         }
                     }
@@ -213,7 +275,7 @@ impl Marker {
                 Kind::Array if self.arrays.set(index) => {
                     let array = &heap.arrays[index];
                     self.bytes += array.cost();
-                    self.reach_all(&array.items);
+                    self.reach_part(heap, (value, 0));
                 }
                 Kind::Function if self.closures.set(index) => {
                     let closure = &heap.closures[index];
@@ -224,7 +286,7 @@ impl Marker {
                 Kind::Map | Kind::Set if self.maps.set(index) => {
                     let map = &heap.maps[index];
                     self.bytes += map.cost();
-                    map.raw().iter().for_each(|&(key, value)| self.reach_all(&[key, value]));
+                    self.reach_part(heap, (value, 0));
                 }
                 Kind::Promise if self.promises.set(index) => self.reach_promise(&heap.promises[index], awaited),
                 Kind::Iterator if self.iterators.set(index) => self.reach(heap.iterators[index].source),
@@ -285,13 +347,10 @@ impl Heap {
         self.shrink_strings();
     }
 
-    /// Free what cannot be reached from `roots`. `awaited` adds the values of the frame of an async
-    /// function that waits for a promise that is reachable. Then [`Heap::collected`] has to be told of
-    /// what is in use elsewhere.
-    pub fn collect(&mut self, roots: Vec<Value>, awaited: &mut dyn FnMut(u32, &mut Vec<Value>)) {
-        let mut marker = Marker::new(self);
-        marker.work = roots;
-        marker.drain(self, awaited);
+    /// Free what is not marked. Then [`Heap::collected`] has to be told of what is in use elsewhere.
+    pub fn sweep(&mut self, mut marker: Marker) {
+        // Nothing waits any more.
+        (marker.work, marker.large) = (Vec::new(), Vec::new());
         self.extras.retain(|&owner, _| marker.is_live(owner));
         self.traces.retain(|&index, _| marker.objects.get(index as usize));
         let mut bytes = marker.bytes;
@@ -313,10 +372,27 @@ impl Heap {
         self.meter.bytes = bytes;
     }
 
+    /// Bytes of free places between others: what is there cannot move, so only things of the same kind can use them.
+    fn free_bytes(&self) -> usize {
+        self.objects.free_bytes()
+            + self.far.free_bytes()
+            + self.arrays.free_bytes()
+            + self.strings.free_bytes()
+            + self.closures.free_bytes()
+            + self.bound.free_bytes()
+            + self.cells.free_bytes()
+            + self.maps.free_bytes()
+            + self.promises.free_bytes()
+            + self.iterators.free_bytes()
+            + self.exotics.free_bytes()
+            + self.bigints.free_bytes()
+    }
+
     /// Garbage was collected, and so many bytes are in use outside the heap.
     pub fn collected(&mut self, outside: usize) {
         let bytes = self.meter.bytes + outside;
         self.meter.bytes = bytes;
+        self.meter.free_bytes = self.free_bytes();
         self.meter.peak = self.meter.peak.max(bytes);
         // With no more garbage than this, what an operation makes that fits beside what is alive is not refused.
         let garbage = bytes.max(COLLECT_FIRST).min(self.meter.most_garbage());
@@ -358,6 +434,6 @@ mod tests {
         (0..1_000_000_u64).for_each(|number| _ = slab.add(number));
         let mut marks = Marks::of(&slab);
         slab.sweep(&mut marks, |_| {});
-        assert!(slab.items.capacity() <= 2 * COLLECT_FIRST / size_of::<u64>());
+        assert!(slab.items.capacity() <= COLLECT_FIRST / size_of::<u64>());
     }
 }

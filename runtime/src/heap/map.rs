@@ -30,6 +30,11 @@ pub struct MapData {
     removed: usize,
 }
 
+/// Bytes of an entry beside its place in the table.
+const ENTRY: usize = 32;
+/// A map of so many entries grows by as many as there is room for.
+const MANY: usize = 2048;
+
 /// An entry that an iterator has come to.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -146,6 +151,12 @@ impl Heap {
         let data = &mut self.maps[map.index()];
         let before = data.cost();
         let index = data.entries.len() as u32;
+        if data.entries.len() == data.entries.capacity() && data.entries.len() >= MANY {
+            let more = 1 + self.meter.spare(data.entries.len() * ENTRY) / ENTRY;
+            data.entries.reserve_exact(more);
+            data.hashes.reserve_exact(more);
+            data.numbers.reserve_exact(more);
+        }
         data.entries.push((key.value, value));
         data.hashes.push(key.hash);
         data.numbers.push(data.next);

@@ -5,7 +5,8 @@
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
 use super::collect::Marks;
-use super::{Heap, block, place};
+use super::{Heap, Meter, block, place};
+use crate::charge::LARGE;
 use crate::value::{Kind, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -105,6 +106,20 @@ pub fn push_utf16(units: &[u16], out: &mut Vec<u8>) {
             Err(lone) => push_surrogate(lone.unpaired_surrogate(), out),
         }
     }
+}
+
+/// How many bytes UTF-16 takes in WTF-8, or a few more.
+fn utf8_length(units: &[u16]) -> usize {
+    if units.len() <= SMALL {
+        return units.len();
+    }
+    let bytes = |&unit: &u16| match unit {
+        0..0x80 => 1,
+        // Half of a pair is two of its four.
+        0x80..0x800 | 0xD800..=0xDFFF => 2,
+        _ => 3,
+    };
+    units.iter().map(bytes).sum()
 }
 
 /// Append a lone surrogate as its three bytes.
@@ -216,8 +231,12 @@ impl Heap {
     }
 
     /// A new string that takes over `bytes`, which are WTF-8.
-    pub fn take_string(&mut self, bytes: Vec<u8>) -> Value {
+    pub fn take_string(&mut self, mut bytes: Vec<u8>) -> Value {
         if bytes.len() > SMALL {
+            let slack = bytes.capacity() - bytes.len();
+            if slack > LARGE && slack > bytes.len() / 4 {
+                bytes.shrink_to_fit();
+            }
             let units = units(&bytes);
             return self.own_buffer(bytes, units);
         }
@@ -264,7 +283,7 @@ impl Heap {
 
     /// A new string of UTF-16 code units.
     pub fn new_utf16(&mut self, units: &[u16]) -> Value {
-        let mut bytes = Vec::with_capacity(units.len());
+        let mut bytes = Vec::with_capacity(utf8_length(units));
         push_utf16(units, &mut bytes);
         self.take_string(bytes)
     }
@@ -350,6 +369,7 @@ impl Heap {
         let (buffer, start) = self.extend(a, right.len());
         if let Buffer::Owned { bytes, .. } = &mut self.buffers[buffer] {
             let before = bytes.capacity();
+            make_room(bytes, right.len(), &self.meter);
             bytes.extend_from_slice(right);
             let grown = bytes.capacity() - before;
             self.meter.add_bytes(grown);
@@ -367,10 +387,21 @@ impl Heap {
         let buffer = if length <= SMALL {
             self.room(length)
         } else {
-            // Twice the room: a string that grew once will grow again.
-            self.add_buffer(Vec::with_capacity(length * 2))
+            // A string that grew once will grow again.
+            self.add_buffer(Vec::with_capacity(length + self.meter.spare(length)))
         };
         (buffer, self.append(buffer, string))
+    }
+
+    /// How many bytes it takes to put so many behind a string: with those of the string, where it has to be copied.
+    #[cold]
+    pub fn bytes_to_append(&self, string: Str, more: usize) -> usize {
+        match &self.buffers[string.buffer as usize] {
+            Buffer::Owned { bytes, .. } if self.has_room_behind(string, more) => {
+                (bytes.len() + more).saturating_sub(bytes.capacity())
+            }
+            Buffer::Owned { .. } | Buffer::Shared(_) => string.bytes as usize + more,
+        }
     }
 
     /// Whether so many bytes can be put behind a string in its buffer.
@@ -404,15 +435,16 @@ impl Heap {
             }
             return self.header(target, start, length, units);
         }
-        let mut bytes = Vec::with_capacity(length * 2);
-        bytes.resize(length, 0);
+        let room = self.meter.spare(length);
+        let mut bytes = Vec::with_capacity(room + length);
+        bytes.resize(room, 0);
         bytes.extend_from_slice(&self.buffers[from].bytes()[source]);
         bytes.extend_from_slice(&self.buffers[target].bytes()[right.start as usize..][..right.bytes as usize]);
         let buffer = self.add_buffer(bytes);
         if let Buffer::Owned { front, .. } = &mut self.buffers[buffer] {
-            *front = length;
+            *front = room;
         }
-        self.header(buffer, length, length, units)
+        self.header(buffer, room, length, units)
     }
 
     /// Append the bytes of a string to an owned buffer; gives where they begin.
@@ -423,12 +455,14 @@ impl Heap {
         if source == target {
             let Buffer::Owned { bytes, .. } = &mut self.buffers[target] else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
+            make_room(bytes, range.len(), &self.meter);
             bytes.extend_from_within(range);
             after = bytes.capacity();
         } else {
             let Ok([target, source]) = self.buffers.get_disjoint_mut([target, source]) else { return 0 };
             let Buffer::Owned { bytes, .. } = target else { return 0 };
             (start, before) = (bytes.len(), bytes.capacity());
+            make_room(bytes, range.len(), &self.meter);
             bytes.extend_from_slice(&source.bytes()[range]);
             after = bytes.capacity();
         }
@@ -556,6 +590,14 @@ impl Heap {
         }
         self.buffers.push(buffer);
         self.buffers.len() - 1
+    }
+}
+
+/// Make room for so many more bytes in a large buffer; a small one doubles by itself.
+#[inline]
+fn make_room(bytes: &mut Vec<u8>, more: usize, meter: &Meter) {
+    if bytes.capacity() - bytes.len() < more && bytes.capacity() >= LARGE {
+        bytes.reserve_exact(more + meter.spare(bytes.len() + more));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
 use super::unread::{LEAST, container_end};
+use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::Heap;
 use crate::symbol::Sym;
@@ -55,9 +56,9 @@ impl Vm {
         let mut parser = Parser {
             records,
             reader: Reader { vm: self, text, at: 0, is_ascii: text.is_ascii(), home },
-            open,
-            values,
-            keys,
+            open: Buffer::of(open, Hold::NONE),
+            values: Buffer::of(values, Hold::NONE),
+            keys: Buffer::of(keys, Hold::NONE),
             owed: 0,
             objects,
             strings,
@@ -67,6 +68,7 @@ impl Vm {
         };
         let value = parser.document();
         let Parser { mut records, open, values, keys, .. } = parser;
+        let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
         records.room = Room { open, values, keys }.emptied();
         self.records = Some(records);
         value
@@ -98,14 +100,35 @@ impl Room {
 /// Units of work between two looks at the meter.
 const SETTLE: usize = 256;
 
+/// So many items of an array are not copied but taken, with the list they are in.
+const MANY: usize = 1 << 16;
+
+/// Keep something, and look at the limits where that takes memory: any number may come before the end of a container.
+#[inline]
+fn keep<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
+    if list.is_full() {
+        lengthen(vm, list)?;
+    }
+    Ok(list.push(vm, item)?)
+}
+
+#[cold]
+#[inline(never)]
+fn lengthen<T>(vm: &mut Vm, list: &mut Buffer<T>) -> Parsed<()> {
+    if list.len() >= SETTLE {
+        vm.settle()?;
+    }
+    Ok(list.lengthen(vm)?)
+}
+
 struct Parser<'a> {
     reader: Reader<'a>,
     /// The containers around this place.
-    open: Vec<Open>,
+    open: Buffer<Open>,
     /// Finished values of all open containers.
-    values: Vec<Value>,
+    values: Buffer<Value>,
     /// Property names of all open objects, but for those that are a record up to here.
-    keys: Vec<Sym>,
+    keys: Buffer<Sym>,
     /// Objects as they were read before: most of those to come are alike.
     records: Box<Records>,
     /// Work that the meter does not know of yet.
@@ -175,7 +198,7 @@ impl Parser<'_> {
                     text
                 }
                 Some(b'{') => {
-                    self.enter(true);
+                    self.enter(true)?;
                     if self.reader.peek() == Some(b'}') {
                         self.leave()?
                     } else {
@@ -187,7 +210,7 @@ impl Parser<'_> {
                     }
                 }
                 Some(b'[') => {
-                    self.enter(false);
+                    self.enter(false)?;
                     if self.reader.peek() != Some(b']') {
                         continue;
                     }
@@ -203,7 +226,7 @@ impl Parser<'_> {
             loop {
                 let Some(open) = self.open.last() else { return Ok(value) };
                 let object = open.object;
-                self.values.push(value);
+                keep(self.reader.vm, &mut self.values, value)?;
                 self.reader.space();
                 match (self.reader.peek(), object) {
                     (Some(b','), true) => {
@@ -260,18 +283,13 @@ impl Parser<'_> {
         Some(vm.heap.new_unread(buffer, begin + at, length, self.levels - 1))
     }
 
-    fn enter(&mut self, object: bool) {
+    fn enter(&mut self, object: bool) -> Parsed<()> {
         let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
-        self.open.push(Open {
-            object,
-            values: self.values.len(),
-            keys: self.keys.len(),
-            record,
-            inner: None,
-            unread: false,
-        });
+        let (values, keys) = (self.values.len(), self.keys.len());
+        keep(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
         self.reader.at += 1;
         self.reader.space();
+        Ok(())
     }
 
     /// Reads a name and its colon and, where all is as in the record, as many fields as there are. Gives the last
@@ -292,7 +310,7 @@ impl Parser<'_> {
                 if index + 1 == record.names.len() || reader.peek() != Some(b',') {
                     return Ok(Some(value));
                 }
-                values.push(value);
+                keep(reader.vm, values, value)?;
                 reader.at += 1;
                 reader.space();
                 (otherwise, colon) = (NEXT_NAME, Fault::Token);
@@ -311,8 +329,7 @@ impl Parser<'_> {
             self.reader.vm.work(std::mem::take(&mut self.owed))?;
         }
         if !open.object {
-            let items = self.values[open.values..].to_vec();
-            self.values.truncate(open.values);
+            let items = self.items(open.values)?;
             return Ok(self.reader.vm.heap.new_array(items));
         }
         if self.reader.vm.heap.objects.room() == 0 {
@@ -325,7 +342,8 @@ impl Parser<'_> {
             }
             record => {
                 if let Some((_, record)) = record {
-                    self.keys.extend((0..values.len()).filter_map(|index| record.symbol(index)));
+                    let names = (0..values.len()).filter_map(|index| record.symbol(index));
+                    self.keys.extend(self.reader.vm, names)?;
                 }
                 self.object(&open)
             }
@@ -336,6 +354,23 @@ impl Parser<'_> {
             outer.inner = record;
         }
         Ok(object)
+    }
+
+    /// The values from a place on, which are the items of an array.
+    fn items(&mut self, from: usize) -> Parsed<Vec<Value>> {
+        let count = self.values.len() - from;
+        if count < MANY {
+            let items = self.values[from..].to_vec(); // bounded: by MANY
+            self.values.truncate(from);
+            return Ok(items);
+        }
+        // To copy many would take their memory twice.
+        let mut before = Buffer::with_capacity(self.reader.vm, from)?;
+        before.extend_from_slice(self.reader.vm, &self.values[..from])?;
+        let mut items = std::mem::replace(&mut self.values, before).into_vec();
+        items.drain(..from);
+        items.shrink_to_fit();
+        Ok(items)
     }
 
     /// Make as much room as the text seems to need, by what there was in it so far.
@@ -423,10 +458,9 @@ impl Parser<'_> {
         }
         if let Some(number) = open.record.take() {
             let record = &self.records[number];
-            self.keys.extend((0..count).filter_map(|index| record.symbol(index)));
+            self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.symbol(index)))?;
         }
-        self.keys.push(symbol);
-        Ok(())
+        keep(self.reader.vm, &mut self.keys, symbol)
     }
 }
 

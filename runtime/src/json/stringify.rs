@@ -1,7 +1,7 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
-use super::{Records, push_number, quote_bytes};
-use crate::charge::Buffer;
+use super::{Records, escaped_length, push_number, quote_bytes};
+use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::heap::Held;
 use crate::promise::State;
@@ -96,6 +96,17 @@ impl Vm {
         }
     }
 
+    /// The JSON text of a value as results have it, if it has no more than `most` bytes; else a text that says so.
+    pub fn json_within(&mut self, value: Value, most: usize) -> Result<String> {
+        let mut writer = Writer::new(self, Layout::default());
+        (writer.promises, writer.limit) = (true, most);
+        match writer.finish(value) {
+            Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
+            Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")),
+            Err(_) => self.result_text(value),
+        }
+    }
+
     /// What a fulfilled promise stands for; anything else as it is.
     pub(super) fn settled(&self, mut value: Value) -> Value {
         while value.is(Kind::Promise) {
@@ -147,6 +158,10 @@ impl Vm {
 struct Writer<'a> {
     vm: &'a mut Vm,
     out: Vec<u8>,
+    /// What `out` and the lists of containers take.
+    hold: Hold,
+    /// Bytes of `out` that are held.
+    held: usize,
     layout: Layout<'a>,
     /// Whether a fulfilled promise stands for its value.
     promises: bool,
@@ -182,6 +197,14 @@ enum Parts {
 /// Bytes of a short text.
 const USUAL: usize = 48;
 
+/// Bytes between two looks at the room that there is.
+const STRIDE: usize = 8 << 10;
+/// A text of more bytes is measured before it is written.
+const LONG: usize = 512;
+
+/// Bytes that a container takes while it is open, in both lists of such.
+const DEEP_BYTES: usize = size_of::<Open>() + 2 * size_of::<Value>();
+
 /// Containers that are searched one by one for a cycle.
 const SHALLOW: usize = 32;
 
@@ -195,6 +218,8 @@ impl<'a> Writer<'a> {
             records,
             vm,
             out: Vec::with_capacity(USUAL),
+            hold: Hold::NONE,
+            held: 0,
             layout,
             promises: false,
             strict: false,
@@ -343,7 +368,13 @@ impl<'a> Writer<'a> {
         }
         self.separate();
         match key {
-            PropertyKey::Symbol(name) => quote_bytes(self.vm.symbols.text(name), &mut self.out),
+            PropertyKey::Symbol(name) => {
+                let bytes = self.vm.symbols.text(name).len();
+                if bytes > LONG {
+                    self.room_for_text(bytes, escaped_length(self.vm.symbols.text(name)))?;
+                }
+                quote_bytes(self.vm.symbols.text(name), &mut self.out);
+            }
             PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
         }
         self.out.extend_from_slice(self.layout.colon());
@@ -361,7 +392,13 @@ impl<'a> Writer<'a> {
             Kind::Null => self.out.extend_from_slice(b"null"),
             Kind::Boolean if value == Value::TRUE => self.out.extend_from_slice(b"true"),
             Kind::Boolean => self.out.extend_from_slice(b"false"),
-            Kind::String => quote_bytes(self.vm.heap.bytes(value), &mut self.out),
+            Kind::String => {
+                let bytes = self.vm.heap.str(value).bytes as usize;
+                if bytes > LONG {
+                    self.room_for_text(bytes, escaped_length(self.vm.heap.bytes(value)))?;
+                }
+                quote_bytes(self.vm.heap.bytes(value), &mut self.out);
+            }
             Kind::BigInt => return Err(Problem::BigInt),
             _ => return self.enter(value),
         }
@@ -374,6 +411,10 @@ impl<'a> Writer<'a> {
             return Err(Problem::Cycle(self.cycle(container)));
         }
         if self.open.len() >= SHALLOW {
+            if self.open.len() == self.open.capacity() {
+                // Both lists double.
+                self.hold.grow(self.vm, self.open.len() * DEEP_BYTES)?;
+            }
             self.deep.insert(container);
         }
         let parts = if container.is(Kind::Array) {
@@ -430,7 +471,29 @@ impl<'a> Writer<'a> {
         let work = (self.out.len() - self.charged) / 16 + self.values;
         (self.charged, self.values) = (self.out.len(), 0);
         self.vm.work(work)?;
-        self.vm.reserve(self.out.len())?;
+        // What is written until the next time finds its room.
+        self.room(STRIDE)
+    }
+
+    /// Charge for a long text before it is written, and make room for its escaped form.
+    #[cold]
+    fn room_for_text(&mut self, bytes: usize, escaped: usize) -> Written<()> {
+        if self.out.len().saturating_add(escaped) > self.limit {
+            return Err(Problem::TooLong(self.limit));
+        }
+        self.vm.charge_bytes(bytes)?;
+        self.room(escaped)
+    }
+
+    /// Make room for so many more bytes, counted.
+    fn room(&mut self, more: usize) -> Written<()> {
+        let needed = self.out.len() + more;
+        if needed > self.out.capacity() && needed > STRIDE * 2 {
+            let some = needed + self.vm.heap.meter.spare(needed);
+            self.hold.grow(self.vm, some.saturating_sub(self.held))?;
+            self.held = self.held.max(some);
+            self.out.reserve_exact(some - self.out.len());
+        }
         Ok(())
     }
 

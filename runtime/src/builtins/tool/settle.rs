@@ -5,7 +5,7 @@ use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
-use crate::outcome::{Failure, Status};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_TOOL_INPUT, Status, cut_json};
 use crate::promise::State;
 use crate::symbol::{Sym, known};
 use crate::value::Value;
@@ -43,7 +43,7 @@ impl Vm {
                 let object = self.new_error(Class::Error, &error.message);
                 self.describe_failure(object, &error, tool);
                 let tool = self.heap.text(tool).into_owned();
-                let failed = Box::new(Failed { tool, input: call.input });
+                let failed = Box::new(Failed { tool, input: cut_json(&call.input, MOST_TOOL_INPUT).into() });
                 self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
                 self.reject_promise(promise, object);
                 return Ok(());
@@ -93,6 +93,6 @@ fn fatal(error: ToolError, tool: String) -> Thrown {
     let mut failure = Failure::new(Status::IllegalAccess, error.code, error.message);
     failure.refusal = Some(Refusal::IllegalBuiltinAccess);
     failure.tool_name = Some(tool);
-    failure.details = error.details;
+    failure.details = error.details.map(|details| cut_json(&details, MOST_DETAILS));
     Thrown::stop(failure)
 }

@@ -2,6 +2,7 @@
 //! waiting itself is an operation of the prelude, so that they can be used wherever frames can.
 
 use crate::builtins::arg;
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -17,8 +18,8 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !list.is(Kind::Array) {
         return Err(vm.type_error("call_tools expects an array of {server, tool, args}"));
     }
-    let items = vm.heap.items(list).to_vec();
-    let mut calls = Vec::with_capacity(items.len());
+    let items = vm.charged_items_copy(list)?;
+    let mut calls = Buffer::with_capacity(vm, items.len())?;
     for (index, item) in items.into_iter().enumerate() {
         if !item.is(Kind::Object) {
             let what = vm.what(item);
@@ -27,13 +28,15 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         let call = [vm.option(item, "server")?, vm.option(item, "tool")?, vm.option(item, "args")?];
         named(vm, "call_tools", &call)?;
-        calls.push(call);
+        vm.work(1)?;
+        calls.push(vm, call)?;
     }
-    let mut answers = Vec::with_capacity(calls.len());
+    let mut answers = Buffer::with_capacity(vm, calls.len())?;
     for call in calls {
-        answers.push(begin(vm, "call_tools", call)?);
+        let answer = begin(vm, "call_tools", call)?;
+        answers.push(vm, answer)?;
     }
-    Ok(vm.heap.new_array(answers))
+    Ok(vm.array_of(answers))
 }
 
 /// Make a call: the promise of its answer.
@@ -60,8 +63,8 @@ fn named(vm: &mut Vm, function: &str, &[server, tool, _]: &[Value; 3]) -> Result
             return Err(vm.type_error(&message));
         }
     }
-    let (server, tool) = (vm.heap.text(server), vm.heap.text(tool));
+    let (server, tool) = (vm.tool_name(server)?, vm.tool_name(tool)?);
     // A tool that belongs to no app has only its own name.
-    let name = if server.is_empty() { tool.into_owned() } else { format!("{server}:{tool}") };
+    let name = if server.is_empty() { tool } else { format!("{server}:{tool}") }; // bounded: by the names
     Ok(vm.string(&name))
 }
