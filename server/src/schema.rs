@@ -161,7 +161,7 @@ impl Patterns {
         }
         if let Some(Value::Object(patterns)) = members.get("patternProperties") {
             let names: Vec<String> = patterns.keys().cloned().collect();
-            if !names.iter().fold(true, |all, name| self.is_linear(name) && all) {
+            if !names.iter().all(|name| self.is_linear(name)) {
                 for key in ["patternProperties", "additionalProperties", "unevaluatedProperties"] {
                     members.shift_remove(key);
                 }

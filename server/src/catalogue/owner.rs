@@ -17,7 +17,7 @@ impl Owners {
     pub fn allow(&self, app: &str, name: &str) -> bool {
         let ends = name.char_indices().filter(|(_, c)| matches!(c, ':' | '.' | '_' | '/')).map(|(at, _)| at);
         let beginnings = ends.map(|end| folded(name[..end].trim_start()));
-        let owner = beginnings.filter(|beginning| self.0.contains(beginning)).last();
+        let owner = beginnings.rev().find(|beginning| self.0.contains(beginning));
         owner.is_none_or(|owner| owner == folded(app))
     }
 }

@@ -89,14 +89,16 @@ impl MetaTool for Invoke {
                 match read::<Arguments>(self, arguments) {
                     Ok(Arguments { tool, input }) => match object(input) {
                         Ok(input) => Ok((tool, input, given)),
-                        Err(problem) => Err(misshapen(hub, given, refusal(self, &format!("'input' {problem}")))),
+                        Err(problem) => {
+                            Err(Box::new(misshapen(hub, given, refusal(self, &format!("'input' {problem}")))))
+                        }
                     },
-                    Err(refused) => Err(misshapen(hub, given, *refused)),
+                    Err(refused) => Err(Box::new(misshapen(hub, given, *refused))),
                 }
             };
             let (tool, input, given) = match offload::run(bytes, read).await {
                 Ok(Ok(read)) => read,
-                Ok(Err(refused)) => return refused,
+                Ok(Err(refused)) => return *refused,
                 Err(busy) => return Answer::refused(busy.to_string()),
             };
             let call = ToolCall {
