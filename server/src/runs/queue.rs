@@ -28,8 +28,8 @@ const MOST_LATE: usize = 64;
 /// How many turns in a row go to runs that come from outside while others, cut off by the end of their
 /// slice, wait too: what is short stays short, and what is long goes on.
 const IN_A_ROW: u32 = 3;
-/// Milliseconds of compiling that no script pays for.
-const SHORT_COMPILATION: u64 = 50;
+/// Milliseconds of compiling that no script pays for: a machine that is busy takes some for the smallest.
+const SHORT_COMPILATION: u64 = 500;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 pub const STACK: usize = 16 * 1024 * 1024;
 
