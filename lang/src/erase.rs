@@ -10,6 +10,9 @@ use logos::Logos;
 /// must not take quadratic time.
 const LOOKAHEAD: usize = 500;
 
+/// The same once many of these looks were in vain.
+const SHORT_LOOKAHEAD: usize = 16;
+
 /// Deepest nesting of types inside each other that is followed by recursion.
 const MAX_DEPTH: u32 = 64;
 
@@ -246,13 +249,18 @@ fn split(raw: &mut Raw<'_>) {
 }
 
 /// Skip `T>` before a call, or where an expression ends; its `<` has been read. `false` leaves a
-/// comparison where it is.
-pub(crate) fn type_arguments(raw: &mut Raw<'_>) -> bool {
+/// comparison where it is. `wasted` counts tokens that were looked at in vain.
+pub(crate) fn type_arguments(raw: &mut Raw<'_>, wasted: &mut usize) -> bool {
     let mut ahead = raw.clone();
-    let found = angles(&mut ahead, &mut { LOOKAHEAD }).is_ok() && follows_type_arguments(&ahead);
+    let patience = 4 * raw.span().end + 64 * LOOKAHEAD;
+    let most = if *wasted < patience { LOOKAHEAD } else { SHORT_LOOKAHEAD };
+    let mut left = most;
+    let found = angles(&mut ahead, &mut left).is_ok() && follows_type_arguments(&ahead);
     if found {
         ahead.extras.newline = false;
         *raw = ahead;
+    } else {
+        *wasted += most - left;
     }
     found
 }

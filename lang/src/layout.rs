@@ -55,6 +55,7 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<S
         closed: 0,
         ended: Ended::Operand,
         annotation: None,
+        wasted: 0,
     };
     layout.run()?;
     Ok(layout.out)
@@ -161,6 +162,8 @@ struct Layout<'s> {
     ended: Ended,
     /// A type erased inside the parenthesis that just closed, until `=>` justifies it.
     annotation: Option<Span>,
+    /// Tokens that were looked at in vain for types.
+    wasted: usize,
 }
 
 impl<'s> Layout<'s> {
@@ -368,7 +371,7 @@ impl<'s> Layout<'s> {
             // `<T>(x) => x`
             T::Less if !after => erase::skip_type_parameters(&mut self.raw).map(|()| true),
             // `f<T>(x)`
-            T::Less => Ok(erase::type_arguments(&mut self.raw)),
+            T::Less => Ok(erase::type_arguments(&mut self.raw, &mut self.wasted)),
             _ => Ok(false),
         }
     }

@@ -44,8 +44,8 @@ pub struct Program {
     pub fixed: Vec<Option<FunctionId>>,
     /// The free names of the script with their first place, in order of appearance.
     pub free: Vec<(TextId, Span)>,
-    /// Patterns of regular expressions.
-    pub patterns: Vec<regexp::Pattern>,
+    /// Flags of regular expressions, by the number of their pattern; literals that are the same have the same number.
+    pub patterns: Vec<regexp::Flags>,
     /// Constant parts of tagged templates.
     pub templates: Vec<TemplateSite>,
     /// Where the callees stand whose results are walked over at once: V8 has words of its own for these.
@@ -293,7 +293,7 @@ pub enum ExprKind {
     String(TextId),
     /// `12n`: the digits in base ten
     BigInt(TextId),
-    /// `/pattern/flags`: the text of the pattern, and its index in [`Program::patterns`]
+    /// `/pattern/flags`: the text of the pattern, which has been checked, and its number in [`Program::patterns`]
     Regex(TextId, u32),
     /// `` `text${hole}text` ``: the first text, and each hole with the text behind it
     Template(TextId, Vec<(Expr, TextId)>),

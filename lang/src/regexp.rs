@@ -16,7 +16,7 @@ mod tests;
 
 pub use case::{canonicalize, is_word};
 pub use error::{Error, Wrong};
-pub use parse::parse;
+pub use parse::{parse, validate};
 pub use set::CharSet;
 
 use std::sync::Arc;

@@ -76,7 +76,9 @@ struct Resolver<'a> {
     current: Running,
     globals: Vec<TextId>,
     free: Vec<(TextId, Span)>,
-    patterns: Vec<regexp::Pattern>,
+    patterns: Vec<regexp::Flags>,
+    /// The patterns by text and flags: each is checked once.
+    known_patterns: HashMap<(TextId, regexp::Flags), u32>,
     templates: Vec<TemplateSite>,
     iterated: Vec<Span>,
     object_sites: u32,
@@ -118,6 +120,7 @@ impl<'a> Resolver<'a> {
             globals: Vec::new(),
             free: Vec::new(),
             patterns: Vec::new(),
+            known_patterns: HashMap::new(),
             templates: Vec::new(),
             iterated: Vec::new(),
             object_sites: 0,

@@ -19,7 +19,7 @@ use crate::value::Value;
 use agentscript_lang::Span;
 use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a node takes on average, with its place in the one above.
 const NODE_BYTES: usize = 48;
@@ -31,7 +31,8 @@ pub fn build(program: &Program, origin: Origin) -> Code {
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
-    let builder = Builder { symbols: &symbols, program, origin, is_prelude, first_site, bytes: Cell::new(0) };
+    let literals = program.patterns.iter().map(|_| Arc::default()).collect();
+    let builder = Builder { symbols: &symbols, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
     let symbol = |text: &TextId| symbols[text.0 as usize];
@@ -74,6 +75,8 @@ struct Builder<'p> {
     bytes: Cell<usize>,
     /// Number of the first object literal: those of the prelude come before those of the script.
     first_site: u32,
+    /// The programs of regular expression literals, by their number.
+    literals: Vec<Arc<OnceLock<Arc<crate::regexp::Program>>>>,
 }
 
 /// A function in the making.

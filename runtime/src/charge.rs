@@ -334,7 +334,6 @@ impl Vm {
     }
 
     /// The bytes of a string in WTF-8, charged for: one step for every 64.
-    #[expect(dead_code, reason = "built-ins are being converted to it: the first one takes this line out")]
     pub fn charged_bytes(&mut self, string: Value) -> Result<&[u8]> {
         self.charge_bytes(self.heap.str(string).bytes as usize)?;
         Ok(self.heap.bytes(string))

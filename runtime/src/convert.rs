@@ -1,12 +1,13 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
 use crate::error::Result;
-use crate::heap::{Exotic, to_utf16};
+use crate::heap::{Exotic, code_points};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive as _;
+use std::cmp::Ordering;
 
 /// What an object is asked to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl NumberText {
 pub fn text_number(text: &str) -> f64 {
     let text = text.trim_matches(is_space);
     let radix = |digits: &str, radix: u32| {
-        let valid = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+        let valid = !digits.is_empty() && digits.bytes().all(|digit| char::from(digit).is_digit(radix));
         if valid { parse_radix(digits, radix) } else { f64::NAN }
     };
     match text.as_bytes() {
@@ -102,7 +103,40 @@ pub fn parse_radix(digits: &str, radix: u32) -> f64 {
     if digits.len() <= 10 {
         return u64::from_str_radix(digits, radix).map_or(f64::NAN, |number| number as f64);
     }
-    BigInt::parse_bytes(digits.as_bytes(), radix).and_then(|number| number.to_f64()).unwrap_or(f64::NAN)
+    match radix {
+        2 | 4 | 8 | 16 | 32 => binary_number(digits, radix),
+        _ => BigInt::parse_bytes(digits.as_bytes(), radix).and_then(|number| number.to_f64()).unwrap_or(f64::NAN),
+    }
+}
+
+/// The same in a radix that is a power of two, however many digits there are: the first 64 significant bits decide, and
+/// whether any bit behind them is set.
+fn binary_number(digits: &str, radix: u32) -> f64 {
+    let bits = radix.trailing_zeros();
+    let (mut mantissa, mut dropped, mut sticky) = (0_u64, 0_i32, false);
+    for digit in digits.bytes().filter_map(|digit| char::from(digit).to_digit(radix)) {
+        if mantissa.leading_zeros() >= bits {
+            mantissa = mantissa << bits | u64::from(digit);
+            continue;
+        }
+        for bit in (0..bits).rev().map(|shift| u64::from(digit >> shift & 1)) {
+            if mantissa >> 63 == 0 {
+                mantissa = mantissa << 1 | bit;
+            } else {
+                dropped = dropped.saturating_add(1);
+                sticky |= bit == 1;
+            }
+        }
+    }
+    let value = (mantissa | u64::from(sticky)) as f64;
+    if dropped > 960 { f64::INFINITY } else { value * 2_f64.powi(dropped) }
+}
+
+/// The text that WTF-8 begins with, up to the first lone surrogate.
+pub fn leading_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_else(|error| {
+        std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
+    })
 }
 
 /// White space and line ends of the language, which `trim` removes.
@@ -187,9 +221,8 @@ impl Vm {
             Kind::Null => self.symbol_string(known::NULL),
             Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
             Kind::BigInt => {
-                crate::builtins::bigint::charge_text(self, value)?;
-                let text = self.heap.bigints[value.index()].to_string();
-                self.string(&text)
+                let text = crate::builtins::bigint::text(self, value, 10)?;
+                self.heap.take_string(text.into_bytes())
             }
             Kind::String => value,
             _ => {
@@ -219,7 +252,8 @@ impl Vm {
             Kind::Boolean => f64::from(u8::from(value == Value::TRUE)),
             Kind::String => match small_integer(self.heap.bytes(value)) {
                 Some(number) => number,
-                None => text_number(&self.heap.text(value)),
+                // Nothing with a lone surrogate is a number.
+                None => std::str::from_utf8(self.charged_bytes(value)?).map_or(f64::NAN, text_number),
             },
             Kind::BigInt => return Err(self.type_error("Cannot convert a BigInt value to a number")),
             _ => {
@@ -282,39 +316,73 @@ impl Vm {
         Err(self.type_error("Cannot convert object to primitive value"))
     }
 
-    /// `left === right`
+    /// `left === right`. What is long is charged for as far as it is compared.
     #[inline]
-    pub fn strict_equals(&self, left: Value, right: Value) -> bool {
+    pub fn strict_equals(&mut self, left: Value, right: Value) -> Result<bool> {
         if left.is_number() && right.is_number() {
-            return left.as_number() == right.as_number();
+            return Ok(left.as_number() == right.as_number());
         }
-        left == right || self.same_content(left, right)
+        Ok(left == right || self.same_content(left, right)?)
+    }
+
+    /// `left === right`, or what `includes` compares with; the caller has charged for it.
+    pub fn is_same(&self, left: Value, right: Value, nan_is_nan: bool) -> bool {
+        if left.is_number() && right.is_number() {
+            let (left, right) = (left.as_number(), right.as_number());
+            return left == right || nan_is_nan && left.is_nan() && right.is_nan();
+        }
+        if left.is_string() && right.is_string() {
+            return left == right || self.heap.bytes(left) == self.heap.bytes(right);
+        }
+        let integers = left.is(Kind::BigInt) && right.is(Kind::BigInt);
+        left == right || integers && self.heap.bigints[left.index()] == self.heap.bigints[right.index()]
     }
 
     /// Whether two strings or two BigInts have the same content.
-    fn same_content(&self, left: Value, right: Value) -> bool {
+    fn same_content(&mut self, left: Value, right: Value) -> Result<bool> {
         if left.is_string() && right.is_string() {
-            return self.heap.bytes(left) == self.heap.bytes(right);
+            let (a, b) = (self.heap.bytes(left), self.heap.bytes(right));
+            if a.len() <= SHORT || a.len() != b.len() {
+                return Ok(a == b);
+            }
+            return self.same_long_content(left, right);
         }
-        left.is(Kind::BigInt)
-            && right.is(Kind::BigInt)
-            && self.heap.bigints[left.index()] == self.heap.bigints[right.index()]
+        if !left.is(Kind::BigInt) || !right.is(Kind::BigInt) {
+            return Ok(false);
+        }
+        let (a, b) = (&self.heap.bigints[left.index()], &self.heap.bigints[right.index()]);
+        if a.bits() != b.bits() {
+            return Ok(false);
+        }
+        self.charged_bigint(left)?;
+        Ok(self.heap.bigints[left.index()] == self.heap.bigints[right.index()])
     }
 
-    /// `Object.is(left, right)` but for the sign of zero: what `includes` and `Map` compare with.
-    pub fn same_value_zero(&self, left: Value, right: Value) -> bool {
-        if left.is_number() && right.is_number() {
-            let (left, right) = (left.as_number(), right.as_number());
-            return left == right || left.is_nan() && right.is_nan();
+    /// Whether two long strings of one length are the same.
+    #[inline(never)]
+    fn same_long_content(&mut self, left: Value, right: Value) -> Result<bool> {
+        let place = self.heap.place_of(left);
+        if place.is_some() && place == self.heap.place_of(right) {
+            return Ok(true);
         }
-        self.strict_equals(left, right)
+        let length = self.heap.bytes(left).len();
+        let mut at = 0;
+        while at < length {
+            let end = length.min(at + PIECE);
+            if self.heap.bytes(left)[at..end] != self.heap.bytes(right)[at..end] {
+                return Ok(false);
+            }
+            self.charge_bytes(end - at)?;
+            at = end;
+        }
+        Ok(true)
     }
 
     /// `Object.is(left, right)`
-    pub fn same_value(&self, left: Value, right: Value) -> bool {
+    pub fn same_value(&mut self, left: Value, right: Value) -> Result<bool> {
         if left.is_number() && right.is_number() {
             let (left, right) = (left.as_number(), right.as_number());
-            return left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan();
+            return Ok(left.to_bits() == right.to_bits() || left.is_nan() && right.is_nan());
         }
         self.strict_equals(left, right)
     }
@@ -326,7 +394,7 @@ impl Vm {
         }
         let (a, b) = (left.kind(), right.kind());
         if a == b || left.is_object() && right.is_object() {
-            return Ok(self.strict_equals(left, right));
+            return self.strict_equals(left, right);
         }
         if left.is_object() {
             let left = self.to_primitive(left, Hint::Default)?;
@@ -345,11 +413,11 @@ impl Vm {
 
     fn bigint_equals(&mut self, bigint: Value, other: Value) -> Result<bool> {
         if other.is_string() {
-            crate::builtins::bigint::charge_parse(self, other)?;
-            let parsed = crate::builtins::bigint::parse(&self.heap.text(other));
+            let parsed = crate::builtins::bigint::parse(self, other)?;
             return Ok(parsed.is_some_and(|parsed| parsed == self.heap.bigints[bigint.index()]));
         }
         let number = self.to_number(other)?;
+        self.charged_bigint(bigint)?;
         let exact = self.heap.bigints[bigint.index()].to_f64().unwrap_or(f64::NAN);
         Ok(number.fract() == 0.0
             && number == exact
@@ -358,12 +426,72 @@ impl Vm {
     }
 
     /// The order of two strings by UTF-16 code units.
-    pub fn compare_strings(&self, left: Value, right: Value) -> std::cmp::Ordering {
+    pub fn compare_strings(&self, left: Value, right: Value) -> Ordering {
         let (a, b) = (self.heap.bytes(left), self.heap.bytes(right));
         if self.heap.str(left).is_ascii() || self.heap.str(right).is_ascii() {
             return a.cmp(b);
         }
-        // UTF-8 orders by code point; UTF-16 puts surrogate pairs before U+E000.
-        to_utf16(a).cmp(&to_utf16(b))
+        compare_units(a, b)
     }
+
+    /// The same, charged for as far as they are compared.
+    pub fn charged_comparison(&mut self, left: Value, right: Value) -> Result<Ordering> {
+        let length = self.heap.bytes(left).len().min(self.heap.bytes(right).len());
+        if length > SHORT && left != right {
+            let mut at = 0;
+            while at < length {
+                let end = length.min(at + PIECE);
+                if self.heap.bytes(left)[at..end] != self.heap.bytes(right)[at..end] {
+                    break;
+                }
+                self.charge_bytes(end - at)?;
+                at = end;
+            }
+            // The rest is compared from the beginning of a character on.
+            let bytes = self.heap.bytes(left);
+            let other = self.heap.bytes(right);
+            while at > 0 && (is_inside(bytes, at) || is_inside(other, at)) {
+                at -= 1;
+            }
+            return Ok(compare_units(&bytes[at..], &other[at..]));
+        }
+        Ok(self.compare_strings(left, right))
+    }
+}
+
+/// Strings that are not longer are compared at once.
+const SHORT: usize = 256;
+/// Bytes that are compared between two charges.
+const PIECE: usize = 64 << 10;
+
+/// The order of WTF-8 by UTF-16 code units: pairs of surrogates come before U+E000, while bytes order by code point.
+fn compare_units(a: &[u8], b: &[u8]) -> Ordering {
+    const BLOCK: usize = 64;
+    let same = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let mut at = same.min(a.len()).min(b.len());
+    at += a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count();
+    // Both are the same before, so both have a character that begins at the same place.
+    while at > 0 && (is_inside(a, at) || is_inside(b, at)) {
+        at -= 1;
+    }
+    units_from(&a[at..]).cmp(units_from(&b[at..]))
+}
+
+/// Whether a place is within a character.
+fn is_inside(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80)
+}
+
+/// The UTF-16 code units of WTF-8, one after the other.
+fn units_from(bytes: &[u8]) -> impl Iterator<Item = u16> + '_ {
+    code_points(bytes).flat_map(|point| {
+        let (first, second) = match u16::try_from(point) {
+            Ok(unit) => (unit, None),
+            Err(_) => {
+                let offset = point - 0x10000;
+                (0xD800 | (offset >> 10) as u16, Some(0xDC00 | (offset & 0x3FF) as u16))
+            }
+        };
+        std::iter::once(first).chain(second)
+    })
 }

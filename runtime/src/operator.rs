@@ -87,8 +87,8 @@ impl Vm {
             Binary::Instanceof => self.instance_of(left, right).map(Value::bool),
             _ if numbers => Ok(arithmetic(operator, left.as_number(), right.as_number())),
             Binary::Add => self.add(left, right),
-            Binary::StrictEqual => Ok(Value::bool(self.strict_equals(left, right))),
-            Binary::StrictNotEqual => Ok(Value::bool(!self.strict_equals(left, right))),
+            Binary::StrictEqual => self.strict_equals(left, right).map(Value::bool),
+            Binary::StrictNotEqual => self.strict_equals(left, right).map(|equal| Value::bool(!equal)),
             Binary::Equal => self.loose_equals(left, right).map(Value::bool),
             Binary::NotEqual => self.loose_equals(left, right).map(|equal| Value::bool(!equal)),
             Binary::Less | Binary::LessEqual | Binary::Greater | Binary::GreaterEqual => {
@@ -158,7 +158,7 @@ impl Vm {
         let left = self.to_primitive(left, Hint::Number)?;
         let right = self.to_primitive(right, Hint::Number)?;
         let order = if left.is_string() && right.is_string() {
-            Some(self.compare_strings(left, right))
+            Some(self.charged_comparison(left, right)?)
         } else if left.is(Kind::BigInt) || right.is(Kind::BigInt) {
             self.compare_bigint(left, right)?
         } else {
@@ -174,21 +174,30 @@ impl Vm {
     }
 
     fn compare_bigint(&mut self, left: Value, right: Value) -> Result<Option<Ordering>> {
-        let integer = |vm: &mut Self, value: Value| -> Result<std::result::Result<BigInt, f64>> {
-            Ok(match value.kind() {
-                Kind::BigInt => Ok(vm.heap.bigints[value.index()].clone()),
-                Kind::String => {
-                    crate::builtins::bigint::charge_parse(vm, value)?;
-                    crate::builtins::bigint::parse(&vm.heap.text(value)).ok_or(f64::NAN)
-                }
-                _ => Err(vm.to_number(value)?),
-            })
-        };
-        Ok(match (integer(self, left)?, integer(self, right)?) {
-            (Ok(left), Ok(right)) => Some(left.cmp(&right)),
-            (Ok(left), Err(right)) => compare_exact(&left, right),
-            (Err(left), Ok(right)) => compare_exact(&right, left).map(Ordering::reverse),
-            (Err(left), Err(right)) => left.partial_cmp(&right),
+        let left = self.mathematical(left)?;
+        let right = self.mathematical(right)?;
+        let place = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
+        Ok(match (place(left), place(right)) {
+            (Some(left), Some(right)) => left.cmp(right),
+            (Some(left), None) => return Ok(compare_exact(left, right.as_number())),
+            (None, Some(right)) => return Ok(compare_exact(right, left.as_number()).map(Ordering::reverse)),
+            (None, None) => return Ok(left.as_number().partial_cmp(&right.as_number())),
+        }
+        .into())
+    }
+
+    /// What a value is compared as where the other one is a BigInt: a BigInt or a number.
+    fn mathematical(&mut self, value: Value) -> Result {
+        Ok(match value.kind() {
+            Kind::BigInt => {
+                self.charged_bigint(value)?;
+                value
+            }
+            Kind::String => match crate::builtins::bigint::parse(self, value)? {
+                Some(integer) => self.heap.new_bigint(integer),
+                None => Value::NAN,
+            },
+            _ => Value::number(self.to_number(value)?),
         })
     }
 

@@ -61,6 +61,7 @@ impl Run {
             spare: None,
             globals: vec![Value::UNDEFINED; code.globals.len()],
             templates: Vec::new(),
+            literals: Vec::new(),
             shapes: vec![0; code.object_sites as usize],
             prelude_closures: HashMap::new(),
             main: None,

@@ -29,6 +29,8 @@ pub enum Missing {
 
 /// Longest name that is compared with others.
 const LONGEST: usize = 40;
+/// Most names of a script that are compared: nobody counts what this takes.
+const MOST_NAMES: usize = 5_000;
 
 impl Vm {
     /// The error for a callee that is no function, given its value and receiver.
@@ -91,6 +93,7 @@ impl Vm {
     fn similar_name(&self, name: &str) -> Option<String> {
         let mut names = agentscript_lang::names(self.script.source());
         names.retain(|own| *own != name);
+        names.truncate(MOST_NAMES);
         let dialect = self.script.dialect;
         let known = registry().globals().filter(|&(_, number)| registry().is_known_in(dialect, number));
         names.extend(known.map(|(global, _)| global));
@@ -162,7 +165,7 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
         _ => 2,
     };
     candidates
-        .filter(|candidate| candidate.len() <= LONGEST)
+        .filter(|candidate| candidate.len() <= LONGEST && candidate.chars().count().abs_diff(length) <= allowed)
         .map(|candidate| (distance(&lower, candidate), candidate))
         .filter(|&(distance, _)| distance <= allowed)
         .min_by_key(|&(distance, _)| distance)

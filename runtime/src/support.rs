@@ -5,14 +5,36 @@ use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::heap::{Action, Bound};
+use crate::outcome::{Failure, Status};
 use crate::property::PropertyKey;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
 use agentscript_lang::{Span, Walk};
+use std::time::Duration;
+
+/// What takes no longer than this needs no look at the clock before it.
+const UNNOTICED: Duration = Duration::from_millis(1);
 
 impl Vm {
+    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: nobody can look
+    /// at the clock before its end, so it does not begin where the time that is left is shorter.
+    pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<()> {
+        self.work(steps)?;
+        let needed = Duration::from_nanos((steps as u64).saturating_mul(nanos));
+        if needed < UNNOTICED {
+            return Ok(());
+        }
+        let (limits, host) = (&self.heap.meter.limits, &self.host);
+        let slice = host.inputs.clock.monotonic().saturating_sub(host.resumed);
+        if host.spent + slice + needed <= Duration::from_millis(limits.timeout_ms) {
+            return Ok(());
+        }
+        let message = format!("Script execution timed out after {}ms", limits.timeout_ms);
+        Err(Thrown::stop(Failure::new(Status::Timeout, "TIMEOUT", message)))
+    }
+
     /// The name of a function of the script; nothing for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
         match function_of(&self.script.code, self.prelude, code).name {

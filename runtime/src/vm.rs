@@ -46,6 +46,8 @@ pub struct Vm {
     pub(crate) globals: Vec<Value>,
     /// Cached arrays of tagged templates.
     pub(crate) templates: Vec<Value>,
+    /// Programs of the regular expression literals that were evaluated, by their number.
+    pub(crate) literals: Vec<Option<Arc<crate::regexp::Program>>>,
     /// Shapes of object literals; 0: not known yet.
     pub(crate) shapes: Vec<u32>,
     /// Function objects of the prelude, by index.

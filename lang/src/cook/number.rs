@@ -71,10 +71,16 @@ pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<
 fn decimal(digits: &str, bits: u32) -> String {
     const LIMB: u64 = 1_000_000_000_000_000_000;
     let mut limbs = vec![0_u64];
-    for digit in digits.chars().filter_map(|digit| digit.to_digit(16)) {
-        let mut carry = u128::from(digit);
+    // As many digits at a time as 60 bits hold: a shifted limb and what is carried fit 128 bits.
+    for part in digits.as_bytes().chunks((60 / bits) as usize) {
+        let digits = part.iter().filter_map(|&digit| char::from(digit).to_digit(16));
+        let (mut carry, mut shift) = (0_u128, 0);
+        for digit in digits {
+            carry = carry << bits | u128::from(digit);
+            shift += bits;
+        }
         for limb in &mut limbs {
-            let wide = (u128::from(*limb) << bits) + carry;
+            let wide = (u128::from(*limb) << shift) + carry;
             *limb = (wide % u128::from(LIMB)) as u64;
             carry = wide / u128::from(LIMB);
         }

@@ -6,6 +6,9 @@ use super::{CharSet, Node, case};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Of more ranges than this those that overlap are joined at once.
+const MANY_RANGES: usize = 1 << 14;
+
 /// What a class with the flag `v` matches: characters, and strings of any other length.
 #[derive(Default)]
 struct Strings {
@@ -32,11 +35,11 @@ impl Parser {
         if self.flags.unicode_sets {
             self.at += 1;
             let found = self.nested_class(0)?;
-            return Ok(self.strings_node(found));
+            return if self.checks_only { Ok(Node::Empty) } else { self.strings_node(found) };
         }
         self.at += 1;
         let negative = self.eat("^");
-        let mut set = CharSet::default();
+        let mut set = Vec::new();
         let mut ranges = Vec::new();
         while !self.eat("]") {
             if self.peek().is_none() {
@@ -68,20 +71,28 @@ impl Parser {
                 }
             }
         }
-        ranges.extend_from_slice(set.ranges());
-        let closed = case::close(&CharSet::new(ranges), self.flags);
+        if self.checks_only {
+            return Ok(Node::Empty);
+        }
+        ranges.append(&mut set);
+        let closed = self.close_case(&CharSet::new(ranges))?;
         Ok(Node::Set(Arc::new(if negative { closed.complement() } else { closed })))
     }
 
     /// A character; a set of characters is added to `set`.
-    fn class_atom(&mut self, set: &mut CharSet) -> Result<Option<u32>> {
+    fn class_atom(&mut self, set: &mut Vec<(u32, u32)>) -> Result<Option<u32>> {
         let Some(next) = self.peek() else { return Err(self.error(Wrong::UnterminatedClass)) };
         if next != u32::from('\\') {
             self.at += 1;
             return Ok(Some(next));
         }
         if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
-            *set = set.union(&found);
+            self.look_at(found.ranges().len())?;
+            set.extend_from_slice(found.ranges());
+            // What is named again and again takes no more room.
+            if set.len() > MANY_RANGES {
+                *set = CharSet::new(std::mem::take(set)).ranges().to_vec();
+            }
             return Ok(None);
         }
         self.class_character().map(Some)
@@ -146,7 +157,7 @@ impl Parser {
                 Operand::Character(only) => Strings::of(CharSet::of(only)),
                 Operand::Strings(found) => found,
             };
-            let set = case::close(&operand.set, self.flags);
+            let set = if self.checks_only { CharSet::default() } else { self.close_case(&operand.set)? };
             let strings = operand.strings;
             match operator {
                 Some("--") => {}
@@ -156,12 +167,16 @@ impl Parser {
             // A union is made at once, not one operand after the other.
             if is_union {
                 ranges.extend_from_slice(set.ranges());
+                if ranges.len() > MANY_RANGES {
+                    ranges = CharSet::new(ranges).ranges().to_vec();
+                }
                 all.strings.extend(strings);
                 continue;
             }
             if !ranges.is_empty() {
                 all.set = CharSet::new(std::mem::take(&mut ranges));
             }
+            self.look_at(all.set.ranges().len())?;
             match operator {
                 Some("--") => {
                     all.set = all.set.difference(&set);
@@ -261,24 +276,27 @@ impl Parser {
     }
 
     /// The longest string first, as the specification has it; then the characters, then nothing.
-    fn strings_node(&self, found: Strings) -> Node {
+    fn strings_node(&mut self, found: Strings) -> Result<Node> {
         if found.strings.is_empty() {
-            return Node::Set(Arc::new(found.set));
+            return Ok(Node::Set(Arc::new(found.set)));
         }
         let mut strings: Vec<Vec<u32>> = found.strings.into_iter().collect();
         strings.sort_by_key(|string| std::cmp::Reverse(string.len()));
-        let text = |string: Vec<u32>| Node::Sequence(string.into_iter().map(|c| self.character(c)).collect());
+        let mut text = |string: Vec<u32>| -> Result<Node> {
+            let characters: Result<Vec<Node>> = string.into_iter().map(|c| self.character(c)).collect();
+            Ok(Node::Sequence(characters?))
+        };
         let empty = strings.last().is_some_and(Vec::is_empty);
         if empty {
             strings.pop();
         }
-        let mut alternatives: Vec<Node> = strings.into_iter().map(text).collect();
+        let mut alternatives = strings.into_iter().map(&mut text).collect::<Result<Vec<Node>>>()?;
         if !found.set.is_empty() {
             alternatives.push(Node::Set(Arc::new(found.set)));
         }
         if empty {
             alternatives.push(Node::Empty);
         }
-        Node::Alternatives(alternatives)
+        Ok(Node::Alternatives(alternatives))
     }
 }

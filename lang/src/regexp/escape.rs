@@ -33,7 +33,7 @@ impl Parser {
                 } else {
                     self.octal()
                 };
-                Term::Plain(self.character(character))
+                Term::Plain(self.character(character)?)
             }
             'k' if self.has_names() => {
                 self.at += 2;
@@ -41,11 +41,11 @@ impl Parser {
             }
             _ => {
                 if let Some(set) = self.class_escape(Wrong::PropertyName)? {
-                    return Ok(Term::Plain(self.set_or_strings(set)));
+                    return self.set_or_strings(set).map(Term::Plain);
                 }
                 self.at += 1;
                 let character = self.character_escape(false)?;
-                Term::Plain(self.character(character))
+                Term::Plain(self.character(character)?)
             }
         })
     }
@@ -87,18 +87,21 @@ impl Parser {
         let text: Option<String> = text.into_iter().map(char::from_u32).collect();
         let Some(text) = text else { return Err(self.error(wrong)) };
         let Some(mut set) = property(&text) else { return Err(self.error(wrong)) };
-        if self.flags.unicode_sets && self.flags.ignore_case && has_values(&text) {
-            set = Arc::new(case::close(&set, self.flags));
+        if self.checks_only {
+            set = Arc::default();
         }
-        if negative {
+        if self.flags.unicode_sets && self.flags.ignore_case && has_values(&text) {
+            set = Arc::new(self.close_case(&set)?);
+        }
+        if negative && !self.checks_only {
             set = Arc::new(set.complement());
         }
         self.properties.insert(key, Arc::clone(&set));
         Ok(set)
     }
 
-    fn set_or_strings(&self, set: Arc<CharSet>) -> Node {
-        if self.flags.ignore_case { self.set(&set) } else { Node::Set(set) }
+    fn set_or_strings(&mut self, set: Arc<CharSet>) -> Result<Node> {
+        if self.flags.ignore_case { self.set(&set) } else { Ok(Node::Set(set)) }
     }
 
     /// What stands behind a backslash for a character; the backslash is passed.

@@ -11,6 +11,8 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 const MAX_DEPTH: u32 = 250;
 /// V8's infinity.
 const GREATEST: u32 = i32::MAX as u32;
+/// Most ranges of characters that the classes of a pattern are made of, each counted whenever it is looked at.
+const MAX_RANGES: usize = 1 << 22;
 /// As many groups as V8 has room for.
 pub(super) const MAX_GROUPS: u32 = 1 << 16;
 
@@ -19,6 +21,19 @@ pub(super) const MAX_GROUPS: u32 = 1 << 16;
 /// # Errors
 /// What is wrong, in V8's words.
 pub fn parse(source: &[u16], flags: Flags) -> Result<Pattern> {
+    read(source, flags, false)
+}
+
+/// Checks a pattern, given as UTF-16: sets of characters are not evaluated and no tree is made, so it takes a time
+/// and memory in proportion to the text. [`Wrong::TooLarge`] of classes is found by [`parse`] alone.
+///
+/// # Errors
+/// What is wrong, in V8's words.
+pub fn validate(source: &[u16], flags: Flags) -> Result<()> {
+    read(source, flags, true).map(|_| ())
+}
+
+fn read(source: &[u16], flags: Flags, checks_only: bool) -> Result<Pattern> {
     let text =
         if flags.is_unicode() { code_points(source) } else { source.iter().map(|&unit| u32::from(unit)).collect() };
     let mut parser = Parser {
@@ -33,6 +48,8 @@ pub fn parse(source: &[u16], flags: Flags) -> Result<Pattern> {
         depth: 0,
         missing: None,
         properties: HashMap::new(),
+        checks_only,
+        ranges: MAX_RANGES,
     };
     parser.count_groups();
     let root = parser.disjunction()?;
@@ -72,6 +89,10 @@ pub(super) struct Parser {
     pub missing: Option<Error>,
     /// The properties that were asked for, so that each is looked up once.
     pub properties: HashMap<Vec<u32>, Arc<CharSet>>,
+    /// Whether the pattern is only checked: no set is evaluated, and there is no tree.
+    pub checks_only: bool,
+    /// Ranges of characters that may still be looked at.
+    pub ranges: usize,
 }
 
 /// What a quantifier can stand behind.
@@ -125,7 +146,10 @@ impl Parser {
         let node = if self.is("|") {
             let mut alternatives = vec![first];
             while self.eat("|") {
-                alternatives.push(self.alternative()?);
+                let next = self.alternative()?;
+                if !self.checks_only {
+                    alternatives.push(next);
+                }
             }
             Node::Alternatives(alternatives)
         } else {
@@ -147,7 +171,9 @@ impl Parser {
                 Term::Plain(node) => self.quantified(node, groups, true)?,
                 Term::Unrepeatable(node) => self.quantified(node, groups, false)?,
             };
-            terms.push(term);
+            if !self.checks_only {
+                terms.push(term);
+            }
         }
         Ok(match terms.len() {
             0 => Node::Empty,
@@ -191,7 +217,7 @@ impl Parser {
             '}' | ']' => self.bracket(next)?,
             _ => {
                 self.at += 1;
-                Term::Plain(self.character(next))
+                Term::Plain(self.character(next)?)
             }
         })
     }
@@ -201,21 +227,38 @@ impl Parser {
             return Err(self.error(Wrong::LoneBracket));
         }
         self.at += 1;
-        Ok(Term::Plain(self.character(next)))
+        Ok(Term::Plain(self.character(next)?))
     }
 
     /// A character by itself.
-    pub fn character(&self, character: u32) -> Node {
-        if !self.flags.ignore_case {
-            return Node::Char(character);
+    pub fn character(&mut self, character: u32) -> Result<Node> {
+        if !self.flags.ignore_case || self.checks_only {
+            return Ok(Node::Char(character));
         }
         self.set(&CharSet::of(character))
     }
 
     /// One of a set, by whatever case.
-    pub fn set(&self, set: &CharSet) -> Node {
+    pub fn set(&mut self, set: &CharSet) -> Result<Node> {
+        if self.checks_only {
+            return Ok(Node::Empty);
+        }
+        let closed = self.close_case(set)?;
+        Ok(closed.single().map_or_else(|| Node::Set(Arc::new(closed)), Node::Char))
+    }
+
+    /// The set with all characters that are the same as one of it, where the flags say so.
+    pub fn close_case(&mut self, set: &CharSet) -> Result<CharSet> {
+        self.look_at(set.ranges().len())?;
         let closed = case::close(set, self.flags);
-        closed.single().map_or_else(|| Node::Set(Arc::new(closed)), Node::Char)
+        self.look_at(closed.ranges().len())?;
+        Ok(closed)
+    }
+
+    /// So many ranges of characters are looked at.
+    pub fn look_at(&mut self, ranges: usize) -> Result<()> {
+        self.ranges = self.ranges.checked_sub(ranges + 1).ok_or_else(|| self.error(Wrong::TooLarge))?;
+        Ok(())
     }
 
     /// `{1}`, `{1,}` or `{1,2}`, if it stands here; numbers beyond 31 bits are the greatest of these.

@@ -47,3 +47,54 @@ fn closing_a_great_set_is_closing_what_it_lacks() {
         assert!(outside.is_none_or(|outside| !set.contains(outside.into())), "{pattern}");
     }
 }
+
+#[test]
+fn validating_finds_what_reading_finds() {
+    for flags in ["", "i", "u", "iu", "v", "iv"] {
+        for pattern in [
+            "a",
+            "a*|b{2,3}?(c)(?<n>d)\\k<n>",
+            "(",
+            ")",
+            "a**",
+            "[b-a]",
+            "[a-\\d]",
+            "\\p{L}",
+            "\\p{No}x",
+            "\\p{Nonsense}",
+            "[^\\q{ab}]",
+            "[\\q{ab|c}--a]",
+            "[a&&&b]",
+            "[\\p{L}--[a-z]]",
+            "\\k<n>",
+            "(?<n>a)(?<n>b)",
+            "\\u{110000}",
+            "(?<=a)*",
+            "{1}",
+            "a{2,1}",
+            "[[a]&&b--c]",
+            "(?:",
+            "[",
+            "\\",
+            "\\1(a)",
+            "\\8",
+            "]",
+            "}",
+        ] {
+            let units: Vec<u16> = pattern.encode_utf16().collect();
+            let read = Flags::parse(flags.as_bytes()).unwrap_or_default();
+            let wrong = |error: Error| (error.wrong, error.at);
+            assert_eq!(
+                validate(&units, read).map_err(wrong),
+                parse(&units, read).map(|_| ()).map_err(wrong),
+                "/{pattern}/{flags}"
+            );
+        }
+    }
+}
+
+#[test]
+fn classes_are_bounded() {
+    assert!(read(&"[\\p{L}a]".repeat(200), "iu").is_ok());
+    assert_eq!(read(&"[\\p{L}a]".repeat(20_000), "iu").err(), Some(Wrong::TooLarge));
+}

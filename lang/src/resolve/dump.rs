@@ -225,7 +225,7 @@ impl Dumper<'_> {
             }
             ExprKind::Regex(pattern, flags) => {
                 let pattern = self.text(*pattern);
-                let flags = self.program.patterns[*flags as usize].flags;
+                let flags = self.program.patterns[*flags as usize];
                 let _ = write!(self.out, "/{pattern}/{flags}");
             }
             ExprKind::BigInt(digits) => {

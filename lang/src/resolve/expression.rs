@@ -47,19 +47,24 @@ impl Resolver<'_> {
 
     /// `/pattern/flags`
     fn regex(&mut self, pattern: &str, flags: &str, span: Span) -> ExprKind {
-        let units: Vec<u16> = pattern.encode_utf16().collect();
-        let index = count(self.patterns.len());
-        match regexp::Flags::parse(flags.as_bytes()) {
-            None => self.error(Diagnostic::syntax("Invalid regular expression flags", span)),
-            Some(read) => match regexp::parse(&units, read) {
-                Ok(pattern) => self.patterns.push(pattern),
-                Err(error) => {
-                    let message = regexp::message(pattern, read, error);
-                    self.error(Diagnostic::syntax(message, span));
-                }
-            },
+        let text = self.texts.intern(pattern.as_bytes());
+        let Some(flags) = regexp::Flags::parse(flags.as_bytes()) else {
+            self.error(Diagnostic::syntax("Invalid regular expression flags", span));
+            return ExprKind::Regex(text, 0);
+        };
+        if let Some(&known) = self.known_patterns.get(&(text, flags)) {
+            return ExprKind::Regex(text, known);
         }
-        ExprKind::Regex(self.texts.intern(pattern.as_bytes()), index)
+        // The program is made when the literal is first evaluated, at the cost of the run.
+        let units: Vec<u16> = pattern.encode_utf16().collect();
+        if let Err(error) = regexp::validate(&units, flags) {
+            let message = regexp::message(&shown(pattern), flags, error);
+            self.error(Diagnostic::syntax(message, span));
+        }
+        let number = count(self.patterns.len());
+        self.patterns.push(flags);
+        self.known_patterns.insert((text, flags), number);
+        ExprKind::Regex(text, number)
     }
 
     /// An expression whose value is not used.
@@ -524,5 +529,14 @@ fn may_be_function(value: &Expr) -> bool {
         | ExprKind::Await(_)
         | ExprKind::RequireObject { .. }
         | ExprKind::IteratorNext(_) => true,
+    }
+}
+
+/// At most so much of a pattern as helps to find it.
+fn shown(pattern: &str) -> std::borrow::Cow<'_, str> {
+    const LONGEST: usize = 1000;
+    match pattern.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &pattern[..end]).into(),
+        None => pattern.into(),
     }
 }

@@ -3,13 +3,15 @@
 use super::Lowering;
 use crate::node::{
     self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
-    Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, RequireObject,
-    Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal, operand,
+    Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex,
+    RequireObject, Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal,
+    operand,
 };
 use crate::symbol::Sym;
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Operands that most calls and operators have at most.
 pub(super) const USUAL: usize = 4;
@@ -29,12 +31,13 @@ impl Lowering<'_, '_> {
         Variable { place: variable.place, name, checked: variable.checked, at }
     }
 
-    /// A regular expression, which the resolver has read.
-    fn regexp(&self, source: TextId, pattern: u32) -> Built {
-        let pattern = &self.builder.program.patterns[pattern as usize];
-        let literal = crate::builtins::regexp::literal(self.builder.symbol(source), pattern);
-        self.builder.note(literal.program.bytes());
-        Built::of(literal)
+    /// A regular expression, which the resolver has checked.
+    fn regexp(&self, source: TextId, pattern: u32, at: u32) -> Built {
+        let flags = self.builder.program.patterns[pattern as usize];
+        let shared = Arc::clone(&self.builder.literals[pattern as usize]);
+        // The prelude's have no numbers of their own: they are made once a process.
+        let number = if self.builder.is_prelude { u32::MAX } else { pattern };
+        Built::of(Regex { source: self.builder.symbol(source), flags, number, shared, at })
     }
 
     /// Emit what has to be done before, and give what is left to be evaluated.
@@ -47,7 +50,7 @@ impl Lowering<'_, '_> {
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
             ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
-            ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern),
+            ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern, at),
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(head, rest) => {
                 Built::of(Template { head: self.builder.symbol(*head), parts: self.holes(rest, at), at })

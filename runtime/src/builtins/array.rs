@@ -199,7 +199,7 @@ fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let items = vm.heap.items(array).get(from..).unwrap_or_default();
     Ok(Value::bool(match target {
         Value::UNDEFINED => items.iter().any(|&item| item == target || item == Value::HOLE),
-        _ => items.iter().any(|&item| vm.same_value_zero(item, target)),
+        _ => items.iter().any(|&item| vm.is_same(item, target, true)),
     }))
 }
 
@@ -215,7 +215,7 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     charge_search(vm, array, target)?;
     let items = vm.heap.items(array).get(from..).unwrap_or_default();
-    let found = items.iter().position(|&item| vm.strict_equals(item, target));
+    let found = items.iter().position(|&item| vm.is_same(item, target, false));
     Ok(Value::number(found.map_or(-1.0, |index| (from + index) as f64)))
 }
 
@@ -240,7 +240,7 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     };
     charge_search(vm, array, target)?;
     let items = vm.heap.items(array);
-    let found = items[..end.min(items.len())].iter().rposition(|&item| vm.strict_equals(item, target));
+    let found = items[..end.min(items.len())].iter().rposition(|&item| vm.is_same(item, target, false));
     Ok(Value::number(found.map_or(-1.0, |index| index as f64)))
 }
 

@@ -45,6 +45,7 @@ fn bigint(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(vm.heap.new_bigint(integer));
     }
     let text = number_text(number);
+    // bounded: a number
     Err(vm.range_error(&format!("The number {text} cannot be converted to a BigInt because it is not an integer")))
 }
 
@@ -64,6 +65,7 @@ fn as_int_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `BigInt.asUintN(bits, bigint)`
 fn as_uint_n(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (bits, value) = wrap_arguments(vm, arguments)?;
+    // bounded: the sign is known
     if fits(vm, value, bits) && !vm.heap.bigints[value.index()].is_negative() {
         return Ok(value);
     }
@@ -82,6 +84,7 @@ fn wrap_arguments(vm: &mut Vm, arguments: &[Value]) -> Result<(u64, Value)> {
 
 /// Whether an integer surely fits so many bits, with its sign.
 fn fits(vm: &Vm, value: Value, bits: u64) -> bool {
+    // bounded: the number of bits is known
     vm.heap.bigints[value.index()].bits() < bits
 }
 
@@ -90,9 +93,10 @@ fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
     if bits > MAX_BITS {
         return Err(too_big(vm));
     }
-    vm.reserve(bits as usize / 4)?;
+    let _room = vm.hold(bits as usize / 2)?;
     vm.work((bits / 512) as usize + limbs(vm, value) / 8)?;
     let mask = (BigInt::from(1) << bits) - 1;
+    // charged: above
     Ok(&vm.heap.bigints[value.index()] & mask)
 }
 
@@ -106,9 +110,8 @@ fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn to_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let this = receiver(vm, this, "toString")?;
     let radix = radix_argument(vm, arg(arguments, 0))?;
-    charge_text(vm, this)?;
-    let text = vm.heap.bigints[this.index()].to_str_radix(radix);
-    Ok(vm.string(&text))
+    let text = text(vm, this, radix)?;
+    Ok(vm.heap.take_string(text.into_bytes()))
 }
 
 /// `bigint.valueOf()`
@@ -120,21 +123,30 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is(Kind::BigInt) {
         return Ok(this);
     }
-    Err(vm.type_error(&format!("BigInt.prototype.{method} requires that 'this' be a BigInt")))
+    Err(vm.type_error(&format!("BigInt.prototype.{method} requires that 'this' be a BigInt"))) // bounded: a name
 }
 
-/// Charge for the text of an integer, which takes time by the square of its size.
-pub fn charge_text(vm: &mut Vm, integer: Value) -> Result<()> {
+/// The text of an integer. To a radix that is no power of two it takes time by the square of the size.
+pub fn text(vm: &mut Vm, integer: Value, radix: u32) -> Result<String> {
+    charge_text(vm, integer, radix)?;
+    // A list of digits, and the text.
+    let bits = vm.heap.bigints[integer.index()].bits() as usize; // charged: above
+    let _room = vm.hold(bits / radix.ilog2() as usize * 2)?;
+    // charged: above
+    Ok(vm.heap.bigints[integer.index()].to_str_radix(radix))
+}
+
+/// Charge for the text of an integer.
+pub fn charge_text(vm: &mut Vm, integer: Value, radix: u32) -> Result<()> {
     let limbs = limbs(vm, integer);
-    vm.reserve(limbs * 64)?;
-    vm.work(limbs.saturating_mul(limbs) / 8 + limbs)
+    if radix.is_power_of_two() {
+        return vm.work(limbs);
+    }
+    vm.charge_piece(limbs.saturating_mul(limbs) / 8 + limbs, LIMBS_NANOS)
 }
 
-/// Charge for reading a text as an integer, which takes time by the square of its length.
-pub fn charge_parse(vm: &mut Vm, text: Value) -> Result<()> {
-    let limbs = vm.heap.str(text).bytes as usize / 16;
-    vm.work(limbs.saturating_mul(limbs) / 8 + limbs)
-}
+/// How long a step takes of work that is counted in eight products of limbs.
+const LIMBS_NANOS: u64 = 12;
 
 /// A primitive as a BigInt; numbers are none (ECMAScript 7.1.13).
 fn to_bigint(vm: &mut Vm, value: Value) -> Result {
@@ -142,25 +154,43 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
         Kind::BigInt => Ok(value),
         Kind::Boolean => Ok(vm.heap.new_bigint(BigInt::from(value == Value::TRUE))),
         Kind::String => {
-            charge_parse(vm, value)?;
-            let integer = parse(&vm.heap.text(value));
-            match integer {
+            match parse(vm, value)? {
                 Some(integer) => finish(vm, integer),
                 None => {
+                    // The message, and a copy of it.
+                    let _room = vm.hold(3 * vm.heap.str(value).bytes as usize)?;
                     let text = vm.to_text(value)?;
+                    // bounded: held
                     Err(vm.throw(Class::SyntaxError, &format!("Cannot convert {text} to a BigInt")))
                 }
             }
         }
         _ => {
             let text = vm.to_text(value)?;
+            // bounded: no string comes here
             Err(vm.type_error(&format!("Cannot convert {text} to a BigInt")))
         }
     }
 }
 
-/// The integer that a text stands for (ECMAScript 7.1.14).
-pub fn parse(text: &str) -> Option<BigInt> {
+/// The integer that a string stands for (ECMAScript 7.1.14). In base ten it takes time by the square of the length.
+pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
+    let Ok(text) = std::str::from_utf8(vm.charged_bytes(string)?) else { return Ok(None) };
+    let digits = text.trim_matches(crate::convert::is_space);
+    // Digits one by one, and the integer.
+    let length = digits.len();
+    let in_ten = !matches!(digits.as_bytes(), [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B', ..]);
+    let _room = vm.hold(length.saturating_mul(2))?;
+    if length > 16 {
+        let limbs = length / 16;
+        vm.charge_piece(if in_ten { limbs.saturating_mul(limbs) / 8 + limbs } else { limbs }, LIMBS_NANOS)?;
+    }
+    // charged: above
+    let bytes = vm.heap.bytes(string);
+    Ok(std::str::from_utf8(bytes).ok().and_then(integer_of))
+}
+
+fn integer_of(text: &str) -> Option<BigInt> {
     let text = text.trim_matches(crate::convert::is_space);
     let (digits, radix) = match text.as_bytes() {
         [] => return Some(BigInt::ZERO),
@@ -170,7 +200,7 @@ pub fn parse(text: &str) -> Option<BigInt> {
         [b'+' | b'-', ..] => (&text[1..], 10),
         _ => (text, 10),
     };
-    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+    if digits.is_empty() || !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
         return None;
     }
     let integer = BigInt::parse_bytes(digits.as_bytes(), radix)?;
@@ -186,18 +216,29 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
         Binary::ShiftRightUnsigned => {
             return Err(vm.type_error("BigInts have no unsigned right shift, use >> instead"));
         }
+        // bounded: one of a known size
         Binary::Divide | Binary::Remainder if vm.heap.bigints[right.index()] == BigInt::ZERO => {
             return Err(vm.range_error("Division by zero"));
         }
         _ => {}
     }
     let (a, b) = (limbs(vm, left), limbs(vm, right));
-    vm.work(match operator {
-        Binary::Multiply => product_work(a, b),
-        Binary::Divide | Binary::Remainder => (a.saturating_sub(b) + 1).saturating_mul(b) / 4,
-        _ => a.max(b) / 8,
-    })?;
-    vm.reserve((a + b) * 8)?;
+    let _room = match operator {
+        Binary::Multiply => {
+            vm.charge_piece(product_work(a, b), PRODUCT_NANOS)?;
+            // The product, and parts of it.
+            vm.hold((a + b) * 24)?
+        }
+        Binary::Divide | Binary::Remainder => {
+            vm.charge_piece((a.saturating_sub(b) + 1).saturating_mul(b) / 4, PRODUCT_NANOS)?;
+            vm.hold((a + b) * 16)?
+        }
+        _ => {
+            vm.work(a.max(b) / 8)?;
+            vm.hold(a.max(b) * 8)?
+        }
+    };
+    // charged: above
     let (a, b) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
     let result = match operator {
         Binary::Add => a + b,
@@ -216,6 +257,8 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
 
 /// `left ** right`
 fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
+    vm.work((limbs(vm, left) + limbs(vm, right)) / 8)?;
+    // charged: above
     let (base, exponent) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
     if exponent.is_negative() {
         // V8's words.
@@ -235,9 +278,10 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
         return Err(too_big(vm));
     };
     let size = (bits * u64::from(exponent) / 64 + 1) as usize;
-    vm.reserve(size * 16)?;
+    let _room = vm.hold(size * 32)?;
     // The last squaring is half of the size, each before it half of that.
-    vm.work(product_work(size / 2 + 1, size / 2 + 1).saturating_mul(2))?;
+    vm.charge_piece(product_work(size / 2 + 1, size / 2 + 1).saturating_mul(2), PRODUCT_NANOS)?;
+    // charged: above
     let result = vm.heap.bigints[left.index()].pow(exponent);
     finish(vm, result)
 }
@@ -245,7 +289,9 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
 /// `left << right`, or `left >> right`: each is the other with a negative distance.
 fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
     let size = limbs(vm, left);
-    vm.work(size / 8)?;
+    vm.work(size / 8 + limbs(vm, right) / 8)?;
+    let _room = vm.hold(size * 8)?;
+    // charged: above
     let (integer, distance) = (&vm.heap.bigints[left.index()], &vm.heap.bigints[right.index()]);
     let shrinks = to_right != distance.is_negative();
     let distance = distance.magnitude().to_u64().unwrap_or(u64::MAX);
@@ -263,8 +309,9 @@ fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
     if distance > MAX_BITS || integer.bits() + distance > MAX_BITS {
         return Err(too_big(vm));
     }
-    vm.reserve(size * 8 + distance as usize / 8)?;
+    let _room = vm.hold(size * 8 + distance as usize / 8)?;
     vm.work(distance as usize / 512)?;
+    // charged: above
     let result = &vm.heap.bigints[left.index()] << distance;
     finish(vm, result)
 }
@@ -273,7 +320,8 @@ fn shift(vm: &mut Vm, left: Value, right: Value, to_right: bool) -> Result {
 pub fn unary(vm: &mut Vm, operator: Unary, value: Value) -> Result {
     let size = limbs(vm, value);
     vm.work(size / 8)?;
-    vm.reserve(size * 8)?;
+    let _room = vm.hold(size * 16)?;
+    // charged: above
     let integer = &vm.heap.bigints[value.index()];
     let result = match operator {
         Unary::Minus => -integer,
@@ -301,8 +349,12 @@ fn too_big(vm: &mut Vm) -> crate::error::Thrown {
 
 /// Size in 64-bit limbs.
 fn limbs(vm: &Vm, integer: Value) -> usize {
+    // bounded: the number of bits is known
     vm.heap.bigints[integer.index()].bits() as usize / 64 + 1
 }
+
+/// How long a step of a product or quotient takes.
+const PRODUCT_NANOS: u64 = 10;
 
 /// What a product costs: all pairs of limbs; large ones are multiplied more cleverly.
 fn product_work(a: usize, b: usize) -> usize {

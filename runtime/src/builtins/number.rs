@@ -4,7 +4,7 @@ pub mod format;
 
 use super::intl::number_format;
 use super::{Body, Global, Row, arg, native};
-use crate::convert::{is_space, number_text, parse_radix, to_int32};
+use crate::convert::{is_space, leading_text, number_text, parse_radix, to_int32};
 use crate::error::Result;
 use crate::heap::Class;
 use crate::operator::bigint_number;
@@ -62,7 +62,7 @@ fn number(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else { return Ok(Value::ZERO) };
     let value = vm.to_numeric(value)?;
     if value.is(Kind::BigInt) {
-        return Ok(Value::number(bigint_number(&vm.heap.bigints[value.index()])));
+        return Ok(Value::number(bigint_number(vm.charged_bigint(value)?)));
     }
     Ok(value)
 }
@@ -100,8 +100,7 @@ fn parse_float(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Ok(value);
     }
     let text = vm.to_string(value)?;
-    vm.work(vm.heap.str(text).bytes as usize / 32)?;
-    Ok(Value::number(leading_number(&vm.heap.text(text))))
+    Ok(Value::number(leading_number(leading_text(vm.charged_bytes(text)?))))
 }
 
 fn leading_number(text: &str) -> f64 {
@@ -148,8 +147,7 @@ fn parse_int(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let text = vm.to_string(value)?;
     let radix = to_int32(vm.to_number(radix)?);
-    vm.work(vm.heap.str(text).bytes as usize / 32)?;
-    Ok(Value::number(leading_integer(&vm.heap.text(text), radix)))
+    Ok(Value::number(leading_integer(leading_text(vm.charged_bytes(text)?), radix)))
 }
 
 fn leading_integer(text: &str, radix: i32) -> f64 {
@@ -269,7 +267,7 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
     if this.is_number() {
         return Ok(this.as_number());
     }
-    Err(vm.type_error(&format!("Number.prototype.{method} requires that 'this' be a Number")))
+    Err(vm.type_error(&format!("Number.prototype.{method} requires that 'this' be a Number"))) // bounded: a name
 }
 
 /// The radix that a `toString` is asked for.

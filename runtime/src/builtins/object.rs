@@ -145,7 +145,7 @@ fn has_own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn is(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Ok(Value::bool(vm.same_value(arg(arguments, 0), arg(arguments, 1))))
+    vm.same_value(arg(arguments, 0), arg(arguments, 1)).map(Value::bool)
 }
 
 fn is_extensible(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {

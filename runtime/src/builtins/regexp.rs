@@ -16,11 +16,11 @@ use super::{Body, Global, Row, arg, getter, native};
 use crate::error::Result;
 use crate::heap::{Exotic, RegExp, lossy, push_utf16, to_utf16};
 use crate::node::Regex;
-use crate::regexp::{Program, compile, compile_pattern};
-use crate::symbol::{Sym, known};
+use crate::regexp::{Program, compile};
+use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
-use agentscript_lang::regexp::{Flags, Pattern, message};
+use agentscript_lang::regexp::{Flags, message};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
@@ -88,10 +88,16 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         _ if flags.is_undefined() => Flags::default(),
         _ => {
             let text = vm.to_string(flags)?;
+            // bounded: it stops at the first letter that is wrong
             match Flags::parse(vm.heap.bytes(text)) {
                 Some(flags) => flags,
                 None => {
+                    let length = vm.heap.str(text).bytes as usize;
+                    let _room = vm.hold(length.saturating_mul(3))?;
+                    vm.charge_bytes(length)?;
+                    // charged: above; it is held
                     let text = vm.heap.text(text).into_owned();
+                    // bounded: above
                     return Err(syntax_error(vm, &format!("Invalid flags supplied to RegExp constructor '{text}'")));
                 }
             }
@@ -104,45 +110,90 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     let length = vm.heap.str(source).bytes as usize;
     vm.work(length / 64)?;
-    let bytes = vm.heap.bytes(source);
-    if let Some(program) = vm.regexps.get(&(bytes.into(), flags)) {
-        let program = Arc::clone(program);
-        return Ok(vm.heap.new_regexp(program, source));
-    }
-    vm.reserve(length.saturating_mul(512))?;
-    vm.work(64 + length.saturating_mul(16))?;
-    let bytes: Box<[u8]> = vm.heap.bytes(source).into();
-    let program = match compile(&to_utf16(&bytes), flags) {
-        Ok(program) => Arc::new(program),
-        Err(error) => {
-            let text = message(&lossy(&bytes), flags, error);
-            return Err(syntax_error(vm, &text));
+    if length <= CACHED_BYTES {
+        // charged: above
+        let bytes = vm.heap.bytes(source);
+        if let Some(program) = vm.regexps.get(&(bytes.into(), flags)) {
+            let program = Arc::clone(program);
+            return Ok(vm.heap.new_regexp(program, source));
         }
-    };
-    vm.work(program.bytes() / 64)?;
+    }
+    vm.charge_piece(64 + length.saturating_mul(16), 40)?;
+    let program = made(vm, source, flags)?;
     if length + program.bytes() <= CACHED_BYTES {
         if vm.regexps.len() >= CACHED {
             vm.regexps.clear();
         }
+        // charged: above
+        let bytes = vm.heap.bytes(source).into();
         vm.regexps.insert((bytes, flags), Arc::clone(&program));
     }
     Ok(vm.heap.new_regexp(program, source))
+}
+
+/// Bytes that a byte of a pattern takes at most while it is read and its program is made, its classes apart.
+const BYTES_MADE: usize = 256;
+
+/// The program of a text, which has been charged for.
+fn made(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Program>> {
+    let length = vm.heap.str(source).bytes as usize;
+    let room = vm.hold(length.saturating_mul(BYTES_MADE))?;
+    // charged: by the caller
+    let error = match compile(&to_utf16(vm.heap.bytes(source)), flags) {
+        Ok(program) => {
+            drop(room);
+            let program = Arc::new(program);
+            vm.reserve(program.bytes())?;
+            vm.work(program.bytes() / 64)?;
+            return Ok(program);
+        }
+        Err(error) => error,
+    };
+    // charged: by the caller; it is held
+    let text = message(&lossy(vm.heap.bytes(source)), flags, error);
+    Err(syntax_error(vm, &text))
 }
 
 fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
     vm.throw(crate::heap::Class::SyntaxError, message)
 }
 
-/// What a literal is compiled to.
-pub fn literal(source: Sym, pattern: &Pattern) -> Regex {
-    Regex { source, program: Arc::new(compile_pattern(pattern)) }
+/// Literals of a script that share their programs with other runs, and the greatest program that is shared: the others
+/// are made by each run, so that a script that is kept stays small.
+const SHARED: u32 = 64;
+const SHARED_BYTES: usize = 16 << 10;
+
+/// The program of a literal that this run has not evaluated yet. A run pays for it whether it was there or not, so that
+/// it takes the same steps again.
+pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
+    let length = vm.heap.str(source).bytes as usize;
+    vm.charge_piece(4 + length, 200)?;
+    let program = match literal.shared.get() {
+        Some(program) => {
+            vm.work(program.bytes() / 64)?;
+            Arc::clone(program)
+        }
+        None => made(vm, source, literal.flags)?,
+    };
+    if literal.number < SHARED && program.bytes() <= SHARED_BYTES {
+        let _ = literal.shared.set(Arc::clone(&program));
+    }
+    let place = literal.number as usize;
+    if literal.number != u32::MAX {
+        let more = (place + 1).saturating_sub(vm.literals.len());
+        vm.reserve(program.bytes() + more * 16)?;
+        vm.keep_bytes(program.bytes() + more * 8);
+        vm.literals.resize(vm.literals.len() + more, None);
+        vm.literals[place] = Some(Arc::clone(&program));
+    }
+    Ok(program)
 }
 
 /// `regexp.toString()`, which works on anything with `source` and `flags`.
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !this.is_object() {
         let what = vm.describe(this);
-        let text = format!("Method RegExp.prototype.toString called on incompatible receiver {what}");
+        let text = format!("Method RegExp.prototype.toString called on incompatible receiver {what}"); // bounded: a kind of value
         return Err(vm.type_error(&text));
     }
     let (source, flags) = (vm.intern_text("source"), vm.intern_text("flags"));
@@ -162,23 +213,27 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// A regular expression as a literal has it, whatever its properties are.
 pub fn shown(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
+    // charged: by who shows it
     Ok(format!("/{}/{}", vm.heap.text(source), vm.heap.text(flags)))
 }
 
 /// `regexp.source` (22.2.6.13.1): the pattern as a literal has it.
 fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let Some(&RegExp { source, .. }) = vm.heap.regexp(this) else { return Ok(Value::UNDEFINED) };
-    let bytes = vm.heap.bytes(source);
-    vm.work(bytes.len() / 32)?;
-    let bytes = vm.heap.bytes(source);
+    let bytes = vm.charged_bytes(source)?;
     if bytes.is_empty() {
         return Ok(vm.string("(?:)"));
     }
     if !bytes.iter().any(|byte| matches!(byte, b'/' | b'\n' | b'\r' | 0xE2)) {
         return Ok(source);
     }
+    // Each may need five more.
+    let length = bytes.len();
+    let _room = vm.hold(length.saturating_mul(10))?;
+    // bounded: held
     let (mut units, mut escaped, mut in_class) = (Vec::new(), false, false);
-    for unit in to_utf16(bytes) {
+    // charged: above
+    for unit in to_utf16(vm.heap.bytes(source)) {
         let ends_line = match unit {
             0x0A => "n",
             0x0D => "r",
@@ -204,7 +259,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         escaped = !escaped && plain == b'\\';
         units.push(unit);
     }
-    let mut out = Vec::new();
+    let mut out = Vec::new(); // bounded: held
     push_utf16(&units, &mut out);
     Ok(vm.heap.take_string(out))
 }

@@ -10,9 +10,10 @@ mod shape;
 
 use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
-use crate::convert::{number_text, to_int32};
+use crate::charge::Buffer;
+use crate::convert::{leading_text, number_text, to_int32};
 use crate::error::Result;
-use crate::heap::{first_code_point, push_surrogate};
+use crate::heap::first_code_point;
 use crate::operator::MAX_STRING;
 use crate::symbol::known;
 use crate::value::Value;
@@ -89,30 +90,37 @@ fn string(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `String.fromCharCode(...units)`
 fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    vm.work(arguments.len())?;
-    let mut units = Vec::with_capacity(arguments.len());
+    let mut units = Buffer::with_capacity(vm, arguments.len())?;
     for &argument in arguments {
-        units.push(to_int32(vm.to_number(argument)?) as u16);
+        vm.work(1)?;
+        let unit = to_int32(vm.to_number(argument)?) as u16;
+        units.push(vm, unit)?;
     }
-    Ok(vm.heap.new_utf16(&units))
+    string_of_units(vm, &units)
+}
+
+/// A new string of code units, in room that is asked for.
+fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
+    let _room = vm.hold(units.len() * 3)?;
+    Ok(vm.heap.new_utf16(units))
 }
 
 /// `String.fromCodePoint(...points)`
 fn from_code_point(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    vm.work(arguments.len())?;
-    let mut units = Vec::with_capacity(arguments.len());
+    let mut units = Buffer::with_capacity(vm, arguments.len())?;
     for &argument in arguments {
+        vm.work(1)?;
         let number = vm.to_number(argument)?;
         let point = number as u32;
         if f64::from(point) != number || point > 0x10_FFFF {
-            return Err(vm.range_error(&format!("Invalid code point {}", number_text(number))));
+            return Err(vm.range_error(&format!("Invalid code point {}", number_text(number)))); // bounded: a number
         }
         match char::from_u32(point) {
-            Some(character) => units.extend_from_slice(character.encode_utf16(&mut [0; 2])),
-            None => units.push(point as u16),
+            Some(character) => units.extend_from_slice(vm, character.encode_utf16(&mut [0; 2]))?,
+            None => units.push(vm, point as u16)?,
         }
     }
-    Ok(vm.heap.new_utf16(&units))
+    string_of_units(vm, &units)
 }
 
 /// `` String.raw`template` `` (ECMAScript 22.1.2.4)
@@ -147,14 +155,14 @@ fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "at")?;
     let index = vm.to_integer(arg(arguments, 0))?;
     let index = if index < 0.0 { index + f64::from(vm.heap.str(string).units) } else { index };
-    Ok(character(vm, string, index).unwrap_or(Value::UNDEFINED))
+    Ok(character(vm, string, index)?.unwrap_or(Value::UNDEFINED))
 }
 
 /// `string.charAt(index)`
 fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "charAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    Ok(character(vm, string, index).unwrap_or_else(|| vm.symbol_string(known::EMPTY)))
+    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.symbol_string(known::EMPTY)))
 }
 
 /// `string.charCodeAt(index)`
@@ -162,7 +170,7 @@ fn char_code_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let [index] = *arguments
         && this.is_string()
         && vm.heap.str(this).is_ascii()
-        && let Some(&byte) = vm.heap.bytes(this).get(index.as_number() as usize)
+        && let Some(&byte) = vm.heap.bytes(this).get(index.as_number() as usize) // bounded: a byte
         && index.is_number()
         && index.as_number() >= 0.0
     {
@@ -170,15 +178,15 @@ fn char_code_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     let string = receiver(vm, this, "charCodeAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    Ok(unit(vm, string, index).map_or(Value::NAN, |unit| Value::number(f64::from(unit))))
+    Ok(unit(vm, string, index)?.map_or(Value::NAN, |unit| Value::number(f64::from(unit))))
 }
 
 /// `string.codePointAt(index)`
 fn code_point_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "codePointAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    let Some(first) = unit(vm, string, index) else { return Ok(Value::UNDEFINED) };
-    let point = match (first, unit(vm, string, index + 1.0)) {
+    let Some(first) = unit(vm, string, index)? else { return Ok(Value::UNDEFINED) };
+    let point = match (first, unit(vm, string, index + 1.0)?) {
         (0xD800..=0xDBFF, Some(second @ 0xDC00..=0xDFFF)) => {
             0x10000 + (u32::from(first & 0x3FF) << 10) + u32::from(second & 0x3FF)
         }
@@ -190,8 +198,8 @@ fn code_point_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 /// `string.concat(...strings)`
 fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut string = receiver(vm, this, "concat")?;
-    vm.work(arguments.len())?;
     for &argument in arguments {
+        vm.work(1)?;
         let next = vm.to_string(argument)?;
         string = vm.concat(string, next)?;
     }
@@ -246,7 +254,7 @@ fn itself(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_string() {
         return Ok(this);
     }
-    Err(vm.type_error(&format!("String.prototype.{method} requires that 'this' be a String")))
+    Err(vm.type_error(&format!("String.prototype.{method} requires that 'this' be a String"))) // bounded: a name
 }
 
 /// `$stringReceiver(self, method)`: the receiver of a method of the prelude as a string.
@@ -258,7 +266,7 @@ fn string_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// The receiver of a method as a string.
 pub(super) fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     if this.is_nullish() {
-        return Err(vm.type_error(&format!("String.prototype.{method} called on null or undefined")));
+        return Err(vm.type_error(&format!("String.prototype.{method} called on null or undefined"))); // bounded: a name
     }
     vm.to_string(this)
 }
@@ -272,18 +280,35 @@ fn clamped(vm: &mut Vm, value: Value, length: usize, default: usize) -> Result<u
 }
 
 /// The code unit at a position that may be anything.
-fn unit(vm: &mut Vm, string: Value, index: f64) -> Option<u16> {
-    let length = f64::from(vm.heap.str(string).units);
-    if (0.0..length).contains(&index) { vm.heap.unit_at(string, index as usize) } else { None }
+fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
+    let header = vm.heap.str(string);
+    if !(0.0..f64::from(header.units)).contains(&index) {
+        return Ok(None);
+    }
+    if header.units > WALK && !header.is_ascii() {
+        translate(vm, string)?;
+    }
+    Ok(vm.heap.unit_at(string, index as usize))
+}
+
+/// Make sure that the UTF-16 of a string that is not ASCII is there, or can be made.
+pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
+    if vm.heap.has_utf16(string) {
+        return Ok(());
+    }
+    let header = vm.heap.str(string);
+    vm.charge_bytes(header.bytes as usize * 4)?;
+    // It is made of a list that has a place for every byte.
+    vm.reserve(header.bytes as usize * 2 + header.units as usize * 2)
 }
 
 /// The string of the code unit at a position that may be anything.
-fn character(vm: &mut Vm, string: Value, index: f64) -> Option<Value> {
-    let unit = unit(vm, string, index)?;
+fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
+    let Some(unit) = unit(vm, string, index)? else { return Ok(None) };
     if vm.heap.str(string).is_ascii() {
-        return Some(vm.heap.slice_bytes(string, index as usize, index as usize + 1));
+        return Ok(Some(vm.heap.slice_bytes(string, index as usize, index as usize + 1)));
     }
-    Some(vm.heap.new_utf16(&[unit]))
+    Ok(Some(vm.heap.new_utf16(&[unit])))
 }
 
 /// Strings that are longer than this are translated once, not walked each time.
@@ -303,15 +328,15 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
         return Ok(string);
     }
     if header.units <= WALK {
-        let bytes = vm.heap.bytes(string);
+        let bytes = vm.heap.bytes(string); // bounded: so few units are walked over
         let (first, split) = byte_position(bytes, start);
         let (length, cut) = byte_position(&bytes[first..], end - start);
         if !split && !cut {
             return Ok(vm.heap.slice_bytes(string, first, first + length));
         }
     } else {
-        vm.work(header.units as usize / 1024)?;
-        vm.reserve((end - start) * 4)?;
+        translate(vm, string)?;
+        vm.reserve((end - start) * 5)?;
     }
     Ok(vm.heap.slice(string, start, end))
 }
@@ -346,33 +371,66 @@ fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
     vm.work((bytes / 64) as usize)
 }
 
-/// Join pairs of surrogates whose halves have met.
-fn joined(bytes: Vec<u8>) -> Vec<u8> {
-    let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
-    if !bytes.windows(6).any(meets) {
-        return bytes;
+/// Join pairs of surrogates whose halves have met, in place: what is joined is shorter.
+fn join(bytes: &mut Vec<u8>) {
+    let (mut from, mut to) = (0, 0);
+    while let Some(&byte) = bytes.get(from) {
+        if let &[0xED, high @ 0xA0..=0xAF, second, 0xED, low @ 0xB0..=0xBF, fourth, ..] = &bytes[from..] {
+            let half = |lead: u8, tail: u8| u32::from(lead & 0xF) << 6 | u32::from(tail & 0x3F);
+            let point = 0x10000 + (half(high, second) << 10) + half(low, fourth);
+            for bits in [0xF0 | point >> 18, 0x80 | point >> 12 & 0x3F, 0x80 | point >> 6 & 0x3F, 0x80 | point & 0x3F] {
+                bytes[to] = bits as u8;
+                to += 1;
+            }
+            from += 6;
+        } else {
+            bytes[to] = byte;
+            (from, to) = (from + 1, to + 1);
+        }
     }
-    let units = crate::heap::to_utf16(&bytes);
-    let mut out = Vec::with_capacity(bytes.len());
-    crate::heap::push_utf16(&units, &mut out);
-    out
+    bytes.truncate(to);
 }
 
-/// Apply `change` to the text between lone surrogates.
-fn by_text(bytes: &[u8], mut change: impl FnMut(&str, &mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 8);
-    let mut rest = bytes;
-    loop {
-        let (text, tail) = match std::str::from_utf8(rest) {
-            Ok(text) => (text, &[][..]),
-            Err(error) => {
-                let (valid, tail) = rest.split_at(error.valid_up_to());
-                (std::str::from_utf8(valid).unwrap_or_default(), tail)
+/// Bytes of text that are changed between two looks at the clock.
+const PIECE: usize = 64 << 10;
+
+/// The string whose text is changed piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
+/// by itself, or nothing where that depends on what follows.
+fn by_text(
+    vm: &mut Vm,
+    string: Value,
+    cut: impl Fn(&str) -> Option<usize>,
+    change: impl Fn(&Vm, &str, &mut Buffer<u8>) -> Result<()>,
+) -> Result {
+    let length = vm.heap.str(string).bytes as usize;
+    let mut out = Buffer::with_capacity(vm, length)?;
+    let (mut at, mut window) = (0, 2 * PIECE);
+    while at < length {
+        let end = length.min(at + window);
+        // charged: below, by pieces
+        let bytes = &vm.heap.bytes(string)[at..end];
+        let text = leading_text(bytes);
+        if text.is_empty() {
+            let width = first_code_point(bytes).map_or(1, |(_, width)| width);
+            let lone: [u8; 3] = std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0));
+            vm.work(1)?;
+            out.extend_from_slice(vm, &lone[..width.min(3)])?;
+            at += width;
+            continue;
+        }
+        let is_whole = end == length || bytes.len() - text.len() > 3;
+        let size = match (text.len() > PIECE).then(|| cut(text)).flatten() {
+            Some(size) => size,
+            None if is_whole => text.len(),
+            None => {
+                window *= 2;
+                continue;
             }
         };
-        change(text, &mut out);
-        let Some((point, length)) = first_code_point(tail) else { return out };
-        push_surrogate(point as u16, &mut out);
-        rest = &tail[length..];
+        vm.work(size / 8)?;
+        // charged: above
+        change(vm, leading_text(&vm.heap.bytes(string)[at..at + size]), &mut out)?;
+        (at, window) = (at + size, 2 * PIECE);
     }
+    Ok(vm.string_of(out))
 }

@@ -489,6 +489,16 @@ impl Heap {
         self.new_utf16(&units)
     }
 
+    /// The UTF-16 code units of a string of which [`Heap::utf16`] was called; none of another one.
+    pub fn known_utf16(&self, string: Value) -> &[u16] {
+        self.wide.get(&string.payload()).map_or(&[], |units| units)
+    }
+
+    /// Whether [`Heap::utf16`] has been made of a string.
+    pub fn has_utf16(&self, string: Value) -> bool {
+        self.wide.contains_key(&string.payload())
+    }
+
     /// The UTF-16 code units of a string that is not ASCII; kept for the next time.
     pub fn utf16(&mut self, string: Value) -> &[u16] {
         let index = string.payload();

@@ -11,9 +11,10 @@ use crate::regexp::Program;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use agentscript_lang::regexp::Flags;
 use agentscript_lang::{Walk, program};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// `'text'`
 pub struct Text(pub Sym);
@@ -29,14 +30,24 @@ impl Node for Text {
 pub struct Regex {
     /// The text of the pattern.
     pub source: Sym,
-    /// What it was compiled to; each evaluation makes a new object with it.
-    pub program: Arc<Program>,
+    /// Its flags.
+    pub flags: Flags,
+    /// Its number in the script.
+    pub number: u32,
+    /// What it was compiled to, shared by the literals that are the same and by the runs of the script.
+    pub shared: Arc<OnceLock<Arc<Program>>>,
+    /// Offset in the source.
+    pub at: u32,
 }
 
 impl Node for Regex {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         let source = vm.symbol_string(self.source);
-        Ok(vm.heap.new_regexp(Arc::clone(&self.program), source))
+        let program = match vm.literals.get(self.number as usize) {
+            Some(Some(program)) => Arc::clone(program),
+            _ => crate::builtins::regexp::literal(vm, self, source).map_err(|thrown| thrown.at(vm, self.at))?,
+        };
+        Ok(vm.heap.new_regexp(program, source))
     }
 }
 

@@ -51,8 +51,8 @@ impl<O: Operator, L: Node, R: Node> Node for BinaryNode<O, L, R> {
             }));
         }
         match O::OPERATOR {
-            Binary::StrictEqual => Ok(vm.strict_equals(left, right)),
-            Binary::StrictNotEqual => Ok(!vm.strict_equals(left, right)),
+            Binary::StrictEqual => vm.strict_equals(left, right),
+            Binary::StrictNotEqual => vm.strict_equals(left, right).map(|equal| !equal),
             operator => {
                 let value = slow(vm, operator, left, right, self.at)?;
                 Ok(vm.truthy(value))

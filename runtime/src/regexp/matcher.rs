@@ -76,6 +76,8 @@ pub struct Matcher {
     trying: bool,
     /// Steps since the search began.
     spent: usize,
+    /// Steps beyond those that there were, which the caller has not been told of.
+    debt: usize,
     /// What has failed, by row of the program's memo and place; empty as long as it is not needed.
     failed: Vec<u64>,
     /// Whether to remember from the first step on, for tests.
@@ -125,18 +127,19 @@ impl Matcher {
                 let from = self.begin as usize;
                 let next = if self.sticky { Some(from) } else { program.start.next(text, from) };
                 let Some(next) = next.filter(|&next| next <= text.len()) else {
-                    return (Progress::Failed, steps - left + (text.len().saturating_sub(from)) / 16);
+                    return (Progress::Failed, self.taken(steps, left) + text.len().saturating_sub(from) / 16);
                 };
-                left = left.saturating_sub((next - from) / 16 + 1);
+                // All slots are cleared.
+                self.spend((next - from) / 16 + self.slots.len() / 64 + 1, &mut left);
                 self.begin = next as u32;
                 self.restart();
             }
             let before = left;
             let found = self.attempt(program, text, &mut left);
-            self.spent += before - left;
+            self.spent += before - left + self.debt;
             match found {
-                Some(true) => return (Progress::Matched, steps - left),
-                Some(false) if self.sticky => return (Progress::Failed, steps - left),
+                Some(true) => return (Progress::Matched, self.taken(steps, left)),
+                Some(false) if self.sticky => return (Progress::Failed, self.taken(steps, left)),
                 Some(false) => {
                     self.trying = false;
                     // V8 looks within pairs of surrogates too: no character is there, but an empty match may be.
@@ -148,7 +151,24 @@ impl Matcher {
                 self.remember(program, text.len(), room);
             }
             if left == 0 {
-                return (Progress::Paused, steps);
+                return (Progress::Paused, self.taken(steps, left));
+            }
+        }
+    }
+
+    /// Steps that were taken of those that there were, and beyond.
+    fn taken(&mut self, steps: usize, left: usize) -> usize {
+        steps - left + std::mem::take(&mut self.debt)
+    }
+
+    /// Something that is done in one piece takes so many steps, which may be more than are left.
+    #[inline(always)]
+    fn spend(&mut self, cost: usize, left: &mut usize) {
+        match left.checked_sub(cost) {
+            Some(rest) => *left = rest,
+            None => {
+                self.debt += cost - *left;
+                *left = 0;
             }
         }
     }
@@ -241,7 +261,7 @@ impl Matcher {
                 }
                 Op::Save(slot) => self.set_slot(slot, self.place),
                 Op::Reset(from, to) => {
-                    *left = left.saturating_sub((to - from) as usize / 8);
+                    self.spend((to - from) as usize / 8, left);
                     (from..to).for_each(|slot| self.change(slot, NONE));
                     self.next()
                 }
@@ -347,7 +367,7 @@ impl Matcher {
                 end += width;
             }
         }
-        *left = left.saturating_sub((end - begin as usize) / 8);
+        self.spend((end - begin as usize) / 8, left);
         self.op += 1;
         if end as u32 > begin {
             self.place = end as u32;
@@ -360,7 +380,7 @@ impl Matcher {
     fn reference<U: Unit>(&mut self, program: &Program, text: &[U], group: u32, back: bool, left: &mut usize) -> bool {
         let Some((start, end)) = self.group(group) else { return self.next() };
         let (length, place) = (end - start, self.place as usize);
-        *left = left.saturating_sub(length / 8);
+        self.spend(length / 8, left);
         let from = if back { place.checked_sub(length) } else { Some(place) };
         let Some((from, there)) = from.and_then(|from| Some((from, text.get(from..from + length)?))) else {
             return false;
@@ -391,7 +411,7 @@ impl Matcher {
 
     fn found(&mut self, register: u32, negative: bool, left: &mut usize) -> bool {
         let height = self.slots[register as usize] as usize;
-        *left = left.saturating_sub((self.stack.len() - height) / 8);
+        self.spend((self.stack.len() - height) / 8, left);
         if negative {
             while self.stack.len() > height {
                 if let Some(Entry::Slot(slot, old)) = self.stack.pop() {

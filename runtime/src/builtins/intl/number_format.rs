@@ -395,7 +395,7 @@ impl NumberFormat {
 fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
-        crate::builtins::bigint::charge_text(vm, value)?;
+        crate::builtins::bigint::charge_text(vm, value, 10)?;
         // charged: above, with room for the digits and what is written of them
         let bytes = vm.heap.bigints[value.index()].bits() as usize / 3;
         vm.work(bytes)?;

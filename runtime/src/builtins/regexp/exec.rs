@@ -1,7 +1,8 @@
 //! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
 
 use crate::builtins::arg;
-use crate::builtins::string::part;
+use crate::builtins::string::{part, translate};
+use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
@@ -46,11 +47,13 @@ fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
 }
 
 fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::error::Thrown {
+    // bounded: a kind of value
     vm.type_error(&format!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
 }
 
 /// The next match of an iterator of `matchAll`, whose source is a regular expression and a string.
 pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
+    // bounded: two
     let &[regexp, string] = vm.heap.items(source) else { return Ok(None) };
     let Some(program) = next(vm, regexp, string)? else { return Ok(None) };
     if !program.flags.global {
@@ -104,7 +107,8 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
     let header = vm.heap.str(string);
     let mut from = from;
     if !header.is_ascii() {
-        vm.reserve(header.units as usize * 2)?;
+        translate(vm, string)?;
+        // charged: above
         let text = vm.heap.utf16(string);
         // Where characters are code points, a search begins at the first half of a pair.
         if program.flags.is_unicode()
@@ -117,15 +121,22 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
     let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
     let mut matcher = std::mem::take(&mut vm.matcher);
     matcher.begin(program, from, sticky);
+    let mut hold = Hold::NONE;
+    let mut held = 0;
     loop {
         let (progress, steps) = if header.is_ascii() {
-            matcher.run(program, vm.heap.bytes(string), SLICE, room)
+            matcher.run(program, vm.heap.bytes(string), SLICE, room) // charged: below, by steps
         } else {
-            matcher.run(program, vm.heap.utf16(string), SLICE, room)
+            matcher.run(program, vm.heap.utf16(string), SLICE, room) // charged: below, by steps
         };
         vm.work(1 + steps / STEPS)?;
         let bytes = matcher.bytes();
         if progress == Progress::Paused {
+            if bytes > held {
+                hold.grow(vm, bytes - held)?;
+                held = bytes;
+            }
+            // What it keeps may double before it is asked again.
             vm.reserve(bytes)?;
             continue;
         }
@@ -145,37 +156,35 @@ pub fn group(vm: &mut Vm, string: Value, place: Option<(usize, usize)>) -> Resul
     }
 }
 
-/// The places of the match and of its groups.
-pub fn places(vm: &Vm, program: &Program) -> impl Iterator<Item = Option<(usize, usize)>> {
-    (0..=program.groups).map(|number| vm.matcher.group(number))
-}
-
 /// An array of the match and its groups, with `index`, `input` and what else there is.
 pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     let count = program.groups as usize + 1;
     vm.work(4 + count)?;
-    let mut items = Vec::with_capacity(count);
+    let mut items = Buffer::with_capacity(vm, count)?;
     for number in 0..=program.groups {
         let place = vm.matcher.group(number);
-        items.push(group(vm, string, place)?);
+        let text = group(vm, string, place)?;
+        items.push(vm, text)?;
     }
     let start = vm.matcher.group(0).map_or(0, |(start, _)| start);
-    let groups = named(vm, program, &items);
-    let found = vm.heap.new_array(items);
+    let groups = named(vm, program, &items)?;
+    let found = vm.array_of(items);
     let extra =
         vm.heap.object_of(&[known::INDEX, known::INPUT, known::GROUPS], &[Value::number(start as f64), string, groups]);
     vm.heap.set_extra(found, extra);
     if program.flags.has_indices {
-        let mut pairs = Vec::with_capacity(count);
-        for place in places(vm, program).collect::<Vec<_>>() {
-            let pair = |(start, end)| vec![Value::number(start as f64), Value::number(end as f64)];
-            pairs.push(match place.map(pair) {
-                Some(pair) => vm.heap.new_array(pair),
+        let mut pairs = Buffer::with_capacity(vm, count)?;
+        for number in 0..=program.groups {
+            vm.work(1)?;
+            let pair = match vm.matcher.group(number) {
+                // bounded: two
+                Some((start, end)) => vm.heap.new_array(vec![Value::number(start as f64), Value::number(end as f64)]),
                 None => Value::UNDEFINED,
-            });
+            };
+            pairs.push(vm, pair)?;
         }
-        let groups = named(vm, program, &pairs);
-        let indices = vm.heap.new_array(pairs);
+        let groups = named(vm, program, &pairs)?;
+        let indices = vm.array_of(pairs);
         let named = vm.heap.extra_of(indices);
         vm.heap.set_own(named, known::GROUPS, groups);
         vm.heap.set_own(extra, known::INDICES, indices);
@@ -184,18 +193,20 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
 }
 
 /// An object of the named groups, by their values; `undefined` where no group has a name.
-pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Value {
+pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     if program.names.is_empty() {
-        return Value::UNDEFINED;
+        return Ok(Value::UNDEFINED);
     }
-    let (mut keys, mut items) = (Vec::with_capacity(program.names.len()), Vec::with_capacity(program.names.len()));
+    let mut keys = Buffer::with_capacity(vm, program.names.len())?;
+    let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
+        vm.work(1 + name.len() / 16)?;
         let (symbol, bytes) = vm.symbols.intern(name);
         vm.keep_bytes(bytes);
-        keys.push(symbol);
-        items.push(values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED));
+        keys.push(vm, symbol)?;
+        items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }
     let object = vm.heap.object_of(&keys, &items);
     vm.heap.add_flags(object, NULL_PROTOTYPE);
-    object
+    Ok(object)
 }

@@ -1,145 +1,202 @@
 //! `replace` and `replaceAll` with regular expressions (ECMAScript 22.2.6.11). Functions as
 //! replacements are called by the prelude.
 
-use super::exec::{behind, group, named, next, places, set_last_index};
+use super::exec::{behind, group, named, next, set_last_index};
 use crate::builtins::arg;
+use crate::builtins::string::translate;
+use crate::charge::Buffer;
 use crate::error::Result;
-use crate::heap::{push_utf16, to_utf16};
+use crate::heap::{push_surrogate, to_utf16};
 use crate::operator::MAX_STRING;
 use crate::regexp::Program;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::sync::Arc;
 
-/// All matches that are to be replaced.
-struct Found {
-    program: Arc<Program>,
-    /// Where each match and its groups are, behind each other.
-    all: Vec<Option<(usize, usize)>>,
-}
-
-impl Found {
-    /// The matches, each with its groups.
-    fn matches(&self) -> impl Iterator<Item = &[Option<(usize, usize)>]> {
-        self.all.chunks_exact(self.program.groups as usize + 1)
-    }
-}
-
-fn find_all(vm: &mut Vm, string: Value, regexp: Value) -> Result<Option<Found>> {
-    let Some(program) = vm.heap.regexp(regexp).map(|regexp| Arc::clone(&regexp.program)) else { return Ok(None) };
-    if program.flags.global {
+/// Calls `visit` for each match that is to be replaced, whose groups the matcher knows.
+fn for_each_match(
+    vm: &mut Vm,
+    string: Value,
+    regexp: Value,
+    mut visit: impl FnMut(&mut Vm, &Arc<Program>, (usize, usize)) -> Result<()>,
+) -> Result<()> {
+    let global = vm.heap.regexp(regexp).is_some_and(|regexp| regexp.program.flags.global);
+    if global {
         set_last_index(vm, regexp, 0)?;
     }
-    let mut all = Vec::new();
-    let mut room = 0;
-    while next(vm, regexp, string)?.is_some() {
+    while let Some(program) = next(vm, regexp, string)? {
         vm.work(program.groups as usize + 1)?;
-        if let Some((start, end)) = vm.matcher.group(0)
-            && start == end
-            && program.flags.global
-        {
+        let Some((start, end)) = vm.matcher.group(0) else { break };
+        if start == end && global {
             let behind = behind(vm, &program, string, end);
             set_last_index(vm, regexp, behind)?;
         }
-        all.extend(places(vm, &program));
-        if all.len() > room {
-            room = all.len() * 2;
-            vm.reserve(room * 48)?;
-        }
-        if !program.flags.global {
+        visit(vm, &program, (start, end))?;
+        if !global {
             break;
         }
     }
-    Ok((!all.is_empty()).then_some(Found { program, all }))
+    Ok(())
 }
 
 /// `$matches(string, regexp)`: for each match its place and the arguments of the function that
 /// replaces it.
 pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, regexp) = (arg(arguments, 0), arg(arguments, 1));
-    let mut list = Vec::new();
-    if let Some(found) = find_all(vm, string, regexp)? {
-        for places in found.matches() {
-            vm.work(places.len())?;
-            vm.reserve(list.len() * 24)?;
-            let mut values = Vec::with_capacity(places.len() + 3);
-            for &place in places {
-                values.push(group(vm, string, place)?);
-            }
-            let start = places.first().copied().flatten().map_or(0, |(start, _)| start);
-            let groups = named(vm, &found.program, &values);
-            values.extend([Value::number(start as f64), string]);
-            if !groups.is_undefined() {
-                values.push(groups);
-            }
-            let values = vm.heap.new_array(values);
-            list.extend([Value::number(start as f64), values]);
+    let mut list = Buffer::new();
+    for_each_match(vm, string, regexp, |vm, program, (start, _)| {
+        let mut values = Buffer::with_capacity(vm, program.groups as usize + 4)?;
+        for number in 0..=program.groups {
+            let place = vm.matcher.group(number);
+            let text = group(vm, string, place)?;
+            values.push(vm, text)?;
         }
-    }
-    Ok(vm.heap.new_array(list))
+        let groups = named(vm, program, &values)?;
+        values.extend_from_slice(vm, &[Value::number(start as f64), string])?;
+        if !groups.is_undefined() {
+            values.push(vm, groups)?;
+        }
+        // What was made is counted, and may be more than there is room for.
+        vm.reserve(values.len() * 8)?;
+        let values = vm.array_of(values);
+        list.extend_from_slice(vm, &[Value::number(start as f64), values])
+    })?;
+    Ok(vm.array_of(list))
 }
 
 /// `$replaceMatches(string, regexp, replacement)` with a text as replacement.
 pub fn replace_matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, regexp) = (arg(arguments, 0), arg(arguments, 1));
     let replacement = vm.to_string(arg(arguments, 2))?;
-    let Some(found) = find_all(vm, string, regexp)? else { return Ok(string) };
+    let Some(program) = vm.heap.regexp(regexp).map(|regexp| Arc::clone(&regexp.program)) else { return Ok(string) };
     if vm.heap.str(string).is_ascii() && vm.heap.str(replacement).is_ascii() {
-        let text = vm.heap.bytes(string).to_vec();
-        let template = vm.heap.bytes(replacement).to_vec();
-        let out = replaced(vm, &text, &template, &found)?;
-        return Ok(vm.heap.take_string(out));
+        let template = vm.charged_copy(replacement)?;
+        let out = replaced(vm, [string, regexp], &program, &template, None)?;
+        return Ok(out.map_or(string, |out| vm.string_of(out)));
     }
-    let (text, template) = (to_utf16(vm.heap.bytes(string)), to_utf16(vm.heap.bytes(replacement)));
-    let out = replaced(vm, &text, &template, &found)?;
-    let mut bytes = Vec::with_capacity(out.len());
-    push_utf16(&out, &mut bytes);
-    Ok(vm.heap.take_string(bytes))
+    let _room = vm.hold(vm.heap.str(replacement).bytes as usize * 2)?;
+    let template = to_utf16(vm.charged_bytes(replacement)?);
+    if vm.heap.str(string).is_ascii() {
+        // Bytes are code units too, and there is no copy of such a string.
+        let _copy = vm.hold(vm.heap.str(string).bytes as usize * 2)?;
+        let text = to_utf16(vm.charged_bytes(string)?);
+        let out = replaced(vm, [string, regexp], &program, &template, Some(&text))?;
+        return out.map_or(Ok(string), |out| string_of_units(vm, &out));
+    }
+    translate(vm, string)?;
+    vm.heap.utf16(string); // charged: above
+    let out = replaced(vm, [string, regexp], &program, &template, None)?;
+    out.map_or(Ok(string), |out| string_of_units(vm, &out))
 }
 
-/// The text with all matches replaced.
-fn replaced<U: Copy + Into<u16>>(vm: &mut Vm, text: &[U], template: &[U], found: &Found) -> Result<Vec<U>> {
-    vm.reserve(text.len() * 4)?;
-    vm.work(text.len() / 32)?;
-    let pieces = pieces(template, &found.program);
-    let mut out = Vec::with_capacity(text.len());
-    let mut begin = 0;
-    for places in found.matches() {
-        let Some((start, end)) = places.first().copied().flatten() else { continue };
-        if start < begin {
-            continue;
+/// A new string of code units.
+fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
+    let mut bytes = Buffer::with_capacity(vm, units.len())?;
+    for part in char::decode_utf16(units.iter().copied()) {
+        match part {
+            Ok(character) => bytes.extend_from_slice(vm, character.encode_utf8(&mut [0; 4]).as_bytes())?,
+            Err(lone) => {
+                let mut three = Vec::new(); // bounded: three bytes
+                push_surrogate(lone.unpaired_surrogate(), &mut three);
+                bytes.extend_from_slice(vm, &three)?;
+            }
         }
-        out.extend_from_slice(&text[begin..start]);
-        vm.work(1 + pieces.len())?;
+    }
+    vm.charge_bytes(bytes.len() * 4)?;
+    Ok(vm.string_of(bytes))
+}
+
+/// What texts and templates are made of: bytes of ASCII, or UTF-16 code units.
+trait Unit: Copy + Into<u16> {
+    /// The text of a string.
+    fn text(vm: &Vm, string: Value) -> &[Self];
+}
+
+impl Unit for u8 {
+    fn text(vm: &Vm, string: Value) -> &[u8] {
+        vm.heap.bytes(string) // charged: what is taken of it
+    }
+}
+
+impl Unit for u16 {
+    fn text(vm: &Vm, string: Value) -> &[u16] {
+        vm.heap.known_utf16(string)
+    }
+}
+
+/// The text with all matches replaced; nothing where there is none. `copy` is the text, where the string has it in
+/// another form.
+fn replaced<U: Unit>(
+    vm: &mut Vm,
+    [string, regexp]: [Value; 2],
+    program: &Arc<Program>,
+    template: &[U],
+    copy: Option<&[U]>,
+) -> Result<Option<Buffer<U>>> {
+    let _pieces = vm.hold(template.len() * size_of::<Piece<'_, U>>())?;
+    vm.work(template.len() / 8)?;
+    let pieces = pieces(template, program);
+    let mut out = Buffer::new();
+    let (mut begin, mut found) = (0, false);
+    let length = vm.heap.str(string).units as usize;
+    for_each_match(vm, string, regexp, |vm, _, (start, end)| {
+        if !found {
+            out.room(vm, length)?;
+            found = true;
+        }
+        if start < begin {
+            return Ok(());
+        }
+        append(vm, &mut out, copy, string, (begin, start))?;
         for piece in &pieces {
-            let part = match *piece {
-                Piece::Literal(literal) => literal,
-                Piece::Before => &text[..start],
-                Piece::After => &text[end..],
-                Piece::Group(number) => match places.get(number).copied().flatten() {
-                    Some((start, end)) => &text[start..end],
-                    None => &[],
+            vm.work(1)?;
+            let place = match *piece {
+                Piece::Literal(literal) => {
+                    grow(vm, &mut out, literal)?;
+                    continue;
+                }
+                Piece::Before => (0, start),
+                Piece::After => (end, length),
+                Piece::Group(number) => match vm.matcher.group(number as u32) {
+                    Some(place) => place,
+                    None => continue,
                 },
             };
-            grow(vm, &mut out, part)?;
+            append(vm, &mut out, copy, string, place)?;
         }
         begin = end;
+        Ok(())
+    })?;
+    if !found {
+        return Ok(None);
     }
-    grow(vm, &mut out, &text[begin..])?;
-    Ok(out)
+    append(vm, &mut out, copy, string, (begin, length))?;
+    Ok(Some(out))
 }
 
-fn grow<U: Copy>(vm: &mut Vm, out: &mut Vec<U>, part: &[U]) -> Result<()> {
-    let length = out.len() + part.len();
-    if length as u64 > MAX_STRING {
+/// Append a part of the text.
+fn append<U: Unit>(
+    vm: &mut Vm,
+    out: &mut Buffer<U>,
+    copy: Option<&[U]>,
+    string: Value,
+    (start, end): (usize, usize),
+) -> Result<()> {
+    check(vm, out, end - start)?;
+    let text = copy.unwrap_or_else(|| U::text(vm, string));
+    out.extend_from_slice(vm, &text[start..end])
+}
+
+fn check<U>(vm: &mut Vm, out: &Buffer<U>, more: usize) -> Result<()> {
+    if (out.len() + more) as u64 > MAX_STRING {
         return Err(vm.range_error("Invalid string length"));
     }
-    if length > out.capacity() {
-        vm.reserve(length.saturating_mul(2 * size_of::<U>()))?;
-    }
-    vm.work(part.len() / 64)?;
-    out.extend_from_slice(part);
-    Ok(())
+    vm.work(more / 64)
+}
+
+fn grow<U: Copy>(vm: &mut Vm, out: &mut Buffer<U>, part: &[U]) -> Result<()> {
+    check(vm, out, part.len())?;
+    out.extend_from_slice(vm, part)
 }
 
 /// A piece of a replacement (22.1.3.19.1).
@@ -154,7 +211,7 @@ enum Piece<'a, U> {
 }
 
 fn pieces<'a, U: Copy + Into<u16>>(template: &'a [U], program: &Program) -> Vec<Piece<'a, U>> {
-    let mut pieces = Vec::new();
+    let mut pieces = Vec::new(); // bounded: held by the caller
     let (mut at, mut begin) = (0, 0);
     let unit = |at: usize| -> u8 { template.get(at).map_or(0, |&unit| u8::try_from(unit.into()).unwrap_or(0)) };
     while at < template.len() {
@@ -205,9 +262,14 @@ fn digits(first: u8, second: u8, program: &Program) -> Option<(usize, usize)> {
 /// The group of the name up to the next `>`, if there is one, and how long it is with that.
 fn name<U: Copy + Into<u16>>(rest: &[U], program: &Program) -> Option<(Option<usize>, usize)> {
     let end = rest.iter().position(|&unit| unit.into() == u16::from(b'>'))?;
-    let units: Vec<u16> = rest[..end].iter().map(|&unit| unit.into()).collect();
-    let mut bytes = Vec::new();
-    push_utf16(&units, &mut bytes);
+    // bounded: names are not longer
+    let end_of_name = program.names.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    if end > end_of_name {
+        return Some((None, end + 1));
+    }
+    let units: Vec<u16> = rest[..end].iter().map(|&unit| unit.into()).collect(); // bounded: above
+    let mut bytes = Vec::new(); // bounded: above
+    crate::heap::push_utf16(&units, &mut bytes);
     let group = program.names.iter().find(|(name, _)| **name == *bytes).map(|&(_, number)| number as usize);
     Some((group, end + 1))
 }

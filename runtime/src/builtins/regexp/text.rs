@@ -4,6 +4,7 @@ use super::exec::{behind, find, group, match_array, next, set_last_index};
 use super::from_text;
 use crate::builtins::arg;
 use crate::builtins::string::{part, receiver};
+use crate::charge::Buffer;
 use crate::convert::to_int32;
 use crate::error::Result;
 use crate::heap::{RegExp, Yields};
@@ -24,19 +25,17 @@ pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         };
     }
     set_last_index(vm, regexp, 0)?;
-    let mut found = Vec::new();
+    let mut found = Buffer::new();
     while let Some(program) = next(vm, regexp, string)? {
         let Some((start, end)) = vm.matcher.group(0) else { break };
-        found.push(part(vm, string, start, end)?);
-        if found.len() % 64 == 0 {
-            vm.reserve(found.len() * 24)?;
-        }
+        let text = part(vm, string, start, end)?;
+        found.push(vm, text)?;
         if start == end {
             let behind = behind(vm, &program, string, end);
             set_last_index(vm, regexp, behind)?;
         }
     }
-    Ok(if found.is_empty() { Value::NULL } else { vm.heap.new_array(found) })
+    Ok(if found.is_empty() { Value::NULL } else { vm.array_of(found) })
 }
 
 /// `string.matchAll(pattern)`
@@ -59,7 +58,7 @@ pub fn match_all(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         }
         None => pattern(vm, wanted, Flags { global: true, ..Flags::default() })?,
     };
-    let source = vm.heap.new_array(vec![regexp, string]);
+    let source = vm.heap.new_array(vec![regexp, string]); // bounded: two
     Ok(vm.heap.new_iterator(source, Yields::Matches))
 }
 
@@ -89,16 +88,16 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
         Value::UNDEFINED => usize::MAX,
         limit => to_int32(vm.to_number(limit)?) as u32 as usize,
     };
-    let mut pieces = Vec::new();
+    let mut pieces = Buffer::new();
     let length = vm.heap.str(string).units as usize;
     if limit == 0 {
-        return Ok(vm.heap.new_array(pieces));
+        return Ok(vm.array_of(pieces));
     }
     if length == 0 {
         if !find(vm, &program, string, 0, true)? {
-            pieces.push(string);
+            pieces.push(vm, string)?;
         }
-        return Ok(vm.heap.new_array(pieces));
+        return Ok(vm.array_of(pieces));
     }
     let (mut begin, mut from) = (0, 0);
     let sticky = program.flags.sticky;
@@ -118,23 +117,23 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             from = behind(vm, &program, string, start.max(from));
             continue;
         }
-        let places: Vec<_> = super::exec::places(vm, &program).collect();
-        pieces.push(part(vm, string, begin, start)?);
-        for &place in places.iter().skip(1) {
+        vm.work(program.groups as usize + 1)?;
+        let piece = part(vm, string, begin, start)?;
+        pieces.push(vm, piece)?;
+        for number in 1..=program.groups {
             if pieces.len() == limit {
                 break;
             }
-            pieces.push(group(vm, string, place)?);
+            let place = vm.matcher.group(number);
+            let text = group(vm, string, place)?;
+            pieces.push(vm, text)?;
         }
-        vm.work(places.len())?;
         if pieces.len() >= limit {
-            return Ok(vm.heap.new_array(pieces));
-        }
-        if pieces.len() % 64 < places.len() {
-            vm.reserve(pieces.len() * 24)?;
+            return Ok(vm.array_of(pieces));
         }
         (begin, from) = (end, end);
     }
-    pieces.push(part(vm, string, begin, length)?);
-    Ok(vm.heap.new_array(pieces))
+    let piece = part(vm, string, begin, length)?;
+    pieces.push(vm, piece)?;
+    Ok(vm.array_of(pieces))
 }

@@ -47,12 +47,17 @@ tags! {
 /// `CreateHTML` (ECMAScript B.2.2.2.1)
 fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(&str, Value)>) -> Result {
     let string = receiver(vm, this, method)?;
-    let mut open = format!("<{tag}").into_bytes();
+    let mut open = format!("<{tag}").into_bytes(); // bounded: a name of the table
     if let Some((name, value)) = attribute {
         let value = vm.to_string(value)?;
-        let length = u64::from(vm.heap.str(value).bytes);
-        room(vm, length, length * 6)?;
-        open.extend(format!(" {name}=\"").bytes());
+        // Counted first: a quote takes six bytes.
+        let bytes = vm.charged_bytes(value)?;
+        let quotes = bytes.iter().filter(|&&byte| byte == b'"').count() as u64;
+        let length = bytes.len() as u64 + 5 * quotes;
+        room(vm, length / 3, length)?;
+        open.extend(format!(" {name}=\"").bytes()); // bounded: a name of the table
+        open.reserve_exact(length as usize + 2);
+        // charged: above
         for &byte in vm.heap.bytes(value) {
             match byte {
                 b'"' => open.extend(b"&quot;"),
@@ -63,7 +68,7 @@ fn tagged(vm: &mut Vm, this: Value, method: &str, tag: &str, attribute: Option<(
     }
     open.push(b'>');
     let open = vm.heap.take_string(open);
-    let close = vm.string(&format!("</{tag}>"));
+    let close = vm.string(&format!("</{tag}>")); // bounded: a name of the table
     let text = vm.concat(open, string)?;
     vm.concat(text, close)
 }

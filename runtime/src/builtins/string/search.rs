@@ -1,6 +1,7 @@
 //! Finding, splitting and replacing parts of strings, by strings.
 
-use super::{Result, Value, Vm, arg, byte_position, clamped, part, receiver, room, scan};
+use super::{Result, Value, Vm, arg, byte_position, clamped, part, receiver, room, scan, translate};
+use crate::charge::Buffer;
 use crate::convert::{to_int32, type_of};
 use crate::heap::{to_utf16, units};
 
@@ -43,18 +44,27 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(position(None));
     }
+    scan(vm, search)?;
+    // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     if !text.is_ascii() && has_loose_edge(needle) {
-        let (text, wanted) = (to_utf16(bytes), to_utf16(needle));
-        vm.work(text.len())?;
-        let found = (0..=start).rev().find(|&at| text[at..].starts_with(&wanted));
-        return Ok(position(found));
+        // Both as UTF-16, made of lists with a place for every byte, and a table.
+        let _room = vm.hold(bytes.len() * 2 + needle.len() * 6)?;
+        vm.charge_bytes((text.bytes as usize + wanted.bytes as usize) * 8)?;
+        // charged: above
+        let (text, wanted) = (to_utf16(vm.heap.bytes(string)), to_utf16(vm.heap.bytes(search)));
+        let mut last = None;
+        visit_by_table(&text, &wanted, |at| {
+            last = if at <= start { Some(at) } else { last };
+            at < start
+        });
+        return Ok(position(last));
     }
     // A start inside of a pair stands for the pair: nothing can begin at its second half.
     let (from, split) = if text.is_ascii() { (start, false) } else { byte_position(bytes, start) };
     let from = if split { from - 4 } else { from };
     let end = (from + needle.len()).min(bytes.len());
-    let found = rfind(&bytes[..end], needle);
+    let found = memchr::memmem::rfind(&bytes[..end], needle);
     Ok(position(found.map(|at| units(&bytes[..at]))))
 }
 
@@ -71,62 +81,66 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let separator = arg(arguments, 0);
     let search = vm.to_string(separator)?;
     if limit == 0 {
-        return Ok(vm.heap.new_array(Vec::new()));
+        return Ok(vm.array_of(Buffer::new()));
     }
     if separator.is_undefined() {
-        return Ok(vm.heap.new_array(vec![string]));
+        return Ok(vm.heap.new_array(vec![string])); // bounded: one
     }
     if vm.heap.str(search).bytes == 0 {
         return characters(vm, string, limit);
     }
     if vm.heap.str(string).is_ascii() && vm.heap.str(search).bytes == 1 {
-        return split_at_byte(vm, string, vm.heap.bytes(search)[0], limit);
+        return split_at_byte(vm, string, vm.heap.bytes(search)[0], limit); // bounded: one byte
     }
     let matches = all_matches(vm, string, search, limit)?;
-    vm.reserve((matches.len() + 1) * 24)?;
-    let mut pieces = Vec::with_capacity(matches.len() + 1);
-    let length = vm.heap.str(search).bytes as usize;
+    let mut pieces = Buffer::with_capacity(vm, (matches.found.len() + 1).min(limit))?;
+    let header = vm.heap.str(search);
+    let length = if matches.in_units { header.units } else { header.bytes } as usize;
     let mut begin = 0;
-    match matches {
-        Matches::Bytes(found) => {
-            for at in found {
-                pieces.push(vm.heap.slice_bytes(string, begin, at));
-                begin = at + length;
-            }
-            if pieces.len() < limit {
-                let end = vm.heap.str(string).bytes as usize;
-                pieces.push(vm.heap.slice_bytes(string, begin, end));
-            }
-        }
-        Matches::Units(found) => {
-            let length = vm.heap.str(search).units as usize;
-            for at in found {
-                pieces.push(part(vm, string, begin, at)?);
-                begin = at + length;
-            }
-            if pieces.len() < limit {
-                let end = vm.heap.str(string).units as usize;
-                pieces.push(part(vm, string, begin, end)?);
-            }
-        }
+    for &at in matches.found.iter() {
+        let at = at as usize;
+        vm.work(1)?;
+        let piece = between(vm, string, matches.in_units, begin, at)?;
+        pieces.push(vm, piece)?;
+        begin = at + length;
     }
-    Ok(vm.heap.new_array(pieces))
+    if pieces.len() < limit {
+        let header = vm.heap.str(string);
+        let end = if matches.in_units { header.units } else { header.bytes } as usize;
+        let piece = between(vm, string, matches.in_units, begin, end)?;
+        pieces.push(vm, piece)?;
+    }
+    Ok(vm.array_of(pieces))
+}
+
+/// The part of a string between two places, in code units or in bytes.
+fn between(vm: &mut Vm, string: Value, in_units: bool, start: usize, end: usize) -> Result {
+    if in_units {
+        return part(vm, string, start, end);
+    }
+    if !vm.heap.str(string).is_ascii() {
+        vm.work((end - start) / 64)?;
+    }
+    Ok(vm.heap.slice_bytes(string, start, end))
 }
 
 /// The pieces between the bytes of a string in ASCII that are that one.
 fn split_at_byte(vm: &mut Vm, string: Value, byte: u8, limit: usize) -> Result {
     scan(vm, string)?;
+    // charged: above
     let count = memchr::memchr_iter(byte, vm.heap.bytes(string)).count().saturating_add(1).min(limit);
-    vm.work(count)?;
     vm.reserve(count * 24)?;
-    let mut pieces = Vec::with_capacity(count);
+    let mut pieces = Buffer::with_capacity(vm, count)?;
     let (mut begin, length) = (0, vm.heap.str(string).bytes as usize);
     while pieces.len() < count {
+        vm.work(1)?;
+        // charged: above
         let end = memchr::memchr(byte, &vm.heap.bytes(string)[begin..]).map_or(length, |at| begin + at);
-        pieces.push(vm.heap.slice_bytes(string, begin, end));
+        let piece = vm.heap.slice_bytes(string, begin, end);
+        pieces.push(vm, piece)?;
         begin = end + 1;
     }
-    Ok(vm.heap.new_array(pieces))
+    Ok(vm.array_of(pieces))
 }
 
 /// `string.startsWith(search, start)`
@@ -177,81 +191,99 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
     let string = receiver(vm, arg(arguments, 0), method)?;
     let search = vm.to_string(arg(arguments, 1))?;
     let replacement = vm.to_string(arg(arguments, 2))?;
-    match all_matches(vm, string, search, limit)? {
-        matches if matches.len() == 0 => Ok(string),
-        Matches::Bytes(found) if !vm.heap.bytes(replacement).contains(&b'$') => {
-            let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
-            let new = vm.heap.str(replacement);
-            let size = |all: u32, old: u32, new: u32| {
-                u64::from(all) - u64::from(old) * found.len() as u64 + u64::from(new) * found.len() as u64
-            };
-            let bytes = size(text.bytes, wanted.bytes, new.bytes);
-            room(vm, size(text.units, wanted.units, new.units), bytes)?;
-            let mut out = vm.heap.scratch();
-            out.reserve(bytes as usize);
-            let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
-            let mut begin = 0;
-            for at in found {
-                out.extend_from_slice(&text[begin..at]);
-                out.extend_from_slice(template);
-                begin = at + wanted.bytes as usize;
-            }
-            out.extend_from_slice(&text[begin..]);
-            Ok(vm.heap.written(out))
-        }
-        Matches::Bytes(found) => {
-            let out = substitute(vm, vm.heap.str(string).units, [string, search, replacement], &found)?;
-            Ok(vm.heap.written(out))
-        }
-        Matches::Units(found) => {
-            // Halves of pairs are replaced: work on code units, as the specification does.
-            let text = to_utf16(vm.heap.bytes(string));
-            let (wanted, template) = (to_utf16(vm.heap.bytes(search)), to_utf16(vm.heap.bytes(replacement)));
-            vm.work(text.len())?;
-            let size = substituted_size(&text, wanted.len(), &template, &found);
-            room(vm, size, size * 3)?;
-            let out = substituted(&text, wanted.len(), &template, &found);
-            Ok(vm.heap.new_utf16(&out))
-        }
+    scan(vm, replacement)?;
+    // charged: above
+    let has_template = vm.heap.bytes(replacement).contains(&b'$');
+    let matches = all_matches(vm, string, search, limit)?;
+    if matches.found.is_empty() {
+        return Ok(string);
     }
+    if matches.in_units {
+        // Halves of pairs are replaced: work on code units, as the specification does.
+        return replace_units(vm, [string, search, replacement], &matches.found);
+    }
+    let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
+    if has_template {
+        let out = substitute(vm, text.units, [string, search, replacement], &matches.found)?;
+        return Ok(vm.heap.written(out));
+    }
+    let count = matches.found.len() as u64;
+    let size = |all: u32, old: u32, new: u32| u64::from(all) - u64::from(old) * count + u64::from(new) * count;
+    let bytes = size(text.bytes, wanted.bytes, new.bytes);
+    room(vm, size(text.units, wanted.units, new.units), bytes)?;
+    let mut out = vm.heap.scratch();
+    out.reserve(bytes as usize);
+    // charged: by `room`
+    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
+    let mut begin = 0;
+    for &at in matches.found.iter() {
+        out.extend_from_slice(&text[begin..at as usize]);
+        out.extend_from_slice(template);
+        begin = (at + wanted.bytes) as usize;
+    }
+    out.extend_from_slice(&text[begin..]);
+    Ok(vm.heap.written(out))
 }
 
-fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[usize]) -> Result<Vec<u8>> {
+fn replace_units(vm: &mut Vm, strings: [Value; 3], found: &[u32]) -> Result {
+    let bytes = strings.iter().map(|&string| vm.heap.str(string).bytes as usize).sum::<usize>();
+    let _room = vm.hold(bytes * 2)?;
+    vm.charge_bytes(bytes * 4)?;
+    // charged: above; it is held
+    let [text, wanted, template] = strings.map(|string| to_utf16(vm.heap.bytes(string)));
+    let size = substituted_size(&text, wanted.len(), &template, found);
+    // The code units, and three bytes for each.
+    room(vm, size, size * 5)?;
+    let _units = vm.hold(size as usize * 2)?;
+    let out = substituted(&text, wanted.len(), &template, found, size as usize);
+    Ok(vm.heap.new_utf16(&out))
+}
+
+fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> Result<Vec<u8>> {
     let [string, search, replacement] = strings;
-    let (text, wanted) = (vm.heap.bytes(string), vm.heap.bytes(search).len());
-    let template = vm.heap.bytes(replacement);
-    let bytes = substituted_size(text, wanted, template, found);
-    // Code units are at least a third of the bytes; exact where all is ASCII.
+    let length = vm.heap.str(search).bytes as usize;
+    // charged: by the caller
+    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
     let ascii = before as usize == text.len() && template.is_ascii();
+    // The pieces of the template are looked at for every match.
+    let work = memchr::memchr_iter(b'$', template).count().saturating_mul(found.len());
+    let bytes = substituted_size(text, length, template, found);
+    vm.work(work)?;
+    // Code units are at least a third of the bytes; exact where all is ASCII.
     room(vm, if ascii { bytes } else { bytes / 3 }, bytes)?;
-    Ok(substituted(vm.heap.bytes(string), wanted, vm.heap.bytes(replacement), found))
+    // charged: above
+    let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
+    Ok(substituted(text, length, template, found, bytes as usize))
 }
 
 /// `$matchPositions(string, search)`: where a string occurs in another, as an array of positions.
 pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, search) = (arg(arguments, 0), arg(arguments, 1));
-    let found = match all_matches(vm, string, search, usize::MAX)? {
-        Matches::Units(found) => found,
-        Matches::Bytes(found) => {
-            let bytes = vm.heap.bytes(string);
-            let (mut last, mut count) = (0, 0);
-            let mut translate = |at: usize| {
-                count += units(&bytes[last..at]);
-                last = at;
-                count
-            };
-            found.into_iter().map(&mut translate).collect()
+    let matches = all_matches(vm, string, search, usize::MAX)?;
+    let mut positions = Buffer::with_capacity(vm, matches.found.len())?;
+    let (mut last, mut count) = (0, 0);
+    for &at in matches.found.iter() {
+        vm.work(1)?;
+        if matches.in_units {
+            count = at as usize;
+        } else {
+            // charged: by `all_matches`
+            count += units(&vm.heap.bytes(string)[last..at as usize]);
+            last = at as usize;
         }
-    };
-    vm.reserve(found.len() * 8)?;
-    let positions = found.into_iter().map(|at| Value::number(at as f64)).collect();
-    Ok(vm.heap.new_array(positions))
+        positions.push(vm, Value::number(count as f64))?;
+    }
+    Ok(vm.array_of(positions))
 }
 
 /// What templates and texts are made of: bytes or UTF-16 code units.
 trait Unit: Copy + PartialEq + From<u8> {
     /// The first place of a unit.
     fn place(self, text: &[Self]) -> Option<usize>;
+    /// The text of a string.
+    fn text(vm: &Vm, string: Value) -> &[Self];
+    /// The first place of a text, in linear time.
+    fn find(text: &[Self], wanted: &[Self]) -> Option<usize>;
 }
 
 impl Unit for u8 {
@@ -259,11 +291,32 @@ impl Unit for u8 {
     fn place(self, text: &[Self]) -> Option<usize> {
         memchr::memchr(self, text)
     }
+
+    fn text(vm: &Vm, string: Value) -> &[u8] {
+        vm.heap.bytes(string) // charged: by who searches
+    }
+
+    fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+        memchr::memmem::find(text, wanted)
+    }
 }
 
 impl Unit for u16 {
     fn place(self, text: &[Self]) -> Option<usize> {
         text.iter().position(|&unit| unit == self)
+    }
+
+    fn text(vm: &Vm, string: Value) -> &[u16] {
+        vm.heap.known_utf16(string)
+    }
+
+    fn find(text: &[u16], wanted: &[u16]) -> Option<usize> {
+        let mut first = None;
+        visit_by_table(text, wanted, |at| {
+            first = Some(at);
+            false
+        });
+        first
     }
 }
 
@@ -305,7 +358,7 @@ fn pieces<U: Unit>(template: &[U]) -> impl Iterator<Item = Piece<'_, U>> {
     })
 }
 
-fn substituted_size<U: Unit>(text: &[U], length: usize, template: &[U], found: &[usize]) -> u64 {
+fn substituted_size<U: Unit>(text: &[U], length: usize, template: &[U], found: &[u32]) -> u64 {
     let fixed: u64 = pieces(template)
         .map(|piece| match piece {
             Piece::Literal(literal) => literal.len() as u64,
@@ -315,14 +368,18 @@ fn substituted_size<U: Unit>(text: &[U], length: usize, template: &[U], found: &
         .sum();
     let befores = pieces(template).filter(|piece| matches!(piece, Piece::Before)).count() as u64;
     let afters = pieces(template).filter(|piece| matches!(piece, Piece::After)).count() as u64;
-    let around: u64 = found.iter().map(|&at| befores * at as u64 + afters * (text.len() - at - length) as u64).sum();
-    text.len() as u64 + around + fixed * found.len() as u64 - (length * found.len()) as u64
+    let around = found.iter().fold(0_u64, |sum, &at| {
+        let after = (text.len() - at as usize - length) as u64;
+        sum.saturating_add(befores.saturating_mul(at.into())).saturating_add(afters.saturating_mul(after))
+    });
+    let rest = text.len() as u64 - (length * found.len()) as u64;
+    rest.saturating_add(around).saturating_add(fixed.saturating_mul(found.len() as u64))
 }
 
-fn substituted<U: Unit>(text: &[U], length: usize, template: &[U], found: &[usize]) -> Vec<U> {
-    let mut out = Vec::with_capacity(substituted_size(text, length, template, found) as usize);
+fn substituted<U: Unit>(text: &[U], length: usize, template: &[U], found: &[u32], size: usize) -> Vec<U> {
+    let mut out = Vec::with_capacity(size); // bounded: asked for by the caller
     let mut begin = 0;
-    for &at in found {
+    for at in found.iter().map(|&at| at as usize) {
         out.extend_from_slice(&text[begin..at]);
         begin = at + length;
         for piece in pieces(template) {
@@ -343,7 +400,7 @@ fn no_pattern(vm: &mut Vm, arguments: &[Value], method: &str) -> Result<()> {
     if vm.heap.regexp(arg(arguments, 0)).is_none() {
         return Ok(());
     }
-    let what = format!("First argument to String.prototype.{method} must not be a regular expression");
+    let what = format!("First argument to String.prototype.{method} must not be a regular expression"); // bounded: a name
     Err(vm.type_error(&what))
 }
 
@@ -358,15 +415,20 @@ fn is_at(vm: &mut Vm, string: Value, search: Value, start: usize) -> Result {
         return Ok(Value::FALSE);
     }
     scan(vm, search)?;
+    // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     if text.is_ascii() {
         return Ok(Value::bool(bytes[start..].starts_with(needle)));
     }
-    vm.work(start / 32)?;
+    vm.work(start / 8)?;
+    // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     let (at, split) = byte_position(bytes, start);
     if split || has_loose_edge(needle) {
-        let wanted = to_utf16(needle);
+        translate(vm, string)?;
+        let _room = vm.hold(wanted.bytes as usize * 2)?;
+        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
+        // charged: above
         return Ok(Value::bool(wanted.is_empty() || vm.heap.utf16(string)[start..].starts_with(&wanted)));
     }
     Ok(Value::bool(bytes[at..].starts_with(needle)))
@@ -378,6 +440,7 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
     let length = vm.heap.str(string).units as usize;
     let start = clamped(vm, arg(arguments, 1), length, 0)?;
     scan(vm, string)?;
+    scan(vm, search)?;
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if wanted.bytes == 0 {
         return Ok(Some(start));
@@ -385,13 +448,17 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
     if text.is_ascii() && !wanted.is_ascii() {
         return Ok(None);
     }
+    // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     if text.is_ascii() {
         return Ok(find(&bytes[start..], needle).map(|at| start + at));
     }
     if has_loose_edge(needle) {
-        let wanted = to_utf16(needle);
-        let text = vm.heap.utf16(string);
+        translate(vm, string)?;
+        let _room = vm.hold(wanted.bytes as usize * 6)?;
+        vm.charge_bytes(wanted.bytes as usize * 4)?;
+        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
+        let text = vm.heap.utf16(string); // charged: above
         return Ok(find(&text[start..], &wanted).map(|at| start + at));
     }
     let (from, split) = byte_position(bytes, start);
@@ -400,68 +467,89 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
 }
 
 /// Where a string occurs in another.
-enum Matches {
-    /// In bytes.
-    Bytes(Vec<usize>),
-    /// In code units, where a match may begin or end within a pair of surrogates.
-    Units(Vec<usize>),
-}
-
-impl Matches {
-    fn len(&self) -> usize {
-        let (Self::Bytes(found) | Self::Units(found)) = self;
-        found.len()
-    }
+struct Matches {
+    found: Buffer<u32>,
+    /// Whether places are code units, as a match may begin or end within a pair of surrogates; else bytes.
+    in_units: bool,
 }
 
 /// The first `limit` matches of a string, none of which overlap; an empty one matches everywhere.
 fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Result<Matches> {
     scan(vm, string)?;
+    scan(vm, search)?;
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if text.is_ascii() && !wanted.is_ascii() {
-        return Ok(Matches::Bytes(Vec::new()));
+        return Ok(Matches { found: Buffer::new(), in_units: false });
     }
+    // charged: above
     if !text.is_ascii() && (wanted.bytes == 0 || has_loose_edge(vm.heap.bytes(search))) {
-        vm.reserve(text.units as usize * 2)?;
-        let wanted = to_utf16(vm.heap.bytes(search));
-        let found = occurrences(vm.heap.utf16(string), &wanted, limit);
-        vm.work(found.len())?;
-        return Ok(Matches::Units(found));
+        translate(vm, string)?;
+        vm.heap.utf16(string); // charged: above
+        let _room = vm.hold(wanted.bytes as usize * 6)?;
+        vm.charge_bytes(wanted.bytes as usize * 4)?;
+        let wanted = to_utf16(vm.heap.bytes(search)); // charged: above
+        let found = occurrences(vm, string, search, Some(&wanted), limit)?;
+        return Ok(Matches { found, in_units: true });
     }
-    let found = occurrences(vm.heap.bytes(string), vm.heap.bytes(search), limit);
-    vm.work(found.len())?;
-    Ok(Matches::Bytes(found))
+    // charged: above
+    let found = occurrences::<u8>(vm, string, search, None, limit)?;
+    Ok(Matches { found, in_units: false })
 }
 
-fn occurrences<U: Unit>(text: &[U], wanted: &[U], limit: usize) -> Vec<usize> {
-    if wanted.is_empty() {
-        return (0..=text.len()).take(limit).collect();
-    }
-    let mut found = Vec::new();
+/// Matches between two looks at the clock.
+const ROUND: usize = 1024;
+
+/// The places of a text, or of `other`.
+fn occurrences<U: Unit>(
+    vm: &mut Vm,
+    string: Value,
+    search: Value,
+    other: Option<&[U]>,
+    limit: usize,
+) -> Result<Buffer<u32>> {
+    let mut found = Buffer::new();
     let mut from = 0;
-    while found.len() < limit
-        && let Some(at) = find(&text[from..], wanted)
-    {
-        found.push(from + at);
-        from += at + wanted.len();
+    loop {
+        let before = found.len();
+        let (all, wanted) = (U::text(vm, string), other.unwrap_or_else(|| U::text(vm, search)));
+        let mut ends = true;
+        while found.len() < limit && from <= all.len() {
+            if found.len() - before == ROUND {
+                ends = false;
+                break;
+            }
+            let Some(at) = find(&all[from..], wanted) else { break };
+            found.push(vm, (from + at) as u32)?;
+            from += at + wanted.len().max(1);
+        }
+        vm.work(found.len() - before)?;
+        if ends {
+            return Ok(found);
+        }
     }
-    found
 }
 
 /// Every code unit as a string.
 fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     let header = vm.heap.str(string);
     let count = (header.units as usize).min(limit);
-    vm.work(count)?;
-    vm.reserve(count * 24)?;
-    let mut items = Vec::with_capacity(count);
-    if header.is_ascii() {
-        items.extend((0..count).map(|index| vm.heap.slice_bytes(string, index, index + 1)));
-    } else {
-        let units = vm.heap.utf16(string)[..count].to_vec();
-        items.extend(units.iter().map(|&unit| vm.heap.new_utf16(&[unit])));
+    vm.reserve(count.saturating_mul(24))?;
+    let mut items = Buffer::with_capacity(vm, count)?;
+    if !header.is_ascii() {
+        translate(vm, string)?;
+        vm.heap.utf16(string); // charged: above
     }
-    Ok(vm.heap.new_array(items))
+    for index in 0..count {
+        vm.work(1)?;
+        let item = if header.is_ascii() {
+            vm.heap.slice_bytes(string, index, index + 1)
+        } else {
+            let unit = vm.heap.known_utf16(string)[index];
+            vm.heap.new_utf16(&[unit])
+        };
+        items.push(vm, item)?;
+    }
+    Ok(vm.array_of(items))
 }
 
 /// Whether WTF-8 begins or ends with half of a pair: it can then match within a pair.
@@ -491,41 +579,31 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
         at += 1;
         spent += same;
         if spent > 4 * at + 64 {
-            return find_by_table(&text[at..], wanted).map(|found| at + found);
+            return U::find(&text[at..], wanted).map(|found| at + found);
         }
     }
     None
 }
 
-/// Knuth, Morris and Pratt.
-fn find_by_table<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
-    let mut table = vec![0_usize; wanted.len()];
+/// Knuth, Morris and Pratt: calls `visit` with each place, overlapping ones too, until it says no.
+fn visit_by_table<U: Unit>(text: &[U], wanted: &[U], mut visit: impl FnMut(usize) -> bool) {
+    let mut table = vec![0_u32; wanted.len()]; // bounded: held by the caller
     let mut length = 0;
     for index in 1..wanted.len() {
         while length > 0 && wanted[index] != wanted[length] {
-            length = table[length - 1];
+            length = table[length - 1] as usize;
         }
         length += usize::from(wanted[index] == wanted[length]);
-        table[index] = length;
+        table[index] = length as u32;
     }
     length = 0;
     for (index, &unit) in text.iter().enumerate() {
-        while length > 0 && unit != wanted[length] {
-            length = table[length - 1];
+        while length > 0 && (length == wanted.len() || unit != wanted[length]) {
+            length = table[length - 1] as usize;
         }
         length += usize::from(unit == wanted[length]);
-        if length == wanted.len() {
-            return Some(index + 1 - length);
+        if length == wanted.len() && !visit(index + 1 - length) {
+            return;
         }
     }
-    None
-}
-
-/// The last place of `wanted` in `text`.
-fn rfind(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    let mut text: Vec<u8> = text.to_vec();
-    let mut wanted: Vec<u8> = wanted.to_vec();
-    text.reverse();
-    wanted.reverse();
-    find(&text, &wanted).map(|at| text.len() - at - wanted.len())
 }

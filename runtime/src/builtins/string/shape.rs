@@ -1,34 +1,84 @@
 //! The same text in another shape: case, normal forms, padding, trimming.
 
-use super::{Result, Value, Vm, arg, by_text, joined, receiver, room, scan};
-use crate::builtins::intl::canonical_locales;
-use crate::convert::is_space;
-use crate::heap::{code_points, first_code_point};
+use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
+use crate::builtins::intl::{canonical_locales, collator};
+use crate::charge::Buffer;
+use crate::convert::{is_space, leading_text};
+use crate::error::Thrown;
+use crate::heap::{Heap, code_points, first_code_point};
 use crate::symbol::known;
 use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
+use std::fmt;
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "isWellFormed")?;
-    scan(vm, string)?;
-    Ok(Value::bool(std::str::from_utf8(vm.heap.bytes(string)).is_ok()))
+    Ok(Value::bool(std::str::from_utf8(vm.charged_bytes(string)?).is_ok()))
 }
 
 /// `string.normalize(form)`
 pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "normalize")?;
     let form = match arg(arguments, 0) {
-        Value::UNDEFINED => "NFC".to_owned(),
-        form => vm.to_text(form)?,
+        Value::UNDEFINED => vm.string("NFC"),
+        form => vm.to_string(form)?,
     };
-    let change: fn(&str, &mut Vec<u8>) = match form.as_str() {
-        "NFC" => |text, out| out.extend_from_slice(Composing::new_nfc().normalize(text).as_bytes()),
-        "NFD" => |text, out| out.extend_from_slice(Decomposing::new_nfd().normalize(text).as_bytes()),
-        "NFKC" => |text, out| out.extend_from_slice(Composing::new_nfkc().normalize(text).as_bytes()),
-        "NFKD" => |text, out| out.extend_from_slice(Decomposing::new_nfkd().normalize(text).as_bytes()),
+    // bounded: four bytes are looked at
+    let change: fn(&str, &mut Normal<'_>) -> fmt::Result = match vm.heap.bytes(form) {
+        b"NFC" => |text, out| Composing::new_nfc().normalize_to(text, out),
+        b"NFD" => |text, out| Decomposing::new_nfd().normalize_to(text, out),
+        b"NFKC" => |text, out| Composing::new_nfkc().normalize_to(text, out),
+        b"NFKD" => |text, out| Decomposing::new_nfkd().normalize_to(text, out),
         _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
     };
-    changed(vm, string, 3, change)
+    // Marks are gathered, with what is known of each, up to the next letter: all of the text may be marks.
+    let length = vm.heap.str(string).bytes as usize;
+    vm.charge_piece(length / 4, 30)?;
+    // charged: above
+    let marks = collator::Runs::of(vm.heap.bytes(string), |_| false).longest;
+    let _room = vm.hold(marks.saturating_mul(16))?;
+    let mut normal = Normal { heap: &vm.heap, out: Buffer::new(), refused: None };
+    // charged: above
+    let mut rest = vm.heap.bytes(string);
+    while !rest.is_empty() {
+        let text = leading_text(rest);
+        if change(text, &mut normal).is_err() {
+            break;
+        }
+        rest = &rest[text.len()..];
+        let lone = rest.len().min(3);
+        if normal.push(&rest[..lone]).is_err() {
+            break;
+        }
+        rest = &rest[lone..];
+    }
+    let Normal { out, refused, .. } = normal;
+    match refused {
+        Some(refused) => Err(refused),
+        None => Ok(vm.string_of(out)),
+    }
+}
+
+/// Normalized text that grows.
+struct Normal<'h> {
+    heap: &'h Heap,
+    out: Buffer<u8>,
+    refused: Option<Thrown>,
+}
+
+impl Normal<'_> {
+    fn push(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.out.extend_from_slice(self.heap, bytes).map_err(|refused| {
+            self.refused = Some(refused);
+            fmt::Error
+        })
+    }
+}
+
+impl fmt::Write for Normal<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes())
+    }
 }
 
 /// `string.padEnd(length, fill)`
@@ -68,6 +118,7 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let missing = (length - has) as u64;
     if missing <= SHORT && vm.heap.str(filler).is_ascii() {
         let mut out = vm.heap.scratch();
+        // bounded: so few
         out.extend(vm.heap.bytes(filler).iter().cycle().take(missing as usize));
         return Ok(vm.heap.written(out));
     }
@@ -82,8 +133,9 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let argument = arg(arguments, 0);
     let count = vm.to_integer(argument)?;
     if !(0.0..f64::INFINITY).contains(&count) {
+        // bounded: a copy of one argument
         let text = vm.to_text(argument)?;
-        return Err(vm.range_error(&format!("Invalid count value: {text}")));
+        return Err(vm.range_error(&format!("Invalid count value: {text}"))); // bounded: above
     }
     repeated(vm, string, count as u64)
 }
@@ -94,8 +146,15 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
         return Ok(vm.symbol_string(known::EMPTY));
     }
     room(vm, count.saturating_mul(header.units.into()), count.saturating_mul(header.bytes.into()))?;
-    let bytes = vm.heap.bytes(string).repeat(count as usize);
-    Ok(vm.heap.take_string(joined(bytes)))
+    // charged: above
+    let bytes = vm.heap.bytes(string);
+    let meets = crate::heap::splits_pair(bytes, bytes);
+    let mut bytes = bytes.repeat(count as usize);
+    if meets {
+        vm.work(bytes.len() / 32)?;
+        join(&mut bytes);
+    }
+    Ok(vm.heap.take_string(bytes))
 }
 
 /// `string.toLocaleLowerCase()`, in the one locale there is
@@ -128,19 +187,40 @@ fn lower(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
         return ascii(vm, string, u8::is_ascii_uppercase, <[u8]>::make_ascii_lowercase);
     }
-    changed(vm, string, 3, |text, out| out.extend_from_slice(text.to_lowercase().as_bytes()))
+    by_text(vm, string, last_plain_pair, |vm, text, out| out.extend_from_slice(vm, text.to_lowercase().as_bytes()))
 }
 
 fn upper(vm: &mut Vm, string: Value) -> Result {
     if vm.heap.str(string).is_ascii() {
         return ascii(vm, string, u8::is_ascii_lowercase, <[u8]>::make_ascii_uppercase);
     }
-    changed(vm, string, 3, |text, out| out.extend_from_slice(text.to_uppercase().as_bytes()))
+    let cut = |text: &str| Some(text.len());
+    by_text(vm, string, cut, |vm, text, out| out.extend_from_slice(vm, text.to_uppercase().as_bytes()))
+}
+
+/// Where a text can be cut so that both parts have the lower case of the whole: the one of a sigma depends on the letters
+/// around it, whatever stands between, so that is between two that are surely letters or none, and no sigma.
+fn last_plain_pair(text: &str) -> Option<usize> {
+    let is_plain = |c: char| {
+        matches!(c, ' ' | '\n' | '0'..='9' | 'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' | '\u{388}'..='\u{3A2}'
+            | '\u{3A4}'..='\u{3FF}' | '\u{400}'..='\u{481}' | '\u{3041}'..='\u{3096}' | '\u{4E00}'..='\u{9FFF}'
+            | '\u{AC00}'..='\u{D7A3}')
+    };
+    let mut after = false;
+    for (at, character) in text.char_indices().rev() {
+        let plain = is_plain(character);
+        if plain && after {
+            return Some(at + character.len_utf8());
+        }
+        after = plain;
+    }
+    None
 }
 
 /// Change the case of ASCII, where it needs changing.
 fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&mut [u8])) -> Result {
     scan(vm, string)?;
+    // charged: above
     if !vm.heap.bytes(string).iter().any(other) {
         return Ok(string);
     }
@@ -151,13 +231,20 @@ fn ascii(vm: &mut Vm, string: Value, other: fn(&u8) -> bool, change: fn(&mut [u8
 /// `string.toWellFormed()`
 pub fn to_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "toWellFormed")?;
-    scan(vm, string)?;
-    if std::str::from_utf8(vm.heap.bytes(string)).is_ok() {
+    if std::str::from_utf8(vm.charged_bytes(string)?).is_ok() {
         return Ok(string);
     }
-    vm.reserve(vm.heap.str(string).bytes as usize)?;
-    let bytes = vm.heap.text(string).into_owned().into_bytes();
-    Ok(vm.heap.take_string(bytes))
+    let mut bytes = vm.charged_copy(string)?;
+    // A lone surrogate takes three bytes, as U+FFFD does.
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(0xED, &bytes[at..]) {
+        at += found;
+        if bytes.get(at + 1).is_some_and(|&second| second >= 0xA0) {
+            bytes[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+        }
+        at += 3;
+    }
+    Ok(vm.string_of(bytes))
 }
 
 /// `string.trim()`
@@ -179,6 +266,14 @@ pub fn trim_start(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 fn trimmed(vm: &mut Vm, string: Value, at_start: bool, at_end: bool) -> Result {
+    // charged: by the length, where there is anything to trim
+    let bytes = vm.heap.bytes(string);
+    let is_long = |byte: Option<&u8>| bytes.len() > 1024 && byte.is_some_and(|&byte| byte <= b' ' || byte >= 0x80);
+    if is_long(bytes.first()) || is_long(bytes.last()) {
+        let length = bytes.len();
+        vm.work(length / 16)?;
+    }
+    // charged: above
     let bytes = vm.heap.bytes(string);
     let (mut start, mut end) = (0, bytes.len());
     while at_start
@@ -197,15 +292,5 @@ fn trimmed(vm: &mut Vm, string: Value, at_start: bool, at_end: bool) -> Result {
         }
         end = last;
     }
-    vm.work((bytes.len() - (end - start)) / 8)?;
     Ok(vm.heap.slice_bytes(string, start, end))
-}
-
-/// A string whose text is changed; it may become `growth` times as long.
-fn changed(vm: &mut Vm, string: Value, growth: usize, change: impl FnMut(&str, &mut Vec<u8>)) -> Result {
-    let length = vm.heap.str(string).bytes as usize;
-    vm.work(length / 8)?;
-    vm.reserve(length * growth)?;
-    let bytes = by_text(vm.heap.bytes(string), change);
-    Ok(vm.heap.take_string(bytes))
 }

@@ -1,0 +1,257 @@
+//! Text, numbers and regular expressions of any size: what is done with them is charged for before, and counted while
+//! it grows.
+
+use agentscript::{CompileOptions, Inputs, Outcome, Policy, Preset, Progress, compile};
+
+/// The limits of the preset `experimental` with so many bytes of memory and no other limit that matters.
+fn policy(memory: u64) -> Policy {
+    let mut policy = Policy::preset(Preset::Experimental);
+    policy.limits.max_memory_bytes = memory;
+    policy.limits.timeout_ms = 600_000;
+    policy.limits.max_steps = 1 << 40;
+    policy
+}
+
+fn run(script: &str, policy: &Policy) -> Outcome {
+    let script = compile(script, &CompileOptions::of(policy)).expect("the script is valid");
+    let mut run = script.start(Inputs::default(), policy);
+    loop {
+        match run.resume([]) {
+            Progress::Done(outcome) => return *outcome,
+            Progress::Yielded => {}
+            Progress::Calls(calls) => panic!("{calls:?}"),
+        }
+    }
+}
+
+/// Steps of an expression, once what it works on is there.
+fn steps(before: &str, expression: &str) -> u64 {
+    let policy = policy(1 << 30);
+    let steps = |body: &str| {
+        let outcome = run(&format!("{before}; {body}; return 1"), &policy);
+        assert_eq!(outcome.result.map_err(|failure| failure.message), Ok("1".into()), "{body}");
+        outcome.stats.steps
+    };
+    steps(&format!("const first = {expression}; const second = {expression}"))
+        - steps(&format!("const first = {expression}"))
+}
+
+#[test]
+fn what_looks_at_a_long_text_is_charged_for() {
+    const TEXT: &str = "const text = 'x'.repeat(3_999_999) + 'a', other = 'x'.repeat(3_999_999) + 'a', least = 'x'.repeat(3_999_999) + 'b'";
+    for expression in [
+        "text === other",
+        "text !== other",
+        "text == other",
+        "text < least",
+        "text >= least",
+        "Object.is(text, other)",
+        "(() => { switch (text) { case other: return 1 } })()",
+        "Number(text)",
+        "+text",
+        "Math.max(text, 1)",
+        "isNaN(text)",
+        "[].at(text)",
+        "(1).toFixed([text, text][0].length > 1 ? '0'.repeat(4_000_000) : 1)",
+        "parseInt(text)",
+        "parseFloat(text)",
+        "text.isWellFormed()",
+        "text.toWellFormed()",
+        "text.normalize()",
+        "text.indexOf('y')",
+        "''.indexOf(text)",
+        "text.lastIndexOf('yy')",
+        "(' ' + text).trim()",
+        "text.link(text).length",
+        "text.toUpperCase()",
+        "text.localeCompare(least)",
+        "BigInt(5) < text",
+        "5n == text",
+    ] {
+        let steps = steps(TEXT, expression);
+        assert!(steps >= 4_000_000 / 64, "{expression}: {steps} steps");
+    }
+}
+
+#[test]
+fn comparing_what_is_the_same_or_differs_at_once_is_cheap() {
+    const TEXT: &str = "const text = 'x'.repeat(4_000_000), same = text.slice(0), other = 'y' + 'x'.repeat(3_999_999)";
+    for expression in ["text === same", "text === other", "text < other", "text === text + 'x'.slice(1)"] {
+        let steps = steps(TEXT, expression);
+        assert!(steps < 2_000, "{expression}: {steps} steps");
+    }
+}
+
+#[test]
+fn what_takes_the_square_of_a_length_is_charged_by_the_square() {
+    let marks = |mark: &str| format!("const text = 'e' + '{mark}'.repeat(4_000)");
+    let compared = "(text + 'x').localeCompare(text + 'y')";
+    for (before, expression) in [
+        (marks("\\u0301"), compared),
+        (marks("\\u0301\\u0327"), compared),
+        (marks("\\u0e40"), compared),
+        (marks("\\u0fb2\\u0f71"), compared),
+        (marks("1"), "(text + 'x').localeCompare(text + 'y', 'en', { numeric: true })"),
+        ("const number = BigInt('9'.repeat(60_000))".into(), "String(number)"),
+        ("const number = BigInt('9'.repeat(60_000))".into(), "number.toString(36)"),
+        ("const digits = '9'.repeat(60_000)".into(), "BigInt(digits)"),
+        ("const digits = '9'.repeat(60_000)".into(), "1n < digits"),
+    ] {
+        let steps = steps(&before, expression);
+        assert!(steps >= 4_000 * 4_000 / 128, "{before}; {expression}: {steps} steps");
+    }
+}
+
+#[test]
+fn what_would_take_too_long_in_one_piece_is_not_begun() {
+    let mut policy = policy(1 << 28);
+    policy.limits.timeout_ms = 20;
+    let script = "const text = 'e' + '\\u0301'.repeat(400_000); return text.localeCompare(text + 'x')";
+    let failure = run(script, &policy).result.expect_err("it takes minutes");
+    assert_eq!((failure.code.as_str(), failure.message.as_str()), ("TIMEOUT", "Script execution timed out after 20ms"));
+}
+
+#[test]
+fn strings_are_compared_as_utf16() {
+    let script = r#"
+        const all = ['', 'a', '\u{1F600}', '\uD83D', '\uDE00', '\uE000', '\uFFFF', 'é', '\u{10000}', '\u{1F601}', 'aé', 'a\uD83D', 'a\u{1F600}'];
+        const long = 'é'.repeat(400);
+        const texts = all.flatMap((text) => [text, long + text, text + long, 'x'.repeat(300) + text + 'é']);
+        const units = (text) => [...Array(text.length).keys()].map((index) => text.charCodeAt(index));
+        const before = (a, b) => {
+            const [left, right] = [units(a), units(b)];
+            for (let index = 0; index < left.length && index < right.length; index++) {
+                if (left[index] !== right[index]) return left[index] < right[index];
+            }
+            return left.length < right.length;
+        };
+        let wrong = 0;
+        for (const a of texts) for (const b of texts) if ((a < b) !== before(a, b)) wrong++;
+        return [texts.length, wrong];
+    "#;
+    assert_eq!(run(script, &policy(1 << 28)).result.expect("it succeeds"), "[52,0]");
+}
+
+#[test]
+fn a_sigma_knows_its_letters_however_long_the_text_is() {
+    let script = r#"
+        const parts = ['ΑΣ ', 'ΣΑ', "Σ'Α", 'ΑΣ\u0301', 'ΣΣ', 'İx', '\uD83D', 'ΑΣ.'];
+        const wrong = [];
+        for (const filler of ['Α', 'Σ', 'a ', '漢', "'"]) for (const part of parts) {
+            const text = filler.repeat(131_072 / 2) + part.repeat(20_000) + filler.repeat(70_000);
+            const short = filler.repeat(8) + part.repeat(8) + filler.repeat(8);
+            const long = text.toLowerCase(), few = short.toLowerCase();
+            const edge = 5 * filler.toLowerCase().length;
+            const begins = long.startsWith(few.slice(0, edge)) && long.endsWith(few.slice(-edge));
+            const middle = (part.repeat(20).toLowerCase()).slice(part.length, part.length * 3);
+            if (!begins || !long.includes(middle)) wrong.push(filler + part);
+            if (text.toUpperCase().length < text.length) wrong.push(part);
+        }
+        return wrong;
+    "#;
+    assert_eq!(run(script, &policy(1 << 28)).result.expect("it succeeds"), "[]");
+}
+
+/// What memory a script of a run with 32 MiB takes at most.
+fn peak(script: &str) -> u64 {
+    let mut policy = policy(32 << 20);
+    (policy.limits.timeout_ms, policy.limits.max_steps) = (3_000, 30_000_000);
+    let script = compile(script, &CompileOptions::of(&policy)).expect("the script is valid");
+    // What a process makes once.
+    let _ = run("return [/a/u.test('b'), 'é'.normalize('NFKD'), 'é'.localeCompare('e')]", &policy);
+    let info = allocation_counter::measure(|| {
+        let mut run = script.start(Inputs::default(), &policy);
+        while !matches!(run.resume([]), Progress::Done(_)) {}
+    });
+    info.bytes_max
+}
+
+#[test]
+fn what_grows_is_counted_while_it_grows() {
+    let most = (32 << 20) * 12 / 10 + (2 << 20);
+    let mut wrong = Vec::new();
+    for script in [
+        "return 'a'.repeat(9e6).replaceAll('a', '').length",
+        "return 'a'.repeat(9e6).replace(/a/g, () => 'b').length",
+        "return 'a'.repeat(9e6).replace(/a/g, 'bb').length",
+        "return 'é'.repeat(4e6).replace(/é/g, 'bb').length",
+        "return 'é'.repeat(4e6).replaceAll('é', () => 'b').length",
+        "return 'a'.repeat(9e6).match(/a/g).length",
+    ] {
+        let peak = peak(script);
+        if peak > most {
+            wrong.push(format!("{script}: {} KiB of {} KiB", peak >> 10, most >> 10));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whatever a source of 256 KiB holds, it is compiled with so much memory.
+#[test]
+fn compiling_takes_bounded_memory() {
+    const BYTES: usize = 256 << 10;
+    let filled = |part: &str| part.repeat(BYTES / part.len());
+    let numbered =
+        |part: &str| (0..BYTES / (part.len() + 5)).map(|number| part.replace('#', &number.to_string())).collect();
+    let scripts: Vec<String> = vec![
+        filled("/[\\p{L}\\p{N}]/iu;"),
+        numbered("/[\\p{L}\\p{N}]#/iu;"),
+        format!("/{}/iu", filled("\\p{L}")),
+        format!("/{}/iu", filled("[\\p{L}a]")),
+        format!("/[{}]/iu", filled("\\p{L}")),
+        format!("/{}/iv", filled("[\\p{L}--\\p{N}]")),
+        format!("/{}/", filled("(?:a{1,9}){1,9}")),
+        format!("/{}(/", filled("a")),
+        filled("/(/;"),
+        filled("eval(1);"),
+        filled("a<"),
+        filled("a\n"),
+        filled(";"),
+        format!("[{}]", filled(&format!("0x{}n,", "f".repeat(19_000)))),
+        format!("a{}", filled("+1")),
+        numbered("function f#(){return f#}"),
+        format!("`{}`", filled("${1}")),
+    ];
+    let options = CompileOptions { max_bytes: 1 << 20, ..CompileOptions::default() };
+    for script in scripts {
+        let info = allocation_counter::measure(|| {
+            if let Err(error) = compile(&script, &options) {
+                let texts: usize = error.diagnostics.iter().map(|diagnostic| diagnostic.message.len()).sum();
+                assert!(texts < 64 << 10, "{texts} bytes of diagnostics");
+            }
+        });
+        let factor = info.bytes_max / script.len() as u64;
+        assert!(factor <= 280, "{:.40}: {factor} × the source", script);
+    }
+}
+
+#[test]
+fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
+    let once = steps("const text = 'a'", "text.length");
+    let policy = policy(1 << 28);
+    let steps = |script: &str| run(script, &policy).stats.steps;
+    let large = format!("/{}/u", "[\\p{L}a]".repeat(500));
+    let evaluated = steps(&format!("return {large}.test('b')"));
+    assert!(evaluated > once + 4_000, "{evaluated} steps");
+    assert!(steps(&format!("return false && {large}.test('b')")) < 100);
+    // Again, by the same script: the same steps.
+    let script = compile("return /[a-z]+/.test('b')", &CompileOptions::of(&policy)).expect("the script is valid");
+    let steps: Vec<u64> = (0..3)
+        .map(|_| match script.start(Inputs::default(), &policy).resume([]) {
+            Progress::Done(outcome) => outcome.stats.steps,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(steps[0], steps[1]);
+    assert_eq!(steps[1], steps[2]);
+}
+
+#[test]
+fn a_class_that_grows_beyond_bounds_is_no_pattern() {
+    let script = "
+        try { new RegExp('[\\\\p{L}a]'.repeat(5_000), 'iu') } catch (error) {
+            return error.name + error.message.endsWith('/iu: Regular expression too large')
+        }";
+    let result = run(script, &policy(1 << 28)).result.expect("it succeeds");
+    assert_eq!(result, "\"SyntaxErrortrue\"");
+}
