@@ -14,8 +14,9 @@ mod session;
 mod tools;
 
 use clap::{Parser, Subcommand};
-use codecall::Error;
-use std::io::{IsTerminal as _, Write as _};
+use codecall::{Error, terminal};
+use std::borrow::Cow;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// One binary between an agent and its tools: search, describe, execute, invoke.
@@ -58,7 +59,11 @@ enum Command {
 pub fn parse() -> Result<CommandLine, ExitCode> {
     CommandLine::try_parse().map_err(|error| {
         // Where it goes is gone when this fails: nobody is left to be told.
-        let _ = error.print();
+        let told = error.render().to_string();
+        match terminal::block(&told) {
+            Cow::Borrowed(_) => drop(error.print()),
+            Cow::Owned(told) => drop(write!(std::io::stderr(), "{told}")),
+        }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })
 }
@@ -126,7 +131,8 @@ impl Fault {
     /// Tell it on stderr.
     pub fn report(self) -> ExitCode {
         let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
-        let _ = writeln!(std::io::stderr(), "error: {}\n  help: {help}", self.message);
+        let told = format!("error: {}\n  help: {help}", self.message);
+        let _ = writeln!(std::io::stderr(), "{}", terminal::block(&codecall::redact::logged(&told)));
         ExitCode::from(2)
     }
 }
@@ -150,18 +156,18 @@ fn filter(verbose: u8) -> &'static str {
 fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    let stderr = std::io::stderr();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(stderr.is_terminal()).with_writer(|| Log).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| Log).init();
 }
 
-/// Standard error, without secrets of the configuration.
+/// Standard error, without secrets of the configuration, one line an event.
 struct Log;
 
 impl std::io::Write for Log {
     /// An event is written at once, so that no secret comes in two parts.
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        std::io::stderr().write_all(codecall::redact::logged(&text).as_bytes())?;
+        let clean = codecall::redact::logged(text.trim_end_matches('\n'));
+        std::io::stderr().write_all(format!("{}\n", terminal::line(&clean)).as_bytes())?;
         Ok(event.len())
     }
 

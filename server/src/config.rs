@@ -12,6 +12,7 @@ mod stateless;
 
 use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
+use crate::files;
 use crate::redact::Redactor;
 use agentscript::{Policy, Preset};
 use std::collections::BTreeMap;
@@ -370,8 +371,8 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.display().to_string(), source })?;
+        let text = files::read_text(path, files::CONFIGURATION)
+            .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
         let format = if json { Format::Json } else { Format::Toml };
         Self::parse(&text, format, &|name| std::env::var(name).ok())

@@ -6,8 +6,10 @@
 
 mod api;
 mod chat;
+mod connections;
 mod guard;
 mod problem;
+mod sessions;
 
 use crate::config::HttpServerConfig;
 use crate::error::Error;
@@ -18,11 +20,12 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{any_service, get, post};
 use chat::Chat;
+use connections::Connections;
 use guard::Guard;
 use problem::Problem;
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use sessions::Sessions;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,20 +79,19 @@ impl HttpServer {
     /// Answer until `cancel` fires, and then what is on its way for a moment.
     ///
     /// # Errors
-    /// The listener fails, or the model server of the configuration cannot be used at all.
+    /// The model server of the configuration cannot be used at all.
     pub async fn serve(self, hub: Arc<Hub>, cancel: CancellationToken) -> Result<(), Error> {
         let router = router(&hub, self.address, &cancel)?;
-        let serving = axum::serve(self.listener, router).with_graceful_shutdown(cancel.clone().cancelled_owned());
+        let serving = Connections::new(&hub.config().http).serve(self.listener, router, cancel.clone());
         let ended = async {
             cancel.cancelled().await;
             tokio::time::sleep(FAREWELL).await;
         };
         tokio::select! {
-            served = serving.into_future() => {
-                served.map_err(|source| Error::Io { path: self.address.to_string(), source })
-            }
-            () = ended => Ok(()),
+            () = serving => {}
+            () = ended => {}
         }
+        Ok(())
     }
 }
 
@@ -108,11 +110,12 @@ pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationT
         .disable_allowed_origins()
         .with_max_request_body_bytes(config.max_body_bytes)
         .with_cancellation_token(cancel.child_token());
-    let mcp = StreamableHttpService::new(move || Ok(front.session()), Arc::new(LocalSessionManager::default()), mcp);
+    let sessions = Sessions::new(config.max_sessions, Duration::from_millis(config.session_idle_ms));
+    let mcp = StreamableHttpService::new(move || Ok(front.session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(hub)?);
     let guard = Arc::new(Guard::new(config, address));
     let router = Router::new()
-        .route("/mcp", any_service(mcp))
+        .route("/mcp", any_service(mcp).layer(axum::middleware::from_fn(sessions::explained)))
         .route("/v1/evaluate", post(api::evaluate))
         .route("/v1/tools/typescript", post(api::typescript))
         .with_state(Arc::clone(hub))

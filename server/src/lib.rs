@@ -7,6 +7,7 @@
 pub mod catalogue;
 pub mod config;
 pub mod error;
+pub mod files;
 pub mod front;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -23,6 +24,7 @@ pub mod runs;
 pub mod sample;
 pub mod schema;
 pub mod stateless;
+pub mod terminal;
 pub mod upstream;
 
 pub use config::Config;

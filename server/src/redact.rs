@@ -1,16 +1,16 @@
 //! Secrets of the configuration, taken out of everything that leaves: results, errors, descriptions,
 //! notifications, audit records and logs. The one place that knows them.
 //!
-//! A secret is found as it is, as it stands in JSON, in an address and in base64, alone or as a part
-//! of something longer. What a script has made of one letter by letter is not found; therefore
-//! results are cleaned before a script sees them.
+//! A secret is found as it is, and behind one or two layers of escapes (of JSON, JavaScript, addresses and
+//! HTML), base64 (either alphabet, with line breaks, anywhere in something longer) and hex. What a script has
+//! made of one in a way of its own is not found; therefore results are cleaned before a script sees them.
+
+mod layers;
 
 use crate::upstream::{ToolDefinition, ToolError};
 use agentscript::Message;
-use aho_corasick::{AhoCorasick, MatchKind};
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use aho_corasick::AhoCorasick;
+use layers::Finder;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,16 +22,13 @@ pub const MASK: &str = "[secret]";
 /// Shorter values are no secrets: they would be found everywhere.
 pub const SHORTEST: usize = 6;
 
-/// Shorter pieces of base64 are found in what has nothing to do with a secret.
-const SHORTEST_BASE64: usize = 8;
-
 /// The redactor of this process's logs; set once, by whoever reads the configuration first.
 static OF_LOGS: OnceLock<Arc<Redactor>> = OnceLock::new();
 
 /// Finds secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    finder: Option<AhoCorasick>,
+    finder: Option<Arc<Finder>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -45,22 +42,24 @@ impl Redactor {
     /// Finds these; those that are shorter than [`SHORTEST`] are left out.
     #[must_use]
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let spellings: BTreeSet<String> = secrets
-            .into_iter()
-            .map(str::trim)
-            .filter(|secret| secret.chars().count() >= SHORTEST)
-            .flat_map(spellings)
-            .collect();
-        if spellings.is_empty() {
-            return Self::default();
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.chars().count() >= SHORTEST) {
+            known.insert(secret.to_owned());
+            // As forms write it.
+            known.insert(secret.replace(' ', "+"));
         }
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(spellings);
+        let (Some(shortest), Some(longest)) =
+            (known.iter().map(String::len).min(), known.iter().map(String::len).max())
+        else {
+            return Self::default();
+        };
+        let finder = AhoCorasick::new(known);
         // Too many secrets to be found at once: better none can be used than that one gets out.
-        let finder = finder.unwrap_or_else(|error| {
+        let finder = finder.map(|finder| Finder::new(finder, shortest, longest)).unwrap_or_else(|error| {
             tracing::error!(%error, "the secrets of the configuration cannot be told apart; all texts are hidden");
             hide_everything()
         });
-        Self { finder: Some(finder) }
+        Self { finder: Some(Arc::new(finder)) }
     }
 
     /// Whether there are no secrets.
@@ -72,15 +71,10 @@ impl Redactor {
     /// A text without secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(finder) = self.finder.as_ref().filter(|finder| finder.is_match(text)) else {
-            return Cow::Borrowed(text);
-        };
-        let mut out = String::with_capacity(text.len());
-        finder.replace_all_with(text, &mut out, |_, _, out| {
-            out.push_str(MASK);
-            true
-        });
-        Cow::Owned(out)
+        match self.finder.as_ref().and_then(|finder| finder.masked(text, MASK)) {
+            Some(clean) => Cow::Owned(clean),
+            None => Cow::Borrowed(text),
+        }
     }
 
     /// A text without secrets, in its place.
@@ -138,12 +132,56 @@ impl Redactor {
         }
     }
 
-    /// JSON text without secrets.
+    /// JSON text without secrets, in texts, keys and numbers. All else stays as it is written.
+    #[must_use]
+    pub fn json_text<'a>(&self, json: &'a str) -> Cow<'a, str> {
+        if self.is_empty() {
+            return Cow::Borrowed(json);
+        }
+        let mut out: Option<String> = None;
+        // Up to where the text has been taken over.
+        let mut done = 0;
+        let mut at = 0;
+        while at < json.len() {
+            let length = token(&json.as_bytes()[at..]);
+            let token = &json[at..at + length];
+            if let Some(clean) = self.clean_token(token) {
+                let out = out.get_or_insert_with(String::new);
+                out.push_str(&json[done..at]);
+                out.push_str(&clean);
+                done = at + length;
+            }
+            at += length;
+        }
+        match out {
+            None => Cow::Borrowed(json),
+            Some(out) => Cow::Owned(out + &json[done..]),
+        }
+    }
+
+    /// A text or a number of JSON, as JSON without secrets; none: there are none in it.
+    fn clean_token(&self, token: &str) -> Option<String> {
+        let text: Cow<'_, str> = match token.strip_prefix('"') {
+            // What is no text of JSON (half of a surrogate pair) is looked at as it is written.
+            Some(inside) => match serde_json::from_str::<String>(token) {
+                Ok(text) => text.into(),
+                Err(_) => inside.strip_suffix('"').unwrap_or(inside).into(),
+            },
+            None => token.into(),
+        };
+        match self.text(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(Value::from(clean).to_string()),
+        }
+    }
+
+    /// JSON text without secrets, in its place.
     fn json(&self, text: &mut String) {
-        match serde_json::from_str(text) {
-            Ok(mut value) => {
-                self.value(&mut value);
-                *text = value.to_string();
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => {
+                if let Cow::Owned(clean) = self.json_text(text) {
+                    *text = clean;
+                }
             }
             Err(_) => self.clean(text),
         }
@@ -177,142 +215,34 @@ pub fn logged(line: &str) -> Cow<'_, str> {
     OF_LOGS.get().map_or(Cow::Borrowed(line), |redactor| redactor.text(line))
 }
 
+/// The length of the token of JSON that a text begins with: a text, a number or word, or one other letter.
+fn token(json: &[u8]) -> usize {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.') || !byte.is_ascii();
+    match json.first() {
+        Some(b'"') => {
+            let mut at = 1;
+            while let Some(byte) = json.get(at) {
+                match byte {
+                    b'"' => return at + 1,
+                    // What comes next is escaped; it is ASCII, or this is no JSON.
+                    b'\\' if json.get(at + 1).is_some_and(u8::is_ascii) => at += 2,
+                    _ => at += 1,
+                }
+            }
+            json.len()
+        }
+        Some(byte) if is_word(byte) => json.iter().take_while(|byte| is_word(byte)).count(),
+        Some(_) | None => 1,
+    }
+}
+
 /// Finds every letter.
-fn hide_everything() -> AhoCorasick {
+fn hide_everything() -> Finder {
     let letters = (0_u8..=127).map(|letter| [letter]);
     // A hundred patterns of one letter each cannot be too many.
-    AhoCorasick::new(letters).unwrap_or_else(|_| unreachable!("a small automaton can be built"))
-}
-
-/// Everything that is left as it is in an address.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// What is left in an address that is encoded as a whole.
-const WHOLE_ADDRESS: &AsciiSet =
-    &UNRESERVED.remove(b'/').remove(b':').remove(b'=').remove(b'+').remove(b'@').remove(b'&').remove(b'?').remove(b'#');
-
-/// A secret as it may be written.
-fn spellings(secret: &str) -> Vec<String> {
-    let quoted = Value::from(secret).to_string();
-    let json = quoted[1..quoted.len() - 1].to_owned();
-    let address = utf8_percent_encode(secret, UNRESERVED).to_string();
-    let mut found = vec![
-        secret.to_owned(),
-        // As it is in JSON that is a text in JSON.
-        json.replace('\\', "\\\\").replace("\\\\\"", "\\\\\\\""),
-        json.replace('/', "\\/"),
-        ascii(&json),
-        json,
-        address.replace("%20", "+"),
-        lower_hex(&address),
-        utf8_percent_encode(secret, WHOLE_ADDRESS).to_string(),
-        address,
-    ];
-    found.extend(in_base64(secret.as_bytes()));
-    found
-}
-
-/// JSON as some write it: nothing but ASCII.
-fn ascii(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for unit in json.encode_utf16() {
-        match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii() => out.push(char::from(byte)),
-            Ok(_) | Err(_) => out.push_str(&format!("\\u{unit:04x}")),
-        }
-    }
-    out
-}
-
-fn lower_hex(address: &str) -> String {
-    let mut out = String::with_capacity(address.len());
-    let mut digits = 0;
-    for letter in address.chars() {
-        out.push(if digits > 0 { letter.to_ascii_lowercase() } else { letter });
-        digits = if letter == '%' { 2 } else { i32::max(digits - 1, 0) };
-    }
-    out
-}
-
-/// The letters of base64 that a secret alone decides, wherever it stands in what is encoded.
-fn in_base64(secret: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
-    for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-        for before in 0..3_usize {
-            let mut bytes = vec![0; before];
-            bytes.extend_from_slice(secret);
-            let encoded = engine.encode(&bytes);
-            // A letter has six bits: those that begin before the secret or end after it are not its own.
-            let own = &encoded[(before * 8).div_ceil(6)..bytes.len() * 8 / 6];
-            if own.len() >= SHORTEST_BASE64 {
-                found.push(own.to_owned());
-            }
-        }
-        found.push(engine.encode(secret));
-    }
-    found
+    let finder = AhoCorasick::new(letters).unwrap_or_else(|_| unreachable!("a small automaton can be built"));
+    Finder::new(finder, 1, 1)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
-    use serde_json::json;
-
-    const SECRET: &str = "pä/ss w\"ord+?&1\\x";
-
-    fn redactor() -> Redactor {
-        Redactor::new([SECRET, "sk-1234567890", "short"])
-    }
-
-    #[test]
-    fn a_secret_is_found_in_every_spelling() {
-        let json = Value::from(SECRET).to_string();
-        let twice = Value::from(json.clone()).to_string();
-        let spellings = [
-            SECRET.to_owned(),
-            json.clone(),
-            twice,
-            ascii(&json),
-            utf8_percent_encode(SECRET, NON_ALPHANUMERIC).to_string(),
-            utf8_percent_encode(SECRET, UNRESERVED).to_string(),
-            lower_hex(&utf8_percent_encode(SECRET, UNRESERVED).to_string()),
-            utf8_percent_encode(SECRET, UNRESERVED).to_string().replace("%20", "+"),
-            STANDARD.encode(SECRET),
-            URL_SAFE.encode(SECRET),
-            STANDARD.encode(format!("u:{SECRET}")),
-            STANDARD.encode(format!("us:{SECRET}@x")),
-            STANDARD.encode(format!("user:{SECRET}@host")),
-        ];
-        for spelling in spellings {
-            let clean = redactor().text(&format!("before {spelling} after")).into_owned();
-            assert!(
-                clean.starts_with("before ") && clean.ends_with(" after") && clean.contains(MASK),
-                "{spelling}: {clean}"
-            );
-            assert!(clean.len() < "before  after".len() + MASK.len() + 20, "{spelling}: {clean}");
-        }
-        assert_eq!(redactor().text("a short text stays"), "a short text stays");
-        assert_eq!(redactor().text("Bearer sk-1234567890."), "Bearer [secret].");
-    }
-
-    #[test]
-    fn keys_numbers_and_details_too() {
-        let redactor = Redactor::new(["sk-1234567890", "8612345678"]);
-        let mut value = json!({"sk-1234567890": [8_612_345_678_u64, {"a": "x sk-1234567890"}], "n": 1});
-        redactor.value(&mut value);
-        assert_eq!(value, json!({"[secret]": ["[secret]", {"a": "x [secret]"}], "n": 1}));
-        let mut error = ToolError::new("sk-1234567890", "sk-1234567890");
-        error.details = Some(r#"{"a":"sk-\u0031234567890"}"#.into());
-        redactor.error(&mut error);
-        assert_eq!((error.code.as_str(), error.message.as_str()), (MASK, MASK));
-        assert_eq!(error.details.as_deref(), Some(r#"{"a":"[secret]"}"#));
-    }
-
-    #[test]
-    fn nothing_shows_the_secrets() {
-        assert!(!format!("{:?}", redactor()).contains("sk-"));
-        assert!(Redactor::new(["", "abc"]).is_empty());
-        assert_eq!(hide_everything().replace_all("abc", &vec!["*"; 128]), "***");
-    }
-}
+mod tests;

@@ -6,6 +6,8 @@
 pub mod demo;
 pub mod fixture;
 pub mod http;
+mod incoming;
+mod lists;
 pub mod mcp;
 pub mod news;
 mod offers;

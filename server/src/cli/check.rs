@@ -5,6 +5,7 @@ use super::run::ScriptFile;
 use super::{Fault, Verdict, output};
 use agentscript::{CompileOptions, Diagnostic, Policy, Preset};
 use clap::Args;
+use codecall::terminal;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ impl Check {
             };
             all_good &= diagnostics.is_empty();
             if self.json {
-                output::line(&as_json(script, &diagnostics).to_string())?;
+                output::json_as_it_is(&as_json(script, &diagnostics).to_string())?;
             } else {
                 render(script, &diagnostics);
             }
@@ -53,7 +54,8 @@ impl Check {
 fn render(script: &ScriptFile, diagnostics: &[Diagnostic]) {
     let mut stderr = std::io::stderr().lock();
     for diagnostic in diagnostics {
-        let _ = writeln!(stderr, "{}", diagnostic.render(&script.name, &script.text));
+        let rendered = diagnostic.render(&terminal::line(&script.name), &script.text).to_string();
+        let _ = writeln!(stderr, "{}", terminal::block(&rendered));
     }
 }
 

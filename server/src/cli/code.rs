@@ -96,7 +96,7 @@ impl Code {
         session.hub.close().await;
         match answer {
             Some(answer) if answer.value.is_object() => {
-                output::line(&output::indented(&answer.value.to_string()))?;
+                output::json_as_it_is(&output::indented(&answer.value.to_string()))?;
                 Ok(Verdict::good_if(!answer.is_error))
             }
             Some(answer) => Err(Fault::new(answer.value.as_str().unwrap_or_default())),

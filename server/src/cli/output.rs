@@ -1,11 +1,14 @@
-//! What goes to stdout, and to files. A reader that goes away (`codecall … | head`) is no failure.
+//! What goes to stdout. A reader that goes away (`codecall … | head`) is no failure.
+//!
+//! What tools, scripts and files say cannot act on a terminal: texts for people are made safe wherever they
+//! go, JSON where a person reads along.
 
 use super::Fault;
+use codecall::terminal;
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
 
-/// Print a line.
-pub fn line(text: &str) -> Result<(), Fault> {
+fn print(text: &str) -> Result<(), Fault> {
     let mut stdout = std::io::stdout().lock();
     let written =
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
@@ -17,14 +20,19 @@ pub fn line(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// Print several lines.
+/// Print lines for people. Where a part of one must not begin another, it has been made safe before.
 pub fn lines(lines: &[String]) -> Result<(), Fault> {
-    if lines.is_empty() { Ok(()) } else { line(&lines.join("\n")) }
+    if lines.is_empty() { Ok(()) } else { print(&terminal::block(&lines.join("\n"))) }
 }
 
 /// Print JSON: indented for a person, one line for a program.
 pub fn json(text: &str) -> Result<(), Fault> {
-    if is_terminal() { line(&indented(text)) } else { line(text) }
+    if is_terminal() { json_as_it_is(&indented(text)) } else { json_as_it_is(text) }
+}
+
+/// Print JSON that has its lines already.
+pub fn json_as_it_is(text: &str) -> Result<(), Fault> {
+    print(&if is_terminal() { terminal::json(text) } else { Cow::Borrowed(text) })
 }
 
 /// Whether a person reads along.
@@ -81,41 +89,4 @@ pub fn indented(json: &str) -> String {
 fn new_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
-}
-
-/// A file that is there as a whole or not at all.
-pub struct AtomicFile {
-    path: PathBuf,
-    /// What becomes the file; beside it, as only within a folder it can take its place.
-    draft: PathBuf,
-}
-
-impl AtomicFile {
-    /// See that the file can be written, and leave the one that may be there as it is.
-    pub fn begin(path: &Path) -> Result<Self, Fault> {
-        let mut name =
-            path.file_name().ok_or_else(|| Fault::new(format!("{}: not a file", path.display())))?.to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let file = Self { path: path.to_owned(), draft: path.with_file_name(name) };
-        std::fs::write(&file.draft, "").map_err(|error| file.unwritten(&error))?;
-        Ok(file)
-    }
-
-    /// Write it.
-    pub fn write(&self, text: &str) -> Result<(), Fault> {
-        std::fs::write(&self.draft, text)
-            .and_then(|()| std::fs::rename(&self.draft, &self.path))
-            .map_err(|error| self.unwritten(&error))
-    }
-
-    fn unwritten(&self, error: &std::io::Error) -> Fault {
-        Fault::new(format!("{}: cannot be written: {error}", self.path.display()))
-    }
-}
-
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        // It is not there any more where it has become the file.
-        let _ = std::fs::remove_file(&self.draft);
-    }
 }

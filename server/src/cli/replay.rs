@@ -7,10 +7,10 @@ use super::{Fault, Verdict, output};
 use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
 use agentscript::{Language, Status};
 use clap::Args;
-use codecall::Config;
 use codecall::stateless::{
     ClientToolset, CodeId, Directory, History, Recording, Stateless, answer_line, call_line, without_space,
 };
+use codecall::{Config, files, terminal};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -87,8 +87,14 @@ impl Replay {
         });
         let (rounds, step) = played.await.map_err(|refusal| Fault::new(refusal.to_string()))?;
         let show = Show { journal: &told.journal, names: &told.names, outcome: told.outcome.as_deref() };
-        let lines = if self.json || !is_terminal() { show.json(&rounds, &step) } else { show.text(&rounds, &step) };
-        output::lines(&lines)?;
+        if self.json || !is_terminal() {
+            let lines = show.json(&rounds, &step);
+            lines.iter().try_for_each(|line| output::json_as_it_is(&config.secrets.json_text(line)))?;
+        } else {
+            let lines: Vec<String> =
+                show.text(&rounds, &step).iter().map(|line| config.secrets.text(line).into_owned()).collect();
+            output::lines(&lines)?;
+        }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);
         if told.guessed && matches!(&step, Step::Done(_) | Step::Diverged(_)) && !ok {
             // Nobody is left to be told when this fails.
@@ -107,7 +113,7 @@ impl Replay {
             self.journal.clone()
         } else {
             let path = Path::new(&self.journal);
-            std::fs::read_to_string(path).map_err(|error| unreadable(path, &error).with_help(FORMS))?
+            files::read_text(path, files::RECORDING).map_err(|error| unreadable(path, &error).with_help(FORMS))?
         };
         let text = text.trim();
         let place = |problem: &str| Fault::new(format!("--journal: {problem}"));
@@ -245,13 +251,20 @@ impl Show<'_> {
         for played in rounds {
             lines.push(format!("round {}", played.round));
             for call in &played.calls {
-                lines.push(format!("  {} {} {}", self.name(call.number), call.tool, short(&call.input)));
+                lines.push(format!(
+                    "  {} {} {}",
+                    self.name(call.number),
+                    terminal::line(&call.tool),
+                    short(&call.input)
+                ));
             }
             for answer in &self.journal.rounds[played.round].answers {
                 let name = self.name(answer.call);
                 lines.push(match &answer.result {
                     Ok(result) => format!("  {name} = {}", short(result)),
-                    Err(error) => format!("  {name} failed: {}: {}", error.code, short(&error.message)),
+                    Err(error) => {
+                        format!("  {name} failed: {}: {}", terminal::line(&error.code), short(&error.message))
+                    }
                 });
             }
         }
@@ -259,16 +272,21 @@ impl Show<'_> {
             Step::Calls(calls) => {
                 lines.push(format!("round {}", rounds.len()));
                 for call in &calls.new {
-                    lines.push(format!("  {} {} {}", self.name(call.number), call.tool, short(&call.input)));
+                    lines.push(format!(
+                        "  {} {} {}",
+                        self.name(call.number),
+                        terminal::line(&call.tool),
+                        short(&call.input)
+                    ));
                 }
                 let waiting: Vec<String> = calls.waiting.iter().map(|call| self.name(*call)).collect();
                 lines.push(format!("The journal ends here; the script waits for {}", waiting.join(", ")));
             }
             Step::Done(done) => {
-                lines.push(output::indented(&done.outcome.to_json()));
+                lines.push(output::indented(&terminal::json(&done.outcome.to_json())));
                 if let Some(told) = self.outcome {
                     let same = without_space(told) == without_space(&done.outcome.to_json());
-                    let told = output::indented(told);
+                    let told = output::indented(&terminal::json(told));
                     lines.push(if same { "as recorded".into() } else { format!("not as recorded, which was\n{told}") });
                 }
             }
@@ -278,26 +296,27 @@ impl Show<'_> {
                     (Some(round), None) => format!(" in round {round}"),
                     (None, _) => String::new(),
                 };
-                lines.push(format!("diverged{place}: {}", divergence.message));
+                lines.push(format!("diverged{place}: {}", terminal::line(&divergence.message)));
             }
-            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", failure.message)),
+            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", terminal::line(&failure.message))),
         }
         lines
     }
 
     /// What a call is called: its name in the messages, else its number.
     fn name(&self, number: u32) -> String {
-        self.names.get(number as usize).cloned().unwrap_or_else(|| format!("#{number}"))
+        match self.names.get(number as usize) {
+            Some(name) => terminal::line(name).into_owned(),
+            None => format!("#{number}"),
+        }
     }
 }
 
-/// Longest text of a line, in characters.
+/// Longest text of a line, in columns of a terminal.
 const MOST: usize = 160;
 
 fn short(text: &str) -> String {
-    let line = text.replace('\n', " ");
-    match line.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
-    }
+    // No more than a part is looked at.
+    let part: String = text.chars().take(2 * MOST).map(|c| if c == '\n' { ' ' } else { c }).collect();
+    terminal::cut(&terminal::line(&part), MOST).into_owned()
 }

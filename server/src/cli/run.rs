@@ -1,15 +1,14 @@
 //! `codecall run`: scripts from files, results on stdout.
 
-use super::output::AtomicFile;
 use super::policy::{LanguageFlag, PolicyFlags};
 use super::session::Sources;
 use super::{Fault, Verdict, output};
 use agentscript::{Language, Status};
 use clap::Args;
+use codecall::files::{self, AtomicFile};
 use codecall::runs::ExecuteRequest;
 use codecall::stateless::Recorder;
 use serde_json::Value;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Run scripts and print each result as JSON.
@@ -47,7 +46,7 @@ impl Run {
     pub(super) async fn execute(self) -> Result<Verdict, Fault> {
         let scripts = self.scripts()?;
         let context = self.context.as_deref().map(context).transpose()?;
-        let record = self.record.as_deref().map(|path| self.record_to(path)).transpose()?;
+        let mut record = self.record.as_deref().map(|path| self.record_to(path)).transpose()?;
         let session = self.sources.open(|config| config.policy = self.policy.on(config.policy.clone()))?;
         session.ready().await;
         let mut all_ok = true;
@@ -64,12 +63,15 @@ impl Run {
                 ..ExecuteRequest::new(script.text.as_str(), session.hub.config().policy.clone())
             };
             let finished = session.hub.execute(request, None, session.cancel.clone()).await;
-            if let (Some(file), Some(recorder)) = (&record, &recorder) {
-                file.write(&recorder.text(&finished.outcome, session.hub.pipeline().secrets()))?;
+            if let (Some(file), Some(recorder)) = (&mut record, &recorder) {
+                file.write(recorder.text(&finished.outcome, session.hub.pipeline().secrets()).as_bytes())
+                    .map_err(|error| self.unrecorded(&error))?;
             }
             all_ok &= finished.outcome.status() == Status::Ok;
             let json = if self.dry_run { finished.rehearsed_json() } else { finished.outcome.to_json() };
-            let printed = if self.is_one() { output::json(&json) } else { output::line(&script.labelled(&json)) };
+            let json = session.hub.pipeline().secrets().json_text(&json);
+            let printed =
+                if self.is_one() { output::json(&json) } else { output::json_as_it_is(&script.labelled(&json)) };
             if printed.is_err() || session.cancel.is_cancelled() {
                 session.hub.close().await;
                 return printed.map(|()| Verdict::Bad);
@@ -85,7 +87,12 @@ impl Run {
             return Err(Fault::new("--record: a journal is of one run, and there are several FILEs")
                 .with_help("record them one by one"));
         }
-        AtomicFile::begin(path)
+        AtomicFile::begin(path).map_err(|error| self.unrecorded(&error))
+    }
+
+    fn unrecorded(&self, error: &std::io::Error) -> Fault {
+        let path = self.record.as_deref().unwrap_or_else(|| Path::new("--record"));
+        Fault::new(format!("{}: cannot be written: {error}", path.display()))
     }
 
     /// Whether there is one result, without a label.
@@ -114,7 +121,11 @@ impl ScriptFile {
     /// Read a file or standard input.
     pub fn read(path: &Path, language: Option<Language>) -> Result<Self, Fault> {
         let name = path.display().to_string();
-        let bytes = if name == "-" { from_stdin() } else { std::fs::read(path) };
+        let bytes = if name == "-" {
+            files::bounded(std::io::stdin().lock(), files::INPUT)
+        } else {
+            files::read(path, files::INPUT)
+        };
         let bytes = bytes.map_err(|error| unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             Fault::new(format!("{name}: not UTF-8 at byte {}", error.utf8_error().valid_up_to()))
@@ -128,12 +139,6 @@ impl ScriptFile {
     fn labelled(&self, json: &str) -> String {
         format!("{{\"file\":{},{}", Value::from(self.name.as_str()), &json[1..])
     }
-}
-
-fn from_stdin() -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
@@ -177,7 +182,8 @@ pub fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
 pub fn json_argument(flag: &str, argument: &str) -> Result<(String, Value), Fault> {
     let (text, place) = match argument.strip_prefix('@') {
         Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|error| unreadable(Path::new(file), &error))?;
+            let path = Path::new(file);
+            let text = files::read_text(path, files::INPUT).map_err(|error| unreadable(path, &error))?;
             (text, file)
         }
         None => (argument.to_owned(), flag),

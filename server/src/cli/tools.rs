@@ -5,6 +5,7 @@ use super::session::{Session, Sources};
 use super::{Fault, Verdict, output};
 use clap::{Args, ValueEnum};
 use codecall::meta::Answer;
+use codecall::terminal;
 use serde_json::{Value, json};
 
 /// List all tools.
@@ -34,11 +35,22 @@ impl List {
     }
 }
 
+/// Widest column of names; longer names push their description to the right.
+const NAMES: usize = 60;
+/// What is shown of a name and of a description, in columns of a terminal.
+const MOST: usize = 300;
+
 /// Names and first lines of descriptions, in two columns.
-fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
-    let line = |(name, text): (&str, &str)| format!("{name:width$}  {}", text.lines().next().unwrap_or_default());
-    rows.into_iter().map(|row| line(row).trim_end().to_owned()).collect()
+pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
+    let shown = |text: &str| terminal::cut(&terminal::line(text), MOST).into_owned();
+    let rows: Vec<(String, String)> =
+        rows.into_iter().map(|(name, text)| (shown(name), shown(text.lines().next().unwrap_or_default()))).collect();
+    let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(NAMES);
+    let line = |(name, text): (String, String)| {
+        let gap = " ".repeat(widest.saturating_sub(terminal::width(&name)));
+        format!("{name}{gap}  {text}").trim_end().to_owned()
+    };
+    rows.into_iter().map(line).collect()
 }
 
 /// Find tools by what they do.

@@ -14,6 +14,19 @@ pub struct HttpServerConfig {
     pub token: Option<String>,
     /// Longest body of a request, in bytes.
     pub max_body_bytes: usize,
+    /// Connections at once. A further one takes the place of the one that waits for a request for the
+    /// longest time; where all have a request under way, it is answered with 503.
+    pub max_connections: usize,
+    /// How long a connection may wait for all headers of a request, in milliseconds: from its beginning,
+    /// and from the end of each answer.
+    pub header_timeout_ms: u64,
+    /// How long a client may read nothing of an answer, in milliseconds.
+    pub write_timeout_ms: u64,
+    /// Sessions of MCP clients at once. A further one takes the place of an idle one; where all are in use,
+    /// it is answered with 503.
+    pub max_sessions: usize,
+    /// How long a session may be idle before it ends, in milliseconds.
+    pub session_idle_ms: u64,
     /// Values of `Host` that are answered, without port; empty: those of loopback on a loopback address,
     /// all on others.
     pub allowed_hosts: Vec<String>,
@@ -23,7 +36,17 @@ pub struct HttpServerConfig {
 
 impl Default for HttpServerConfig {
     fn default() -> Self {
-        Self { token: None, max_body_bytes: 16 * 1024 * 1024, allowed_hosts: Vec::new(), allowed_origins: Vec::new() }
+        Self {
+            token: None,
+            max_body_bytes: 16 * 1024 * 1024,
+            max_connections: 512,
+            header_timeout_ms: 30_000,
+            write_timeout_ms: 30_000,
+            max_sessions: 1_000,
+            session_idle_ms: 300_000,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+        }
     }
 }
 
@@ -37,6 +60,11 @@ impl std::fmt::Debug for HttpServerConfig {
 impl HttpServerConfig {
     pub(super) fn check(&self, secrets: &mut Found) -> Result<(), String> {
         within("http.maxBodyBytes", self.max_body_bytes, 1024, 1 << 30)?;
+        within("http.maxConnections", self.max_connections, 1, 1_000_000)?;
+        within("http.headerTimeoutMs", self.header_timeout_ms, 100, 3_600_000)?;
+        within("http.writeTimeoutMs", self.write_timeout_ms, 100, 3_600_000)?;
+        within("http.maxSessions", self.max_sessions, 1, 1_000_000)?;
+        within("http.sessionIdleMs", self.session_idle_ms, 100, 7 * 86_400_000)?;
         if let Some(token) = &self.token {
             if token.len() < SHORTEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(format!(

@@ -137,7 +137,8 @@ impl Model {
 }
 
 fn bytes(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(folder.join(name)).map_err(|error| format!("{name} cannot be read: {}", error.kind()))
+    crate::files::read(&folder.join(name), crate::files::MODEL)
+        .map_err(|error| format!("{name} cannot be read: {}", error.kind()))
 }
 
 fn json(folder: &Path, name: &str) -> Result<Value, String> {

@@ -5,9 +5,10 @@
 use super::hook::{Hook, Record};
 use crate::config::AuditConfig;
 use crate::error::Error;
+use crate::{files, terminal};
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
 /// The hook.
@@ -23,13 +24,7 @@ impl Audit {
     /// The file cannot be opened.
     pub fn new(config: &AuditConfig) -> Result<Self, Error> {
         let open = |path: &std::path::PathBuf| {
-            let mut options = OpenOptions::new();
-            options.create(true).append(true);
-            // Inputs of tools are nobody else's business.
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            options
-                .open(path)
+            files::append(path)
                 .map(Mutex::new)
                 .map_err(|error| Error::Config(format!("audit.file: cannot be opened: {error}")))
         };
@@ -46,8 +41,12 @@ impl Audit {
                 tracing::error!(%error, "an audit record cannot be written to its file: {record}");
             }
         }
-        if self.stderr && std::io::stderr().write_all(line.as_bytes()).is_err() {
-            tracing::error!("an audit record cannot be written to stderr: {record}");
+        if self.stderr {
+            let mut stderr = std::io::stderr();
+            let shown = if stderr.is_terminal() { terminal::json(&line) } else { line.as_str().into() };
+            if stderr.write_all(shown.as_bytes()).is_err() {
+                tracing::error!("an audit record cannot be written to stderr: {record}");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::error::{Error, mended};
+use crate::files;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +25,7 @@ impl Fixture {
     /// It cannot be read or is not a fixture; the text says where it is wrong.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|source| Error::Io { path: name.clone(), source })?;
+        let bytes = files::read(path, files::RECORDING).map_err(|source| Error::Io { path: name.clone(), source })?;
         Self::parse(&bytes).map_err(|problem| Error::Config(format!("{name}{problem}")))
     }
 

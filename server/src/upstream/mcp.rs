@@ -233,7 +233,9 @@ fn without_address(text: &str) -> String {
 pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
     match error {
         ServiceError::McpError(error) => {
-            let mut told = failed(error.message.into_owned());
+            // The reader of a connection says so, or the server of what it was sent.
+            let code = if error.code == ErrorCode::PARSE_ERROR { "MESSAGE_INVALID" } else { "TOOL_EXECUTION_ERROR" };
+            let mut told = ToolError::new(code, error.message.into_owned());
             told.details = error.data.map(|data| data.to_string());
             told
         }

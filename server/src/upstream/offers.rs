@@ -1,5 +1,6 @@
 //! What an upstream has besides tools: resources and prompts, passed through as they are.
 
+use super::lists::{Pages, Unlisted};
 use super::mcp;
 use super::session::McpServer;
 use super::{BoxFuture, News};
@@ -42,7 +43,13 @@ impl Offers for McpServer {
         Box::pin(async move {
             let peer = self.peer().await?;
             match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
-                true => peer.list_all_resources().await.map_err(|error| self.told(error)),
+                true => {
+                    let listed = Pages::all(|page| {
+                        let peer = peer.clone();
+                        async move { peer.list_resources(page).await.map(|list| (list.resources, list.next_cursor)) }
+                    });
+                    listed.await.map_err(|error| self.unlisted(error))
+                }
                 false => Ok(Vec::new()),
             }
         })
@@ -52,7 +59,17 @@ impl Offers for McpServer {
         Box::pin(async move {
             let peer = self.peer().await?;
             match peer.peer_info().is_none_or(|info| info.capabilities.resources.is_some()) {
-                true => peer.list_all_resource_templates().await.map_err(|error| self.told(error)),
+                true => {
+                    let listed = Pages::all(|page| {
+                        let peer = peer.clone();
+                        async move {
+                            peer.list_resource_templates(page)
+                                .await
+                                .map(|list| (list.resource_templates, list.next_cursor))
+                        }
+                    });
+                    listed.await.map_err(|error| self.unlisted(error))
+                }
                 false => Ok(Vec::new()),
             }
         })
@@ -62,7 +79,13 @@ impl Offers for McpServer {
         Box::pin(async move {
             let peer = self.peer().await?;
             match peer.peer_info().is_none_or(|info| info.capabilities.prompts.is_some()) {
-                true => peer.list_all_prompts().await.map_err(|error| self.told(error)),
+                true => {
+                    let listed = Pages::all(|page| {
+                        let peer = peer.clone();
+                        async move { peer.list_prompts(page).await.map(|list| (list.prompts, list.next_cursor)) }
+                    });
+                    listed.await.map_err(|error| self.unlisted(error))
+                }
                 false => Ok(Vec::new()),
             }
         })
@@ -128,6 +151,15 @@ impl Offers for McpServer {
 }
 
 impl McpServer {
+    fn unlisted(&self, error: Unlisted) -> ErrorData {
+        match error {
+            Unlisted::Service(error) => self.told(error),
+            Unlisted::Endless(why) => {
+                ErrorData::internal_error(format!("The MCP server '{}' cannot be asked: {why}", self.app_id()), None)
+            }
+        }
+    }
+
     fn told(&self, error: ServiceError) -> ErrorData {
         match error {
             ServiceError::McpError(error) => error,

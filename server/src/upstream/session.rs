@@ -3,6 +3,7 @@
 //! A task of its own looks after each: it connects, learns the tools, and connects again when the
 //! connection has ended, later each time. Calls meanwhile fail at once with the reason.
 
+use super::lists::{self, Pages};
 use super::mcp::{self, Client};
 use super::news::{Exchange, News};
 use super::stdio::Child;
@@ -353,7 +354,12 @@ impl Shared {
     async fn learn(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
         let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
         let tools = if has_tools {
-            peer.list_all_tools().await.map_err(|error| format!("its tools cannot be listed: {error}"))?
+            let listed = Pages::all(|page| {
+                let peer = peer.clone();
+                async move { peer.list_tools(page).await.map(|list| (list.tools, list.next_cursor)) }
+            });
+            let tools = listed.await.map_err(|error| format!("its tools cannot be listed: {error}"))?;
+            lists::all_bounded(&self.app, tools)
         } else {
             Vec::new()
         };

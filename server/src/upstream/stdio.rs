@@ -1,12 +1,12 @@
 //! MCP servers as child processes.
 
 mod child;
-mod relay;
+mod lines;
 
 use super::session::Shared;
 use crate::config::{Lifecycle, StdioConfig};
 pub use child::Child;
-use rmcp::transport::async_rw::AsyncRwTransport;
+use lines::Lines;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 
@@ -26,14 +26,12 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let (ours, theirs) = tokio::io::duplex(256 * 1024);
-    let mut relay = tokio::spawn(relay::relay(BufReader::with_capacity(64 * 1024, from), theirs, longest));
-    let transport = AsyncRwTransport::new_client(ours, to).with_max_line_length(longest.saturating_add(1024));
-    let reason = shared.talk(transport, lifecycle).await;
-    // The relay knows better why the connection has ended, where it has ended it.
-    let relayed = tokio::time::timeout(Duration::from_millis(50), &mut relay).await;
-    relay.abort();
-    match relayed {
+    let (lines, mut reading) = Lines::new(BufReader::with_capacity(64 * 1024, from), to, longest);
+    let reason = shared.talk(lines, lifecycle).await;
+    // The reader knows better why the connection has ended, where it has ended it.
+    let read = tokio::time::timeout(Duration::from_millis(50), &mut reading).await;
+    reading.abort();
+    match read {
         Ok(Ok(Err(better))) => better,
         Ok(Ok(Ok(())) | Err(_)) | Err(_) => reason,
     }

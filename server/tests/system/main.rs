@@ -11,6 +11,8 @@ mod chat;
 mod cli;
 mod code_execution;
 mod describe;
+#[cfg(unix)]
+mod edges;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(unix)]

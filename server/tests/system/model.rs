@@ -161,16 +161,30 @@ pub struct HttpProcess {
 impl HttpProcess {
     pub async fn start(words: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
-        command.args(["serve", "--http", "0"]).args(words).env_remove("RUST_LOG").kill_on_drop(true);
+        Self::start_as(command.args(["serve", "--http", "0"]).args(words)).await
+    }
+
+    /// A command that serves over HTTP.
+    pub async fn start_as(command: &mut Command) -> Self {
+        command.env_remove("RUST_LOG").kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
-        let line = line.unwrap_or_default();
+        let mut line = String::new();
+        // Warnings come first.
+        while !line.contains("listening on") {
+            let next = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
+            let Some(next) = next else { break };
+            line = next;
+        }
         let url =
             line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
         // What it says later must go somewhere.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self { url, child }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id().expect("runs")
     }
 
     /// Ask for an end as the system does; gives the exit code.

@@ -4,9 +4,9 @@
 //! was not used for months goes, and beyond a number what was not used for the longest time. What is
 //! wrong with the file is told in words that say what to do, and not where the file is.
 
+use crate::files;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior};
 use sha2::{Digest as _, Sha256};
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -97,15 +97,11 @@ impl VectorFile {
         // SQLite takes some relative paths for something else, as `:memory:`.
         let path = std::path::absolute(path).map_err(refused)?;
         // Opening what is no file may wait for ever.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Problem::NoFile);
         }
-        let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true);
         // SQLite gives the files that it puts beside a database the permissions of the database.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(refused)?;
+        files::claim(&path).map_err(refused)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(path, flags)?;
         db.busy_timeout(PATIENCE)?;

@@ -1,0 +1,214 @@
+use super::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::json;
+use std::time::Instant;
+
+const SECRET: &str = "pä/ss w\"ord+?&1\\x";
+
+fn redactor() -> Redactor {
+    Redactor::new([SECRET, "sk-1234567890", "short"])
+}
+
+/// One way of writing a text.
+type Form = (&'static str, fn(&str) -> String);
+
+fn each_byte(text: &str, written: impl Fn(u8) -> String) -> String {
+    text.bytes().map(written).collect()
+}
+
+fn each_unit(text: &str, written: impl Fn(u16) -> String) -> String {
+    text.encode_utf16().map(written).collect()
+}
+
+fn wrapped(text: &str, width: usize, with: &str) -> String {
+    let lines: Vec<String> = text.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
+    lines.join(with)
+}
+
+/// Everything that is taken off.
+const FORMS: &[Form] =
+    &[
+        ("plain", str::to_owned),
+        ("JSON", |text| Value::from(text).to_string()),
+        ("JSON with slashes escaped", |text| Value::from(text).to_string().replace('/', "\\/")),
+        ("JSON, each letter", |text| each_unit(text, |unit| format!("\\u{unit:04x}"))),
+        ("JSON, each letter, capitals", |text| each_unit(text, |unit| format!("\\u{unit:04X}"))),
+        ("JSON in ASCII", |text| {
+            let json = Value::from(text).to_string();
+            json.chars()
+                .map(|c| {
+                    if c.is_ascii() {
+                        c.to_string()
+                    } else {
+                        each_unit(&c.to_string(), |unit| format!("\\u{unit:04x}"))
+                    }
+                })
+                .collect()
+        }),
+        ("JavaScript, each byte", |text| each_byte(text, |byte| format!("\\x{byte:02x}"))),
+        ("JavaScript, braces", |text| text.chars().map(|c| format!("\\u{{{:x}}}", u32::from(c))).collect()),
+        ("HTML, each letter", |text| text.chars().map(|c| format!("&#{};", u32::from(c))).collect()),
+        ("HTML, each letter in hex", |text| text.chars().map(|c| format!("&#x{:x};", u32::from(c))).collect()),
+        ("HTML", |text| text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;")),
+        ("address", |text| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()),
+        ("address in small letters", |text| {
+            utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().replace("%C3%A4", "%c3%a4").replace("%2F", "%2f")
+        }),
+        ("form", |text| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().replace("%20", "+")),
+        ("address, each byte", |text| each_byte(text, |byte| format!("%{byte:02X}"))),
+        ("address, each byte in small letters", |text| each_byte(text, |byte| format!("%{byte:02x}"))),
+        ("hex", |text| each_byte(text, |byte| format!("{byte:02x}"))),
+        ("hex in capitals", |text| each_byte(text, |byte| format!("{byte:02X}"))),
+        ("hex with colons", |text| each_byte(text, |byte| format!("{byte:02x}:"))),
+        ("hex with spaces", |text| each_byte(text, |byte| format!("{byte:02X} "))),
+        ("hex of C", |text| each_byte(text, |byte| format!("0x{byte:02x}, "))),
+        ("base64", |text| STANDARD.encode(text)),
+        ("base64 without padding", |text| STANDARD_NO_PAD.encode(text)),
+        ("base64 for addresses", |text| URL_SAFE.encode(text)),
+        ("base64 for addresses without padding", |text| URL_SAFE_NO_PAD.encode(text)),
+        ("base64 in something longer", |text| STANDARD.encode(format!("user:{text}@host"))),
+        ("base64 in something longer, one letter on", |text| STANDARD.encode(format!("user1:{text}@host"))),
+        ("base64 in something longer, two letters on", |text| STANDARD.encode(format!("user12:{text}@host"))),
+        ("base64 behind letters", |text| format!("x/{}", STANDARD.encode(text))),
+        ("base64 in lines", |text| wrapped(&STANDARD.encode(format!("-----{text}-----")), 7, "\n")),
+        ("base64 in lines with indentation", |text| wrapped(&URL_SAFE.encode(text), 4, "\r\n  ")),
+    ];
+
+#[test]
+fn a_secret_is_found_in_every_form_and_in_forms_of_forms() {
+    for secret in [SECRET, "sk-1234567890", "abcdef", "a secret with words"] {
+        let redactor = Redactor::new([secret]);
+        for (outer_name, outer) in FORMS {
+            for (inner_name, inner) in FORMS {
+                let written = outer(&inner(secret));
+                let text = format!("before {written} after");
+                let clean = redactor.text(&text);
+                let place = format!("{outer_name} of {inner_name} of {secret:?}: {text:?} is {clean:?}");
+                assert!(clean.starts_with("before ") && clean.ends_with(" after") && clean.contains(MASK), "{place}");
+                assert!(!clean.contains(&written), "{place}");
+                // Of the secret nothing is left but bits at the ends.
+                let around = 40 * (1 + outer("12345678").len() / 8);
+                assert!(clean.len() < "before  after".len() + MASK.len() + around, "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_without_secrets_stay() {
+    let redactor = redactor();
+    for text in ["a short text stays", "sk-123456789", "%41%zz\\u12 &amp &#; %", "\\", "&", "%4", "c2hvcnQ=", "73 68"] {
+        assert!(matches!(redactor.text(text), Cow::Borrowed(_)), "{text}");
+    }
+    assert_eq!(redactor.text("Bearer sk-1234567890."), "Bearer [secret].");
+    assert_eq!(redactor.text("sk-1234567890sk-1234567890"), "[secret][secret]");
+}
+
+#[test]
+fn secrets_are_found_wherever_two_windows_meet() {
+    for secret in ["sk-1234567890", "aaaaaa"] {
+        let redactor = Redactor::new([secret]);
+        let forms =
+            [secret.to_owned(), STANDARD.encode(secret), format!("\\u00{:x}{}", secret.as_bytes()[0], &secret[1..])];
+        for form in forms {
+            for before in (128 * 1024 - 40..128 * 1024 + 2).step_by(6) {
+                let text = format!("{} {form} .", "é".repeat(before / 2) + &" ".repeat(before % 2));
+                let clean = redactor.text(&text);
+                assert!(
+                    clean.ends_with(&format!(" {MASK} ."))
+                        || clean.ends_with(&format!(" {MASK}= ."))
+                        || clean.ends_with(&format!(" {MASK}== .")),
+                    "{before}: {}",
+                    &clean[clean.len() - 60..]
+                );
+                assert_eq!(clean.matches(MASK).count(), 1);
+            }
+        }
+    }
+    let repeated = "aaaaaaa".repeat(100_000);
+    assert!(!Redactor::new(["aaaaaa"]).text(&repeated).contains("aa"));
+}
+
+/// Time in proportion to the text, whatever it is.
+#[test]
+fn hostile_texts_take_linear_time() {
+    let redactor = redactor();
+    for part in [
+        "a",
+        "0",
+        " ",
+        "\\",
+        "%",
+        "&",
+        "\\u",
+        "\\u005c",
+        "%25",
+        "&#38;",
+        "VVVV",
+        "4",
+        "0x",
+        "\n",
+        "a\n",
+        "aaaaaaaaaaaaaaaaaaaa\n ",
+        "s",
+        "sk-123456789",
+        "sk-1234567890",
+        "c2stMTIzNDU2Nzg5MA",
+        "ä",
+        "\u{10ffff}",
+    ] {
+        let time = |length: usize| {
+            let text = part.repeat(length / part.len());
+            (0..3)
+                .map(|_| {
+                    let began = Instant::now();
+                    let clean = redactor.text(&text);
+                    assert!(clean.len() < text.len() + 1000);
+                    began.elapsed()
+                })
+                .min()
+                .unwrap_or_default()
+        };
+        let (short, long) = (time(25_000), time(200_000));
+        assert!(long < short * 24 + std::time::Duration::from_millis(200), "{part:?}: {short:?}, {long:?}");
+    }
+}
+
+#[test]
+fn keys_numbers_and_details_too() {
+    let redactor = Redactor::new(["sk-1234567890", "8612345678"]);
+    let mut value = json!({"sk-1234567890": [8_612_345_678_u64, {"a": "x sk-1234567890"}], "n": 1});
+    redactor.value(&mut value);
+    assert_eq!(value, json!({"[secret]": ["[secret]", {"a": "x [secret]"}], "n": 1}));
+    let mut error = ToolError::new("sk-1234567890", "sk-1234567890");
+    error.details = Some(r#"{"a":"sk-\u0031234567890"}"#.into());
+    redactor.error(&mut error);
+    assert_eq!((error.code.as_str(), error.message.as_str()), (MASK, MASK));
+    assert_eq!(error.details.as_deref(), Some(r#"{"a":"[secret]"}"#));
+}
+
+#[test]
+fn json_keeps_what_is_no_secret_as_it_is_written() {
+    let redactor = Redactor::new(["sk-1234567890", "8612345678", "n12345"]);
+    for (json, clean) in [
+        (r#"{"a" : 1e400, "b":[ -0, "x" ]}"#, r#"{"a" : 1e400, "b":[ -0, "x" ]}"#),
+        (
+            r#"{"a" : 8612345678, "b\n12345":"sk\u002d1234567890 \ud800"}"#,
+            r#"{"a" : "[secret]", "b\n12345":"[secret] \\ud800"}"#,
+        ),
+        (r#"["sk-1234567890\"", true]"#, r#"["[secret]\"", true]"#),
+        ("\"sk-1234567890", "\"[secret]\""),
+    ] {
+        assert_eq!(redactor.json_text(json), clean, "{json}");
+    }
+}
+
+#[test]
+fn nothing_shows_the_secrets() {
+    assert!(!format!("{:?}", redactor()).contains("sk-"));
+    assert!(Redactor::new(["", "abc"]).is_empty());
+    let hidden = Redactor { finder: Some(Arc::new(hide_everything())) };
+    assert!(!hidden.text("abc").contains('a'));
+}
