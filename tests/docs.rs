@@ -181,6 +181,7 @@ fn what_the_pages_point_to_exists() {
         "docs/language.md",
         "docs/performance.md",
         "docs/stateless.md",
+        "docs/trust.md",
     ] {
         let Ok(text) = std::fs::read_to_string(root().join(page)) else { continue };
         let folder = Path::new(page).parent().unwrap_or(Path::new(""));

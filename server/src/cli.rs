@@ -5,6 +5,7 @@
 
 mod check;
 mod code;
+mod confined;
 mod output;
 mod policy;
 mod replay;
@@ -50,6 +51,10 @@ enum Command {
     Invoke(tools::Invoke),
     /// Run code whose tool calls wait by themselves.
     Code(code::Code),
+    #[command(hide = true)]
+    Worker(confined::Worker),
+    #[command(hide = true)]
+    Confined(Box<confined::Confined>),
 }
 
 /// Read the arguments. Help and mistakes are printed here.
@@ -69,6 +74,18 @@ pub fn parse() -> Result<CommandLine, ExitCode> {
 }
 
 impl CommandLine {
+    /// Do what the server has started this process for, where it has: before there is a second thread.
+    ///
+    /// # Errors
+    /// The command line, where it is one of a person.
+    pub fn execute_for_server(self) -> Result<ExitCode, Box<Self>> {
+        match self.command {
+            Command::Worker(worker) => Ok(worker.execute()),
+            Command::Confined(confined) => Ok(confined.execute()),
+            _ => Err(Box::new(self)),
+        }
+    }
+
     /// Do what the arguments say.
     pub async fn execute(self) -> ExitCode {
         log_to_stderr(match &self.command {
@@ -85,6 +102,8 @@ impl CommandLine {
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
             Command::Code(code) => code.execute().await,
+            // They have ended before.
+            Command::Worker(_) | Command::Confined(_) => Ok(Verdict::Bad),
         };
         match done {
             Ok(Verdict::Good) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@
 mod chain;
 mod expand;
 mod http;
+mod isolation;
 pub mod policy;
 mod read;
 mod secrets;
@@ -25,6 +26,7 @@ pub use chain::{
     RateLimit, Span,
 };
 pub use http::{HttpServerConfig, ModelConfig};
+pub use isolation::{Any, ConfineConfig, Connect, IsolationConfig, IsolationMode};
 pub use stateless::StatelessConfig;
 
 /// Everything that can be configured.
@@ -48,6 +50,8 @@ pub struct Config {
     pub structured: bool,
     /// How many runs there may be, and what all of them may use.
     pub pool: Pool,
+    /// Where scripts are evaluated.
+    pub isolation: IsolationConfig,
     /// Where results that are too long for a model are kept.
     pub result_store: ResultStore,
     /// The meta-tool `code_execution`.
@@ -145,6 +149,8 @@ pub struct StdioConfig {
     pub start_timeout: Duration,
     /// Longest message it may send.
     pub max_message_bytes: usize,
+    /// What it may do; absent: what the server may.
+    pub confine: Option<ConfineConfig>,
 }
 
 impl std::fmt::Debug for StdioConfig {
@@ -344,6 +350,7 @@ impl Default for Config {
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             structured: true,
             pool: Pool::default(),
+            isolation: IsolationConfig::default(),
             result_store: ResultStore::default(),
             code_execution: CodeExecution::default(),
             http: HttpServerConfig::default(),
@@ -377,6 +384,14 @@ impl Config {
         let format = if json { Format::Json } else { Format::Toml };
         Self::parse(&text, format, &|name| std::env::var(name).ok())
             .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
+    }
+
+    /// Whether anything is to be separated from the server, so that its status is worth telling.
+    #[must_use]
+    pub fn is_isolating(&self) -> bool {
+        let is_confined =
+            |kind: &UpstreamKind| matches!(kind, UpstreamKind::Stdio(StdioConfig { confine: Some(_), .. }));
+        self.isolation.mode == IsolationMode::Process || self.upstreams.values().any(|up| is_confined(&up.kind))
     }
 
     /// Read a text. `environment` answers `${NAME}`.

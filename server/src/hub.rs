@@ -2,7 +2,7 @@
 //! two users of it.
 
 use crate::catalogue::{Catalogue, Expose, ToolFilter};
-use crate::config::Config;
+use crate::config::{Config, StdioConfig, UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 use crate::index::Engine;
 use crate::meta::{self, Answer, Request};
@@ -44,6 +44,8 @@ pub struct Hub {
     news: broadcast::Sender<News>,
     /// How many clients want to hear of a resource, by its address.
     subscribed: Mutex<BTreeMap<String, usize>>,
+    /// What holds for the MCP servers that are started here, a line for each.
+    confined: Vec<String>,
     started: Instant,
 }
 
@@ -70,13 +72,16 @@ impl Hub {
         let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
+        let mut confined = Vec::new();
         for (app, upstream) in &config.upstreams {
+            confined.extend(confinement(app, upstream)?);
             upstreams.push((connect(app, upstream)?, upstream.tools.clone()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
         let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
+        let runs = runs.isolated(&config.isolation, &config.policy)?;
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
         let results = Results::new(config.result_store);
         let news = broadcast::Sender::new(MOST_NEWS);
@@ -99,6 +104,7 @@ impl Hub {
             results,
             news,
             subscribed,
+            confined,
             started,
         }))
     }
@@ -206,6 +212,13 @@ impl Hub {
         &self.stateless
     }
 
+    /// What separates scripts and MCP servers from this process, a line for each: as it holds, not as it
+    /// is wanted.
+    #[must_use]
+    pub fn isolation(&self) -> Vec<String> {
+        std::iter::once(self.runs.isolation()).chain(self.confined.iter().cloned()).collect()
+    }
+
     /// Run a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
         let runs = match (request.dialect, &self.code_runs) {
@@ -297,6 +310,22 @@ impl Hub {
         self.stateless.close();
         join_all(self.catalogue.upstreams().map(|upstream| upstream.close())).await;
     }
+}
+
+/// How an upstream is confined, for the status; nothing where that was not asked for.
+fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, Error> {
+    let UpstreamKind::Stdio(StdioConfig { command, confine: Some(confine), .. }) = &upstream.kind else {
+        return Ok(None);
+    };
+    let walls =
+        crate::confine::check(confine, command).map_err(|message| Error::Upstream { app: app.to_owned(), message })?;
+    let line = format!("MCP server '{app}' is confined by: {}", walls.describe());
+    if walls.files && walls.calls {
+        tracing::info!("{line}");
+    } else {
+        tracing::warn!("{line}");
+    }
+    Ok(Some(line))
 }
 
 /// Pass on what an upstream says, without secrets, for as long as it is there.

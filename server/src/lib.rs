@@ -6,6 +6,7 @@
 
 pub mod catalogue;
 pub mod config;
+pub mod confine;
 pub mod error;
 pub mod files;
 pub mod front;
@@ -22,6 +23,7 @@ pub mod redact;
 pub mod results;
 pub mod runs;
 pub mod sample;
+pub mod sandbox;
 pub mod schema;
 pub mod stateless;
 pub mod terminal;

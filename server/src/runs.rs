@@ -4,13 +4,17 @@
 //! tools it takes no thread. Dropping the future of [`Runs::execute`] drops the run.
 
 mod calls;
+mod executor;
 mod life;
 mod places;
 mod queue;
 mod rehearsal;
+#[cfg(unix)]
+pub mod worker;
 
 use crate::catalogue::{Catalogue, LONGEST_NAME};
-use crate::config::Pool;
+use crate::config::{IsolationConfig, IsolationMode, Pool};
+use crate::error::Error;
 use crate::pipeline::{LONGEST_MESSAGE, Pipeline, bounded};
 use crate::stateless::Recorder;
 use crate::upstream::Report;
@@ -19,12 +23,13 @@ use agentscript::{
     ToolError,
 };
 use calls::{CallLog, Calls};
+use executor::{Executor, Start};
 pub(crate) use life::length;
 use life::{Ledger, Life};
 pub(crate) use places::Places;
 pub use places::Refused;
 pub(crate) use queue::STACK;
-use queue::{Begin, Queue, Step, Task};
+use queue::{Queue, Step, Task};
 use serde_json::{Value, json as object};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -163,6 +168,7 @@ pub struct Runs {
     clock: Arc<dyn Clock>,
     pool: Pool,
     queue: Arc<Queue>,
+    executor: Executor,
     ledger: Arc<Ledger>,
     places: Places,
 }
@@ -176,10 +182,29 @@ impl Runs {
             pipeline,
             clock: Arc::new(SystemClock),
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
+            executor: Executor::Threads,
             ledger: Ledger::new(pool.max_memory_bytes),
             places: Places::new(pool.max_runs, &pool),
             pool,
         }
+    }
+
+    /// The same in processes of their own, where the configuration says so.
+    ///
+    /// # Errors
+    /// No process can be started, or confined as it has to be.
+    pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
+        self.executor = match isolation.mode {
+            IsolationMode::Thread => Executor::Threads,
+            IsolationMode::Process => Executor::start(isolation, policy)?,
+        };
+        Ok(self)
+    }
+
+    /// Where runs are evaluated, and what of the machine they could reach there, as one line.
+    #[must_use]
+    pub fn isolation(&self) -> String {
+        self.executor.describe()
     }
 
     /// Runs with places of their own on the same threads, within the same memory.
@@ -190,6 +215,7 @@ impl Runs {
             pipeline: Arc::clone(&self.pipeline),
             clock: Arc::clone(&self.clock),
             queue: Arc::clone(&self.queue),
+            executor: self.executor.clone(),
             ledger: Arc::clone(&self.ledger),
             places: Places::new(max_runs, &self.pool),
             pool: Pool { max_runs, ..self.pool },
@@ -199,6 +225,7 @@ impl Runs {
     /// End all runs; new ones are refused.
     pub fn close(&self) {
         self.places.close();
+        self.executor.close();
     }
 
     /// Run a script to its end.
@@ -268,14 +295,17 @@ impl Runs {
             log: Arc::clone(log),
             dry: request.dry_run,
         };
-        let begin = Begin {
+        let start = Start {
             script: request.script,
             language: request.language,
             dialect: request.dialect,
             policy: request.policy,
             inputs: self.inputs(request.context, request.seed, recorder.as_ref()),
+            is_recorded: recorder.is_some(),
+            patience: self.pool.watchdog,
+            executor: self.executor.clone(),
         };
-        let mut task = Task::Begin(Box::new(begin));
+        let mut task = Task::Begin(Box::new(start));
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
         loop {
             let step = tokio::select! {
@@ -306,7 +336,7 @@ impl Runs {
                     }
                 }
             }
-            let events = self.events(&mut pending, run.deadline(), &life.cancel).await;
+            let events = self.events(&mut pending, run.time_left(), &life.cancel).await;
             if let Some(recorder) = &recorder {
                 recorder.answers(&events);
             }
@@ -318,10 +348,10 @@ impl Runs {
     async fn events(
         &self,
         pending: &mut JoinSet<(CallId, Result<String, ToolError>)>,
-        deadline: Duration,
+        left: Duration,
         cancel: &CancellationToken,
     ) -> Vec<Event> {
-        let left = deadline.saturating_sub(self.clock.monotonic()).min(Duration::from_secs(86_400));
+        let left = left.min(Duration::from_secs(86_400));
         let first = tokio::select! {
             biased;
             () = cancel.cancelled() => return vec![Event::Cancel],

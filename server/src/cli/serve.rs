@@ -3,6 +3,7 @@
 use super::session::Sources;
 use super::{Fault, Verdict};
 use clap::Args;
+use codecall::Hub;
 use codecall::http::HttpServer;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -27,9 +28,11 @@ impl Serve {
                 let server = HttpServer::bind(address, &session.hub.config().http).await?;
                 // Whoever has started it has to learn a port that was chosen here.
                 let _ = writeln!(std::io::stderr(), "codecall: listening on http://{}", server.address());
+                tell_isolation(&session.hub);
                 server.serve(Arc::clone(&session.hub), session.cancel.clone()).await
             }
             None => {
+                tell_isolation(&session.hub);
                 let serving = codecall::front::serve_stdio(Arc::clone(&session.hub));
                 session.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
             }
@@ -37,5 +40,14 @@ impl Serve {
         session.hub.close().await;
         served?;
         Ok(Verdict::Good)
+    }
+}
+
+/// Say what separates scripts and MCP servers from this process, where that was asked for.
+fn tell_isolation(hub: &Hub) {
+    if hub.config().is_isolating() {
+        for line in hub.isolation() {
+            let _ = writeln!(std::io::stderr(), "codecall: {line}");
+        }
     }
 }

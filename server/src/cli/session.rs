@@ -1,7 +1,8 @@
 //! Where tools come from, and a hub that ends with its command.
 
 use super::Fault;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use codecall::config::IsolationMode;
 use codecall::upstream::Upstream;
 use codecall::upstream::demo;
 use codecall::upstream::fixture::Fixture;
@@ -23,6 +24,17 @@ pub struct Sources {
     /// Answer tool calls from a fixture and start no upstream of the configuration.
     #[arg(long, value_name = "FIXTURE", conflicts_with = "demo")]
     pub mock_tools: Option<PathBuf>,
+    /// Where scripts are evaluated, whatever the configuration says: on threads of this process, or in
+    /// confined processes of their own.
+    #[arg(long, value_name = "MODE", env = "CODECALL_ISOLATION")]
+    pub isolation: Option<Isolation>,
+}
+
+/// Where scripts are evaluated.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Isolation {
+    Thread,
+    Process,
 }
 
 /// A hub and what it was made from.
@@ -43,6 +55,11 @@ impl Sources {
             Some(path) => Config::load(path)?,
             None => Config::default(),
         };
+        match self.isolation {
+            Some(Isolation::Thread) => config.isolation.mode = IsolationMode::Thread,
+            Some(Isolation::Process) => config.isolation.mode = IsolationMode::Process,
+            None => {}
+        }
         adjust(&mut config);
         let fixture = self.mock_tools.as_deref().map(Fixture::load).transpose()?;
         let mut upstreams: Vec<Arc<dyn Upstream>> = Vec::new();

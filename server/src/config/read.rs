@@ -32,6 +32,7 @@ struct Root {
     names: Names,
     structured: Option<bool>,
     pool: PoolKeys,
+    isolation: Option<Value>,
     result_store: ResultStoreKeys,
     // Written as in the configurations that this tool comes from.
     #[serde(rename = "enable_code_execution")]
@@ -123,6 +124,7 @@ struct ServerKeys {
     lifecycle: Lifecycle,
     start_timeout_ms: Option<u64>,
     max_message_bytes: Option<usize>,
+    confine: Option<ConfineConfig>,
     #[serde(rename = "type", alias = "transport")]
     _type: Option<String>,
     #[serde(rename = "description")]
@@ -151,7 +153,9 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
     root.http.check(&mut secrets.borrow_mut())?;
     root.model.check(&mut secrets.borrow_mut())?;
     root.stateless.check(&mut secrets.borrow_mut())?;
+    let threads = within("pool.threads", root.pool.threads.unwrap_or(defaults.pool.threads), 1, 256)?;
     let mut config = Config {
+        isolation: IsolationConfig::read(root.isolation, threads)?,
         tools: ToolPolicy {
             include: root.include_tools,
             mode: root.mode,
@@ -170,7 +174,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
         },
         structured: root.structured.unwrap_or(true),
         pool: Pool {
-            threads: within("pool.threads", root.pool.threads.unwrap_or(defaults.pool.threads), 1, 256)?,
+            threads,
             max_runs: within("pool.maxRuns", root.pool.max_runs.unwrap_or(defaults.pool.max_runs), 1, 100_000)?,
             max_queue: root.pool.max_queue.unwrap_or(defaults.pool.max_queue),
             queue_timeout: root.pool.queue_timeout_ms.map_or(defaults.pool.queue_timeout, Duration::from_millis),
@@ -345,9 +349,13 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
                 lifecycle: keys.lifecycle,
                 start_timeout,
                 max_message_bytes,
+                confine: keys.confine,
             }),
             tools,
         })),
+        (None, Some(_)) if keys.confine.is_some() => {
+            Err(format!("{path}.confine: only a server that is started with 'command' can be confined"))
+        }
         (None, Some(url)) => {
             if !url.starts_with("http://") && !url.starts_with("https://") {
                 return Err(format!("{path}.url: must begin with http:// or https://"));

@@ -1,9 +1,10 @@
 //! What belongs to one run from its beginning to its end, whoever works on it at the moment: who
 //! watches it, what ends it before its time, and what it has used of what all runs share.
 
+use super::executor::Driven;
 use super::{Happening, Refused, Watcher, json, refused};
 use crate::config::Pool;
-use agentscript::{Message, Outcome, Run};
+use agentscript::{Message, Outcome};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -73,14 +74,14 @@ impl Life {
     }
 
     /// A slice is over and the run is not: what it uses now.
-    pub fn used(&self, run: &Run) {
+    pub fn used(&self, run: &Driven) {
         let most = self.bounds.max_pending_calls;
         if run.unanswered_calls() > most {
             let message =
                 format!("More than {most} tool calls wait for an answer at once; await them in smaller groups");
             self.end("TOO_MANY_PENDING_CALLS", message);
         }
-        self.ledger.used(self.number, u64::try_from(run.memory_bytes()).unwrap_or(u64::MAX));
+        self.ledger.used(self.number, run.memory_bytes());
     }
 
     /// Nobody waits for the run any more, and a thread still works on it: until that ends it may take as

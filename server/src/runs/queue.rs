@@ -4,11 +4,10 @@
 //! a JSON text of megabytes), its thread is late, and another one takes its place in the meantime. So
 //! at most `threads` slices are on time, and no run waits for a step of another one.
 
+use super::executor::{Driven, Start};
 use super::life::Life;
 use super::{Refused, refused};
-use agentscript::{
-    CompileOptions, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, Run, ScriptCache, Status,
-};
+use agentscript::{Event, Outcome, Progress, ScriptCache};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -28,35 +27,24 @@ const MOST_LATE: usize = 64;
 /// How many turns in a row go to runs that come from outside while others, cut off by the end of their
 /// slice, wait too: what is short stays short, and what is long goes on.
 const IN_A_ROW: u32 = 3;
-/// Milliseconds of compiling that no script pays for: a machine that is busy takes some for the smallest.
-const SHORT_COMPILATION: u64 = 500;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 pub const STACK: usize = 16 * 1024 * 1024;
 
 /// Scripts that were compiled: agents repeat themselves, and loops around them even more.
-static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
+pub static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
 
 /// What a thread does next for a run.
 pub enum Task {
     /// Compile and start.
-    Begin(Box<Begin>),
+    Begin(Box<Start>),
     /// Go on.
-    Resume(Box<Run>, Vec<Event>),
-}
-
-/// A run that has not begun.
-pub struct Begin {
-    pub script: String,
-    pub language: Option<Language>,
-    pub dialect: Dialect,
-    pub policy: Policy,
-    pub inputs: Inputs,
+    Resume(Driven, Vec<Event>),
 }
 
 /// How far a task has come: as far as it can go alone.
 pub enum Step {
     /// The run waits for tools, or is done.
-    Went(Box<Run>, Progress),
+    Went(Driven, Progress),
     /// There is no run (any more).
     Ended(Box<Outcome>),
 }
@@ -308,54 +296,29 @@ fn watch(shared: &Arc<Shared>) {
     }
 }
 
-/// Count the time that it took to compile a script as the script's, where it was not short.
-fn has_time_left(policy: &mut Policy, took: Duration) -> bool {
-    let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    if took < SHORT_COMPILATION {
-        return true;
-    }
-    let left = policy.limits.timeout_ms.saturating_sub(took);
-    if left > 0 {
-        policy.limits.timeout_ms = left;
-    }
-    left > 0
-}
-
 /// Let a run go on until it waits, is done, or its slice is over.
 fn slice(task: Task, life: &Life) -> Step {
     let (mut run, mut events) = match task {
-        Task::Begin(begin) => {
-            let Begin { script, language, dialect, mut policy, inputs } = *begin;
+        Task::Begin(start) => {
             #[cfg(test)]
-            super::tests::misbehave(&script);
-            let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
-            let began = Instant::now();
-            let compiled = SCRIPTS.compile(&script, &options);
-            let script = match compiled {
-                Ok(script) => script,
-                Err(error) => return Step::Ended(Box::new(Outcome::not_compiled(error.failure))),
-            };
-            if !has_time_left(&mut policy, began.elapsed()) {
-                let message = format!("Compiling the script took longer than its {}ms", policy.limits.timeout_ms);
-                let failure = Failure::new(Status::Timeout, "TIMEOUT", message);
-                return Step::Ended(Box::new(Outcome::not_compiled(Box::new(failure))));
+            super::tests::misbehave(&start.script);
+            match start.start(&life.stop) {
+                Ok(run) => (run, Vec::new()),
+                Err(outcome) => return Step::Ended(outcome),
             }
-            let mut run = Box::new(script.start(inputs, &policy));
-            run.cancel_on(Arc::clone(&life.stop));
-            (run, Vec::new())
         }
         Task::Resume(run, events) => (run, events),
     };
     if life.cancel.is_cancelled() {
         events.push(Event::Cancel);
     }
-    let mut progress = run.resume(events);
+    let mut progress = run.resume(events, &life.cancel);
     life.heard(run.take_messages());
     if !matches!(progress, Progress::Done(_)) {
         life.used(&run);
         // What has happened in this slice may have been too much.
         if life.cancel.is_cancelled() {
-            progress = run.resume([Event::Cancel]);
+            progress = run.resume(vec![Event::Cancel], &life.cancel);
         }
     }
     Step::Went(run, progress)

@@ -73,7 +73,7 @@ fn world(config: &str) -> World {
     let called = Arc::default();
     let upstream =
         |(app, _): (&'static str, _)| Arc::new(Tools { app, called: Arc::clone(&called) }) as Arc<dyn Upstream>;
-    let hub = Hub::start(config, NAMES.map(upstream).into()).expect("starts");
+    let hub = Hub::start(crate::kit::isolated(config), NAMES.map(upstream).into()).expect("starts");
     World { hub, called }
 }
 

@@ -79,7 +79,7 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
     let environment = |name: &str| (name == "TOKEN").then(|| "tok-12345678".to_owned());
     let config = Config::parse(&config.to_string(), Format::Json, &environment).expect("valid");
     let echo = Arc::new(Echo::default());
-    let hub = Hub::start_with(config, vec![Arc::clone(&echo) as Arc<dyn Upstream>], hooks).expect("starts");
+    let hub = Hub::start_with(isolated(config), vec![Arc::clone(&echo) as Arc<dyn Upstream>], hooks).expect("starts");
     World { hub, echo }
 }
 

@@ -288,7 +288,7 @@ fn hub(mocks: &str, config: impl FnOnce(&mut Config)) -> Arc<Hub> {
     let mut with = Config::default();
     with.code_execution.enabled = true;
     config(&mut with);
-    Hub::start(with, fixture.upstreams()).expect("starts")
+    Hub::start(isolated(with), fixture.upstreams()).expect("starts")
 }
 
 async fn ask(hub: &Hub, request: Value) -> (Value, bool) {

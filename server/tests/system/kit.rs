@@ -30,6 +30,16 @@ pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
+/// The configuration of a hub in this process: scripts run where the programs that are started here run
+/// them too, on threads or, with `CODECALL_ISOLATION=process`, in worker processes.
+pub fn isolated(mut config: codecall::Config) -> codecall::Config {
+    config.isolation.program = Some(PROGRAM.into());
+    if std::env::var("CODECALL_ISOLATION").is_ok_and(|mode| mode == "process") {
+        config.isolation.mode = codecall::config::IsolationMode::Process;
+    }
+    config
+}
+
 /// A folder that goes away with its owner.
 pub struct Folder(PathBuf);
 
@@ -184,6 +194,11 @@ impl Server {
         let begun = witness.clone().serve_with_lifecycle(transport, lifecycle);
         let client = tokio::time::timeout(PATIENCE, begun).await.expect("answers").expect("speaks MCP");
         Self { child, client, witness, stderr }
+    }
+
+    /// Its number in the system.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
     }
 
     /// Call a tool of the server.

@@ -18,6 +18,8 @@ mod faults;
 #[cfg(unix)]
 mod hostile;
 mod http;
+#[cfg(target_os = "linux")]
+mod isolation;
 mod kit;
 mod model;
 mod others;

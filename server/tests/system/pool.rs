@@ -36,7 +36,7 @@ fn endless() -> Policy {
 fn hub(threads: usize, max_runs: usize, max_queue: usize) -> Arc<Hub> {
     let mut config = Config::default();
     (config.pool.threads, config.pool.max_runs, config.pool.max_queue) = (threads, max_runs, max_queue);
-    Hub::start(config, vec![Arc::new(Tools)]).expect("starts")
+    Hub::start(crate::kit::isolated(config), vec![Arc::new(Tools)]).expect("starts")
 }
 
 /// How long `count` small runs take, one after the other, in order of their length.

@@ -79,7 +79,7 @@ const GOOD: &str = "
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
-    let hub = Hub::start(Config::default(), vec![Arc::new(Tools)]).expect("starts");
+    let hub = Hub::start(crate::kit::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
     let mut endless = Policy::preset(Preset::Balanced);
     endless.limits.timeout_ms = TIMEOUT;
     endless.limits.tool_timeout_ms = TOOL_TIMEOUT;
@@ -115,7 +115,7 @@ async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
 /// The limits of a preset end them too, each by its own counter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preset_alone_ends_them() {
-    let hub = Hub::start(Config::default(), vec![Arc::new(Tools)]).expect("starts");
+    let hub = Hub::start(crate::kit::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
     let policy = || Policy::preset(Preset::Balanced);
     let (endless, _) = execute(&hub, "while (true) {}", policy()).await;
     assert_eq!(ends(&endless), "runtime_error ITERATION_LIMIT");

@@ -79,8 +79,21 @@ impl Child {
     /// # Errors
     /// It cannot be started.
     pub fn spawn(app: &str, config: &StdioConfig) -> Result<(Self, ChildStdin, ChildStdout), String> {
-        let mut command = Command::new(&config.command);
-        command.args(&config.args).env_clear();
+        let mut command = match &config.confine {
+            None => {
+                let mut command = Command::new(&config.command);
+                command.args(&config.args);
+                command
+            }
+            Some(confine) => {
+                let wrapped = crate::confine::wrapped(confine, &config.command, &config.args);
+                let (program, words) = wrapped.map_err(|error| format!("this program is not found: {error}"))?;
+                let mut command = Command::new(program);
+                command.args(words);
+                command
+            }
+        };
+        command.env_clear();
         let inherited = INHERITED.iter().copied().chain(config.inherit_env.iter().map(String::as_str));
         command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs(&config.env);

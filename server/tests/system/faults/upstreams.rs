@@ -12,7 +12,8 @@ async fn tools() {
     let config = configured(&folder, &program, &[("good", "good"), ("half", "good")], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let fault = |code: &str, part: &str| Err((code.to_owned(), part.to_owned()));
-    let expected: [(&str, Result<&str, (String, String)>); 15] = [
+    type Expected = (&'static str, Result<&'static str, (String, String)>);
+    let expected: [Expected; 15] = [
         ("good:ok", Ok("fine")),
         ("good:lie", fault("INVALID_OUTPUT", "does not fit its output schema")),
         ("good:hang", fault("TOOL_TIMEOUT", "timed out after 1000ms")),

@@ -1,0 +1,152 @@
+//! The commands that this program gives itself: `codecall worker` evaluates scripts, `codecall confined`
+//! becomes an MCP server within walls. Both confine the process first, which needs a single thread.
+
+use super::Fault;
+use clap::{Args, ValueEnum};
+use codecall::config::{Any, ConfineConfig, Connect};
+use codecall::sandbox::Strictness;
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to do where something cannot be enforced.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Mode {
+    Required,
+    BestEffort,
+}
+
+impl From<Mode> for Strictness {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Required => Self::Required,
+            Mode::BestEffort => Self::BestEffort,
+        }
+    }
+}
+
+/// Evaluate scripts for a server, between standard input and output.
+#[derive(Args, Debug)]
+pub struct Worker {
+    /// What to do where a wall is missing.
+    #[arg(long, default_value = "required")]
+    confine: Mode,
+    /// Memory besides what it has when it begins.
+    #[arg(long, default_value_t = 256 * 1024 * 1024)]
+    memory_bytes: u64,
+    /// Processor time in all.
+    #[arg(long, default_value_t = 3_600)]
+    cpu_seconds: u64,
+    /// Begin at once: somebody waits.
+    #[arg(long)]
+    cold: bool,
+    /// Confine the process, try what must not work, and say so where it does: shows that the walls stand.
+    #[arg(long = "try", value_name = "WHAT")]
+    attempt: Option<Attempt>,
+}
+
+/// What a worker must not be able to do.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Attempt {
+    /// Read a file that everybody may read.
+    Open,
+    /// Make a socket.
+    Connect,
+    /// Start a process.
+    Fork,
+    /// Start a thread.
+    Thread,
+    /// Send a signal to its parent.
+    Signal,
+    /// Have more memory than it may.
+    Memory,
+    /// What it may: tell the time.
+    Nothing,
+}
+
+impl Attempt {
+    /// Do it. Gives what came of it.
+    fn make(self) -> String {
+        match self {
+            Self::Open => format!("{:?}", std::fs::read("/etc/passwd").map(|text| text.len())),
+            Self::Connect => format!("{:?}", std::net::TcpStream::connect("127.0.0.1:9")),
+            Self::Fork => format!("{:?}", std::process::Command::new("true").status()),
+            Self::Thread => format!("{:?}", std::thread::Builder::new().spawn(|| 1).map(|thread| thread.join())),
+            #[cfg(unix)]
+            Self::Signal => {
+                format!("{:?}", rustix::process::getppid().map(rustix::process::test_kill_process))
+            }
+            #[cfg(not(unix))]
+            Self::Signal => "there are no signals".into(),
+            Self::Memory => format!("{:?}", vec![1_u8; 1 << 40].len()),
+            Self::Nothing => format!("{:?}", std::time::Instant::now().elapsed() < std::time::Duration::MAX),
+        }
+    }
+}
+
+impl Worker {
+    #[cfg(unix)]
+    pub(super) fn execute(&self) -> ExitCode {
+        use codecall::runs::worker::{Confinement, serve};
+        let Self { confine, memory_bytes, cpu_seconds, cold, attempt } = *self;
+        if let Some(attempt) = attempt {
+            let walls = codecall::sandbox::seal(memory_bytes, cpu_seconds).map(|walls| walls.describe());
+            let told = format!("{attempt:?}: {} {walls:?}\n", attempt.make());
+            return match std::io::stdout().write_all(told.as_bytes()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            };
+        }
+        match serve(Confinement { strictness: confine.into(), memory_bytes, cpu_seconds, warm: !cold }) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => Fault::new(problem).report(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn execute(&self) -> ExitCode {
+        let _ = self;
+        Fault::new("there are no worker processes on this system").report()
+    }
+}
+
+/// Become a program that can do no more than what is allowed here.
+#[derive(Args, Debug)]
+pub struct Confined {
+    /// What to do where it cannot be enforced.
+    #[arg(long, default_value = "required")]
+    mode: Mode,
+    /// A file or folder that it may read, besides programs and libraries of the system.
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// A file or folder in which it may read and write.
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
+    /// A TCP port that it may connect to, or `any`; without one it has no network.
+    #[arg(long, value_name = "PORT")]
+    connect: Vec<String>,
+    /// Bytes of data that each of its processes may have.
+    #[arg(long, value_name = "BYTES")]
+    max_memory_bytes: Option<u64>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true)]
+    program: Vec<OsString>,
+}
+
+impl Confined {
+    pub(super) fn execute(self) -> ExitCode {
+        let connect = if self.connect.iter().any(|port| port == "any") {
+            Connect::Any(Any::Any)
+        } else {
+            match self.connect.iter().map(|port| port.parse()).collect() {
+                Ok(ports) => Connect::Ports(ports),
+                Err(_) => return Fault::new("--connect: must be a port or 'any'").report(),
+            }
+        };
+        let Self { mode, read, write, max_memory_bytes, program, .. } = self;
+        let confine = ConfineConfig { mode: mode.into(), read, write, connect, max_memory_bytes };
+        let Some((command, args)) = program.split_first() else { return ExitCode::from(2) };
+        Fault::new(codecall::confine::become_program(&confine, command, args)).report()
+    }
+}

@@ -1,0 +1,435 @@
+//! Walls: worker processes for scripts, confined MCP servers. What does not work behind them is tried for
+//! real; where the kernel has no such wall, a line says so.
+
+use crate::kit::*;
+use codecall::config::{Format, IsolationMode};
+use codecall::runs::ExecuteRequest;
+use codecall::sandbox::{Allowed, probe, suffices};
+use codecall::{Config, Hub};
+use serde_json::{Value, json};
+use std::os::unix::process::ExitStatusExt as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+/// Whether the kernel has all walls. With CI=true it has to.
+fn has_walls() -> bool {
+    let allowed = Allowed { connect: Some(vec![80]), ..Allowed::default() };
+    let walls = probe(&allowed);
+    if suffices(walls, &allowed) {
+        return true;
+    }
+    assert!(std::env::var_os("CI").is_none(), "this kernel enforces no more than: {}", walls.describe());
+    skipped(&format!("walls, as this kernel enforces no more than: {}", walls.describe()));
+    false
+}
+
+/// The worker processes of a process.
+fn workers(of: u32) -> Vec<i32> {
+    let children = |of: u32| -> Vec<i32> {
+        let mut all = Vec::new();
+        for thread in std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+            let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            all.extend(text.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
+        }
+        all
+    };
+    let is_worker = |id: &i32| {
+        let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).starts_with("codecall\0worker")
+    };
+    children(of).into_iter().filter(is_worker).collect()
+}
+
+fn kill(id: i32) {
+    assert!(std::process::Command::new("kill").args(["-KILL", &id.to_string()]).status().expect("kill").success());
+}
+
+#[tokio::test]
+async fn a_worker_can_do_nothing_but_compute() {
+    if !has_walls() {
+        return;
+    }
+    let attempt = async |what: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["worker", "--try", what]).kill_on_drop(true);
+        tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts")
+    };
+    let nothing = attempt("nothing").await;
+    let told = String::from_utf8_lossy(&nothing.stdout).into_owned();
+    assert!(nothing.status.success() && told.contains("files, ports, system calls, limits"), "{nothing:?}");
+    for what in ["open", "connect", "fork", "thread", "signal"] {
+        let ended = attempt(what).await;
+        assert_eq!(ended.status.signal(), Some(31), "SIGSYS for {what}: {ended:?}");
+        assert!(ended.stdout.is_empty(), "{what}: {ended:?}");
+    }
+    // The allocation fails, which ends the process.
+    let memory = attempt("memory").await;
+    assert!(memory.status.signal().is_some() && memory.stdout.is_empty(), "{memory:?}");
+    assert!(String::from_utf8_lossy(&memory.stderr).contains("memory allocation of"), "{memory:?}");
+}
+
+#[tokio::test]
+async fn a_worker_inherits_nothing() {
+    let server = Server::start(&["--isolation", "process", "--demo"]).await;
+    assert_eq!(server.execute("return 1").await["result"], 1);
+    let ids = workers(server.id());
+    assert!(!ids.is_empty(), "there are workers");
+    for id in ids {
+        let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).map(|all| all.flatten().count());
+        // A process that is not dumpable hides them.
+        if let Ok(count) = descriptors {
+            assert_eq!(count, 3, "three streams");
+        }
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        assert_eq!(String::from_utf8_lossy(&environment), "MALLOC_MMAP_THRESHOLD_=131072\0");
+    }
+    server.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
+    let folder = Folder::new();
+    let vm = json!({"preset": "experimental", "timeoutMs": 60_000, "maxSteps": 1_000_000_000_000_u64,
+        "maxIterations": 1_000_000_000_000_u64});
+    let config = folder.file("config.json", json!({ "vm": vm, "isolation": "process" }).to_string());
+    let server = Arc::new(Server::start(&["--config", &config, "--demo"]).await);
+    assert_eq!(server.execute("return 'before'").await["result"], "before");
+    let long = {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { server.execute("for (let i = 0; i < 9e9; i++); return 1").await })
+    };
+    let waiting = {
+        let server = Arc::clone(&server);
+        let script = "const all = await users.list({}); await sleep(1500); return typeof all";
+        let script = script.replace("await sleep(1500); ", "for (let i = 0; i < 9e4; i++); ");
+        tokio::spawn(async move { server.execute(&script).await })
+    };
+    // Which worker has the long run is told by its processor time.
+    let busy = async {
+        loop {
+            let time = |id: &i32| {
+                let text = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+                text.split(' ').nth(13).and_then(|ticks| ticks.parse::<u64>().ok()).unwrap_or(0)
+            };
+            let first: Vec<(i32, u64)> = workers(server.id()).into_iter().map(|id| (id, time(&id))).collect();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let most = first.into_iter().max_by_key(|(id, before)| time(id).saturating_sub(*before));
+            if let Some((id, before)) = most
+                && time(&id) > before + 5
+            {
+                return id;
+            }
+        }
+    };
+    let busy = tokio::time::timeout(PATIENCE, busy).await.expect("a worker is busy");
+    kill(busy);
+    let killed = long.await.expect("an answer");
+    assert_eq!((&killed["status"], &killed["error"]["code"]), (&json!("runtime_error"), &json!("WORKER_CRASHED")));
+    let other = waiting.await.expect("an answer");
+    assert_eq!(other["status"], "ok", "{other}");
+    // Those that wait for a run may be killed too, all at once, ready or not.
+    for _ in 0..5 {
+        workers(server.id()).into_iter().for_each(kill);
+        for _ in 0..3 {
+            let after = server.execute("return 'after'").await;
+            assert_eq!(after["result"], "after", "{after}");
+        }
+    }
+    let id = server.id();
+    let Ok(server) = Arc::try_unwrap(server) else { panic!("nobody else has it") };
+    server.end().await;
+    until("the end of the workers", || workers(id).is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_leaves_no_worker() {
+    let server = Server::start(&["--isolation", "process", "--demo"]).await;
+    assert_eq!(server.execute("return 1").await["result"], 1);
+    let ids = workers(server.id());
+    assert!(!ids.is_empty());
+    kill(i32::try_from(server.id()).expect("a number"));
+    // Whatever has taken the number since is no worker.
+    let gone = |id: &i32| {
+        let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        !String::from_utf8_lossy(&words).starts_with("codecall\0worker")
+    };
+    until("the end of the workers", || ids.iter().all(gone)).await;
+}
+
+fn hub(keys: &Value) -> Arc<Hub> {
+    let mut config = Config::parse(&keys.to_string(), Format::Json, &|_| None).expect("a configuration");
+    config.isolation.program = Some(PROGRAM.into());
+    config.isolation.mode = IsolationMode::Process;
+    Hub::start(config, vec![Arc::new(crate::runs::Tools)]).expect("starts")
+}
+
+async fn ends(hub: &Hub, script: &str) -> String {
+    let request = ExecuteRequest::new(script, hub.config().policy.clone());
+    let finished = hub.execute(request, None, CancellationToken::new()).await;
+    crate::runs::ends(&finished.outcome)
+}
+
+/// The interpreter's own account is lifted: what stops the run is the wall around its worker.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_memory_ends_alone() {
+    let confine = if has_walls() { "required" } else { "best-effort" };
+    let lifted = json!({"preset": "experimental", "maxMemoryBytes": 64_000_000_000_u64, "maxSteps": 1_000_000_000_000_u64,
+        "maxIterations": 1_000_000_000_000_u64, "timeoutMs": 60_000});
+    let hub = hub(&json!({"vm": lifted, "isolation": {"maxMemoryBytes": 100_000_000, "confine": confine}}));
+    let greedy = "const all = []; for (;;) all.push('x'.repeat(1e6) + all.length);";
+    assert_eq!(ends(&hub, greedy).await, "runtime_error WORKER_MEMORY_EXCEEDED");
+    assert_eq!(ends(&hub, "return 1").await, "ok");
+    assert!(hub.isolation()[0].ends_with("1 workers were lost"), "{:?}", hub.isolation());
+    hub.close().await;
+}
+
+/// A worker in the middle of one long step is ended for good; a thread could only be left alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_gives_its_processor_back() {
+    let lifted = json!({"preset": "experimental", "maxSteps": 1_000_000_000_000_u64,
+        "maxIterations": 1_000_000_000_000_u64, "timeoutMs": 60_000});
+    let hub = hub(&json!({"vm": lifted, "isolation": {"confine": "best-effort"}}));
+    let cancel = CancellationToken::new();
+    let request = ExecuteRequest::new("for (;;) {}", hub.config().policy.clone());
+    let run = hub.execute(request, None, cancel.clone());
+    let cancelled = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cancel.cancel();
+        Instant::now()
+    };
+    let (finished, at) = tokio::join!(run, cancelled);
+    assert_eq!(crate::runs::ends(&finished.outcome), "runtime_error EXECUTION_ABORTED");
+    assert!(at.elapsed() < Duration::from_secs(3), "{:?}", at.elapsed());
+    // More runs at a time than workers that wait.
+    let runs = (0..12).map(|_| ends(&hub, "return (await callTool('t:echo', { n: 1 })).n"));
+    assert_eq!(futures_util::future::join_all(runs).await, vec!["ok"; 12]);
+    hub.close().await;
+}
+
+/// All that an outcome says, by threads and by workers.
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_are_the_same() {
+    let isolated = hub(&json!({"isolation": {"confine": "best-effort"}, "vm": {"maxConsoleCalls": 5}}));
+    let mut config = Config::default();
+    config.policy.limits.max_console_calls = 5;
+    let threads = Hub::start(config, vec![Arc::new(crate::runs::Tools)]).expect("starts");
+    for script in [
+        "return { a: [1, 2n > 1, new Date(0), new Map([['k', new Set([1])]])], context: codecallContext }",
+        "return [Math.random(), crypto.randomUUID()]",
+        "console.log('a', { b: 1 }); console.error('c'); throw new TypeError('wrong', { cause: 1 })",
+        "const x = ;",
+        "eval('1'); process.exit(); class A {}",
+        "while (true) {}",
+        "for (;;) console.log('x')",
+        "let text = 'x'; for (let i = 0; i < 99; i++) text += text; return text",
+        "return await t.echo({ n: 'é\\u0000\\ud83d\"' })",
+        "return await t.nothing({})",
+        "return await callTool('t:nothing', {})",
+        "return getTool('t:echo')",
+        "return await callTool('codecall:search', {})",
+        "mcpLog('info', 'said', { a: 1 }); mcpNotify('event', { b: 2 }); return 1",
+        "t.never({}); return 1",
+        "let x: number = 1; return x",
+        "const deep = (n) => (n === 0 ? 0 : 1 + deep(n - 1)); return deep(1e9)",
+        "return unknownName",
+        "return await new Promise(() => {})",
+    ] {
+        let told = async |hub: &Hub| {
+            let mut policy = hub.config().policy.clone();
+            (policy.limits.timeout_ms, policy.limits.tool_timeout_ms) = (1_500, 300);
+            let request = ExecuteRequest { seed: Some(7), ..ExecuteRequest::new(script, policy) };
+            let finished = hub.execute(request, None, CancellationToken::new()).await;
+            let stats = finished.outcome.stats;
+            let meta = finished.meta();
+            let unanswered = meta["codecall/calls"]["unanswered"].as_array().map(Vec::len);
+            (finished.outcome.to_json(), stats.iterations, stats.tool_calls, unanswered)
+        };
+        let (mut here, mut there) = (told(&threads).await, told(&isolated).await);
+        // A loop that ends by time has had as many turns as there was time.
+        if here.0.contains("TIMEOUT") {
+            (here.1, there.1) = (0, 0);
+        }
+        assert_eq!(here, there, "{script}");
+    }
+    threads.close().await;
+    isolated.close().await;
+}
+
+/// An MCP server that does what its calls say with files and the network.
+const PRYING: &str = r#"
+const fs = require('node:fs'), net = require('node:net'), http = require('node:http');
+const tools = {
+  read: ({ path }) => fs.readFileSync(path, 'utf8').length,
+  write: ({ path }) => (fs.writeFileSync(path, 'x'), 'written'),
+  connect: ({ port }) => new Promise((done, fail) => net.connect(port, '127.0.0.1').on('error', fail).on('connect', () => done('connected'))),
+  unix: ({ path }) => new Promise((done, fail) => net.connect(path).on('error', fail).on('connect', () => done('connected'))),
+  spawn: ({ path }) => require('node:child_process').execFileSync('cat', [path]).length,
+  memory: ({ bytes }) => Buffer.alloc(bytes, 1).length,
+  signal: ({ pid }) => (process.kill(pid, 0), 'sent'),
+};
+let rest = '';
+process.stdin.on('data', async (text) => {
+  rest += text;
+  for (let at; (at = rest.indexOf('\n')) >= 0; ) {
+    const message = JSON.parse(rest.slice(0, at));
+    rest = rest.slice(at + 1);
+    if (message.id === undefined) continue;
+    const answer = (result) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }) + '\n');
+    const { name, arguments: input } = message.params ?? {};
+    if (message.method === 'initialize') {
+      answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'prying', version: '1' } });
+    } else if (message.method === 'tools/list') {
+      answer({ tools: Object.keys(tools).map((name) => ({ name, inputSchema: { type: 'object' } })) });
+    } else if (message.method === 'tools/call') {
+      try {
+        answer({ content: [{ type: 'text', text: String(await tools[name](input)) }] });
+      } catch (error) {
+        answer({ content: [{ type: 'text', text: error.code ?? error.message }], isError: true });
+      }
+    } else {
+      process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'no' } }) + '\n');
+    }
+  }
+});
+process.stdin.on('end', () => process.exit(0));
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confined_server_stays_within_its_walls() {
+    if !has_walls() {
+        return;
+    }
+    if std::process::Command::new("node").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "node is not there");
+        return skipped("confined servers: node is not there");
+    }
+    let folder = Folder::new();
+    let program = folder.file("program/prying.cjs", PRYING);
+    let (mine, others) = (folder.file("mine/a.txt", "mine"), folder.file("others/b.txt", "others"));
+    std::fs::create_dir_all(folder.path("out")).expect("a folder");
+    let allowed = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let refused = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = |listener: &tokio::net::TcpListener| listener.local_addr().expect("an address").port();
+    let socket = folder.path("out/socket");
+    let _unix = tokio::net::UnixListener::bind(&socket).expect("a socket");
+    let confine = json!({
+        "read": [folder.path("program"), folder.path("mine")], "write": [folder.path("out")],
+        "connect": [port(&allowed)], "maxMemoryBytes": 2_000_000_000_u64,
+    });
+    let server = json!({"command": "node", "args": [program], "confine": confine, "lifecycle": "initialize"});
+    let config = folder.file("config.json", json!({"mcpServers": {"p": server}}).to_string());
+    let server = Server::start(&["--config", &config]).await;
+    let id = server.id();
+    let asked = |tool: &str, input: Value| format!("await callTool('p:{tool}', {input}, {{ throwOnError: false }})");
+    let calls = [
+        asked("read", json!({"path": mine})),
+        asked("read", json!({"path": others})),
+        asked("read", json!({"path": "/etc/passwd"})),
+        asked("read", json!({"path": format!("/proc/{id}/environ")})),
+        asked("spawn", json!({"path": mine})),
+        asked("spawn", json!({"path": others})),
+        asked("write", json!({"path": folder.path("out/new.txt")})),
+        asked("write", json!({"path": mine})),
+        asked("connect", json!({"port": port(&allowed)})),
+        asked("connect", json!({"port": port(&refused)})),
+        asked("unix", json!({"path": socket})),
+        asked("signal", json!({"pid": id})),
+        asked("memory", json!({"bytes": 1_000_000})),
+    ];
+    let answer = server.execute(&format!("return [{}]", calls.join(", "))).await;
+    let answers: Vec<String> = answer["result"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{answer}"))
+        .iter()
+        .map(|one| match one["success"].as_bool() {
+            Some(true) => one["data"].to_string(),
+            _ => one["error"]["message"].as_str().unwrap_or("none").to_owned(),
+        })
+        .collect();
+    let expected = [
+        "4",
+        "EACCES",
+        "EACCES",
+        "EACCES",
+        "4",
+        "failed",
+        "\"written\"",
+        "EACCES",
+        "\"connected\"",
+        "EACCES",
+        "EPERM",
+        "EPERM",
+        "1000000",
+    ];
+    for ((call, told), expected) in calls.iter().zip(&answers).zip(expected) {
+        assert!(told.contains(expected) || (expected == "failed" && told != "6"), "{call}: {told}, not {expected}");
+    }
+    assert_eq!(std::fs::read_to_string(&mine).expect("it is there"), "mine");
+    let told = server.end().await;
+    assert!(told.contains("MCP server 'p' is confined by: files, ports, system calls, limits"), "{told}");
+}
+
+/// `@modelcontextprotocol/server-filesystem`, which may be told to serve more than it may read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_others_is_confined() {
+    let path = "@modelcontextprotocol/server-filesystem/dist/index.js";
+    let Some(program) = crate::others::node_package(path) else { return };
+    if !has_walls() {
+        return;
+    }
+    let folder = Folder::new();
+    let (mine, secret) = (folder.file("mine/a.txt", "mine"), folder.file("secret/b.txt", "secret"));
+    let modules = root().join("tests/node/node_modules").canonicalize().expect("it is there");
+    // By its own account it may read both.
+    let args = json!([program, folder.path("mine"), folder.path("secret")]);
+    let confine = json!({"read": [modules, folder.path("mine")]});
+    let config = json!({"mcpServers": {"files": {"command": "node", "args": args, "confine": confine}}});
+    let config = folder.file("config.json", config.to_string());
+    let server = Server::start(&["--config", &config]).await;
+    let read = |path: &str| {
+        format!("await callTool('files:read_text_file', {}, {{ throwOnError: false }})", json!({ "path": path }))
+    };
+    let write = format!(
+        "await callTool('files:write_file', {}, {{ throwOnError: false }})",
+        json!({"path": folder.path("mine/new.txt"), "content": "x"})
+    );
+    let answer = server.execute(&format!("return [{}, {}, {write}]", read(&mine), read(&secret))).await;
+    let result = &answer["result"];
+    assert!(result[0]["success"] == true && result[0]["data"].to_string().contains("mine"), "{answer}");
+    for denied in [&result[1], &result[2]] {
+        assert!(denied["success"] == false && denied["error"]["message"].to_string().contains("EACCES"), "{answer}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_confined_is_told() {
+    let folder = Folder::new();
+    let missing = json!({"mcpServers": {"p": {"command": "true", "confine": {"read": [folder.path("nowhere")]}}}});
+    let missing = folder.file("missing.json", missing.to_string());
+    let words = ["confined", "--read", &folder.path("nowhere"), "--", "true"];
+    let ended = codecall(&words).await;
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("nowhere' cannot be allowed"), "{ended:?}");
+    let server = Server::start(&["--config", &missing]).await;
+    assert_eq!(server.execute("return 1").await["result"], 1, "the others go on");
+    server.end().await;
+    for (keys, expected) in [
+        (json!({"isolation": "proces"}), "isolation.mode: wrong value, expected"),
+        (json!({"isolation": {"mod": "process"}}), "isolation: unknown key 'mod'"),
+        (json!({"isolation": {"workers": 0}}), "isolation.workers: must be from 1 to 256"),
+        (
+            json!({"mcpServers": {"p": {"url": "http://localhost:1", "confine": {}}}}),
+            "mcpServers.p.confine: only a server that is started with 'command' can be confined",
+        ),
+        (
+            json!({"mcpServers": {"p": {"command": "x", "confine": {"connect": "all"}}}}),
+            "mcpServers.p.confine.connect: 'any' or a list of TCP ports",
+        ),
+    ] {
+        let problem = Config::parse(&keys.to_string(), Format::Json, &|_| None).expect_err(expected);
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
