@@ -216,18 +216,19 @@ impl<T> Buffer<T> {
         if bytes > SMALL {
             self.hold.grow(owner, bytes.saturating_sub(self.hold.bytes))?;
         }
-        if capacity > self.items.capacity() {
-            // The next block would be another one beside this: of a large list all addresses are got at once. Memory
-            // is behind them when they are written to, and that is counted.
-            let all = owner.meter().most_bytes().min(MOST_ADDRESSES) / size_of::<T>().max(1);
-            let length = self.items.len();
-            let has_all = bytes > HUGE && capacity < all && self.items.try_reserve_exact(all - length).is_ok();
-            if !has_all {
-                self.items.reserve_exact(capacity - length);
-            }
+        if capacity > self.items.capacity() && !(bytes > HUGE && self.reserve_all(owner.meter(), capacity)) {
+            self.items.reserve_exact(capacity - self.items.len());
         }
         self.room = capacity;
         Ok(())
+    }
+
+    /// Get the addresses of all that a run may hold: the next block of a large list would be another one beside this.
+    /// Memory is behind them when they are written to, and that is counted. Gives whether they were to be had.
+    #[cold]
+    fn reserve_all(&mut self, meter: &Meter, capacity: usize) -> bool {
+        let all = meter.most_bytes().min(MOST_ADDRESSES) / size_of::<T>().max(1);
+        capacity < all && self.items.try_reserve_exact(all - self.items.len()).is_ok()
     }
 }
 

@@ -136,11 +136,17 @@ impl Vm {
         let all = (left.bytes + bytes) as usize;
         if all > 1024 {
             if self.reserve(all).is_err() {
-                self.reserve(self.heap.bytes_to_append(left, bytes as usize))?;
+                self.reserve_to_append(left, bytes as usize)?;
             }
             self.work(bytes as usize / 64)?;
         }
         Ok(())
+    }
+
+    /// Ask for no more than it takes to put so many bytes behind a string where it is.
+    #[cold]
+    fn reserve_to_append(&mut self, left: Str, more: usize) -> Result<()> {
+        self.reserve(self.heap.bytes_to_append(left, more))
     }
 
     fn numeric(&mut self, operator: Binary, left: Value, right: Value) -> Result {

@@ -607,8 +607,14 @@ impl Heap {
 #[inline]
 fn make_room(bytes: &mut Vec<u8>, more: usize, meter: &Meter) {
     if bytes.capacity() - bytes.len() < more && bytes.capacity() >= LARGE {
-        bytes.reserve_exact(more + meter.spare(bytes.len() + more));
+        grow_large(bytes, more, meter);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn grow_large(bytes: &mut Vec<u8>, more: usize, meter: &Meter) {
+    bytes.reserve_exact(more + meter.spare(bytes.len() + more));
 }
 
 /// WTF-8 as text; lone surrogates become U+FFFD.
