@@ -305,14 +305,13 @@ impl<'a> Writer<'a> {
         while let Some(index) = self.next_part(depth, length) {
             let item = self.vm.heap.items(array).get(index).copied().unwrap_or(Value::UNDEFINED);
             let item = self.prepared(item, PropertyKey::Index(index as u32))?;
-            self.separate();
+            self.separate()?;
             self.begin(if has_text(item) { item } else { Value::NULL })?;
             if self.open.len() > depth {
                 return Ok(());
             }
         }
-        self.end(b']');
-        Ok(())
+        self.end(b']')
     }
 
     /// The same for properties.
@@ -326,7 +325,7 @@ impl<'a> Writer<'a> {
             };
             let value = self.prepared(value, name.key)?;
             if has_text(value) {
-                self.separate();
+                self.separate()?;
                 self.out.extend_from_slice(self.records[record].text(name));
                 if self.layout.indent.is_some() {
                     self.out.push(b' ');
@@ -337,8 +336,7 @@ impl<'a> Writer<'a> {
                 }
             }
         }
-        self.end(b'}');
-        Ok(())
+        self.end(b'}')
     }
 
     /// The number of the next part of the innermost container.
@@ -354,7 +352,7 @@ impl<'a> Writer<'a> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let Parts::Entries(entries) = &open.parts else { return Ok(()) };
         let Some(&(key, value)) = entries.get(open.at) else {
-            self.end(b'}');
+            self.end(b'}')?;
             return Ok(());
         };
         open.at += 1;
@@ -366,7 +364,7 @@ impl<'a> Writer<'a> {
         if !has_text(value) {
             return Ok(());
         }
-        self.separate();
+        self.separate()?;
         match key {
             PropertyKey::Symbol(name) => {
                 let bytes = self.vm.symbols.text(name).len();
@@ -435,32 +433,39 @@ impl<'a> Writer<'a> {
     }
 
     /// The comma and the line end before a part of the innermost container.
-    fn separate(&mut self) {
-        let Some(open) = self.open.last_mut() else { return };
+    fn separate(&mut self) -> Written<()> {
+        let Some(open) = self.open.last_mut() else { return Ok(()) };
         if !std::mem::take(&mut open.empty) {
             self.out.push(b',');
         }
-        self.line(self.open.len());
+        self.line(self.open.len())
     }
 
-    fn end(&mut self, bracket: u8) {
-        let Some(open) = self.open.pop() else { return };
+    fn end(&mut self, bracket: u8) -> Written<()> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
         if self.open.len() >= SHALLOW {
             self.deep.remove(&open.container);
         }
         if !open.empty {
-            self.line(self.open.len());
+            self.line(self.open.len())?;
         }
         self.out.push(bracket);
+        Ok(())
     }
 
-    fn line(&mut self, depth: usize) {
-        if let Some(indent) = self.layout.indent {
-            self.out.push(b'\n');
-            for _ in 0..depth {
-                self.out.extend_from_slice(indent);
-            }
+    /// A line end and the indentation behind it, which is longer than any value where much is open.
+    fn line(&mut self, depth: usize) -> Written<()> {
+        let Some(indent) = self.layout.indent else { return Ok(()) };
+        let bytes = depth * indent.len();
+        if bytes > LONG {
+            self.charge()?;
+            self.room(bytes + STRIDE)?;
         }
+        self.out.push(b'\n');
+        for _ in 0..depth {
+            self.out.extend_from_slice(indent);
+        }
+        Ok(())
     }
 
     /// Tell the meter what was written since the last time.
@@ -488,10 +493,10 @@ impl<'a> Writer<'a> {
     /// Make room for so many more bytes, counted.
     fn room(&mut self, more: usize) -> Written<()> {
         let needed = self.out.len() + more;
-        if needed > self.out.capacity() && needed > STRIDE * 2 {
-            let some = needed + self.vm.heap.meter.spare(needed);
+        if needed > STRIDE * 2 && needed > self.held {
+            let some = (needed + self.vm.heap.meter.spare(needed)).max(self.out.capacity());
             self.hold.grow(self.vm, some.saturating_sub(self.held))?;
-            self.held = self.held.max(some);
+            self.held = some;
             self.out.reserve_exact(some - self.out.len());
         }
         Ok(())

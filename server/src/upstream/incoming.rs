@@ -47,6 +47,9 @@ pub fn read(text: &[u8]) -> Incoming {
     if id.is_none() && !has(b"\"result\"") && !has(b"\"error\"") {
         return Incoming::Noise;
     }
+    if id.is_none() && error.is_data() && is_to_no_call(text) {
+        return Incoming::Noise;
+    }
     let why = if std::str::from_utf8(text).is_err() {
         "it is not UTF-8".to_owned()
     } else if is_too_deep(text) {
@@ -57,6 +60,27 @@ pub fn read(text: &[u8]) -> Incoming {
         "it is not valid JSON".to_owned()
     };
     Incoming::Broken { id, why }
+}
+
+/// Whether JSON is an answer whose id no call can have. `null` stands for a request that could not be read, which
+/// only an error says.
+fn is_to_no_call(text: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        #[serde(default, deserialize_with = "present")]
+        id: Option<Value>,
+        #[serde(default)]
+        result: Option<serde::de::IgnoredAny>,
+    }
+    /// `null` is a value too.
+    fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
+        serde::Deserialize::deserialize(reader).map(Some)
+    }
+    serde_json::from_slice::<Answer>(text).is_ok_and(|answer| match answer.id {
+        Some(Value::Null) => answer.result.is_some(),
+        Some(id) => serde_json::from_value::<RequestId>(id).is_err(),
+        None => false,
+    })
 }
 
 /// The error that takes the place of an answer that cannot be understood.
@@ -120,6 +144,16 @@ pub fn id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_to_ids_that_no_call_has_are_passed_over() {
+        for id in ["null", "1.5", "1180591620717411303424", "[7]", "{}", "true"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
+            assert!(matches!(read(text.as_bytes()), Incoming::Noise | Incoming::Message(_)), "{text}");
+        }
+        let unread = br#"{"jsonrpc":"2.0","id":null,"error":{"code":"none"}}"#;
+        assert!(matches!(read(unread), Incoming::Broken { id: None, .. }));
+    }
 
     #[test]
     fn what_cannot_be_understood_has_an_id_and_a_reason() {

@@ -360,7 +360,8 @@ async fn nothing_acts_on_a_terminal() {
         }
     }
     let listed = codecall(&["tools", "--mock-tools", &fixture]).await;
-    assert_eq!(listed.stdout.lines().count(), 4, "a line a tool: {}", listed.stdout);
+    // Names of more than 256 bytes are left out.
+    assert_eq!(listed.stdout.lines().count(), 2, "a line a tool: {}", listed.stdout);
     assert!(listed.stdout.lines().all(|line| line.len() < 2_000));
 }
 
