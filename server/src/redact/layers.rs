@@ -113,7 +113,10 @@ impl Finder {
         if layers == MOST_LAYERS {
             return;
         }
-        let decoded = [unescaped(layer), form(layer), base64(layer, self.shortest), hex(layer, self.shortest)];
+        for leads in escapes(layer) {
+            self.search(&unescaped(layer, leads, b'+'), layers + 1, found);
+        }
+        let decoded = [form(layer), base64(layer, self.shortest), hex(layer, self.shortest)];
         for inner in decoded.into_iter().flatten() {
             self.search(&inner, layers + 1, found);
         }
@@ -139,26 +142,31 @@ impl Layer<'_> {
     }
 }
 
-/// Without escapes of JSON, JavaScript, addresses and HTML; none where there are no escapes.
-fn unescaped(from: &Layer<'_>) -> Option<Layer<'static>> {
-    let first = from.bytes.iter().position(|byte| matches!(byte, b'\\' | b'%' | b'&'))?;
-    Some(unescaped_from(from, first, b'+'))
+/// What escapes of JSON and JavaScript, of addresses, and of HTML begin with.
+const LEADS: [&[u8]; 3] = [b"\\", b"%", b"&"];
+
+/// Which escapes are to be taken off, by what they begin with: all that there are, and where there are several kinds
+/// each for itself, as what looks like one of another kind may be part of the secret.
+fn escapes(from: &Layer<'_>) -> Vec<&'static [u8]> {
+    let mut kinds: Vec<&[u8]> = LEADS.into_iter().filter(|lead| from.bytes.contains(&lead[0])).collect();
+    if kinds.len() > 1 {
+        kinds.push(b"\\%&");
+    }
+    kinds
 }
 
 /// The same of a form of HTML, where a space is a plus; none where there are no escapes or no pluses.
 fn form(from: &Layer<'_>) -> Option<Layer<'static>> {
-    let bytes = &*from.bytes;
-    let first = bytes.iter().position(|byte| matches!(byte, b'%' | b'+'))?;
-    (bytes[first..].contains(&b'%') && bytes[first..].contains(&b'+')).then(|| unescaped_from(from, first, b' '))
+    (from.bytes.contains(&b'%') && from.bytes.contains(&b'+')).then(|| unescaped(from, b"%", b' '))
 }
 
-/// Without escapes, of which the first is at `first`. A plus stands for `plus`.
-fn unescaped_from(from: &Layer<'_>, first: usize, plus: u8) -> Layer<'static> {
+/// Without the escapes that begin with one of `leads`. A plus stands for `plus`.
+fn unescaped(from: &Layer<'_>, leads: &[u8], plus: u8) -> Layer<'static> {
     let bytes = &*from.bytes;
     let mut out = Layer::empty();
     let mut at = 0;
     while at < bytes.len() {
-        let escape = if at < first { None } else { escape(&bytes[at..]) };
+        let escape = if leads.contains(&bytes[at]) { escape(&bytes[at..]) } else { None };
         let Some((escaped, length)) = escape else {
             out.push(if bytes[at] == b'+' { plus } else { bytes[at] }, from.place(at));
             at += 1;

@@ -96,6 +96,19 @@ fn a_secret_is_found_in_every_form_and_in_forms_of_forms() {
     }
 }
 
+/// What looks like an escape of another kind is part of the secret.
+#[test]
+fn escapes_of_one_kind_leave_those_of_others() {
+    for (secret, text) in [
+        (r#"0?:?\ß<"a}b"#, r#"~{$Z%30%3f%3a%3F\%C3%9F%3C%22%61%7D%62"={9$""#),
+        ("abc%41&amp;xyz", r#"in JSON: "abc\u002541&amp;xyz""#),
+        ("key&#65;\\u0041", r"key%26#65;\u0041"),
+    ] {
+        let clean = Redactor::new([secret]).text(text).into_owned();
+        assert!(clean.contains(MASK), "{secret}: {text}: {clean}");
+    }
+}
+
 #[test]
 fn texts_without_secrets_stay() {
     let redactor = redactor();
