@@ -78,6 +78,6 @@ pub use drive::{Host, drive};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
 pub use outcome::{Failure, Issue, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
-pub use outcome::{MOST_DETAILS, MOST_ISSUES, MOST_MESSAGE, MOST_NAME, MOST_TOOL_INPUT};
+pub use outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, MOST_TOOL_INPUT};
 pub use run::Run;
 pub use script::{CompileError, CompileOptions, Script, compile};

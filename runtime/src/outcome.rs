@@ -17,8 +17,6 @@ pub const MOST_DETAILS: usize = 64 << 10;
 const SAID: usize = 64;
 /// Bytes of the end of a text that are kept where its middle is cut.
 const TAIL: usize = 96;
-/// Most entries of `issues`.
-pub const MOST_ISSUES: usize = 1000;
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -164,10 +162,8 @@ impl Failure {
     /// The failure of a script that was not compiled.
     #[must_use]
     pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
-        let count = diagnostics.len();
         let issues: Vec<Issue> = diagnostics
             .into_iter()
-            .take(MOST_ISSUES)
             .map(|diagnostic| Issue { location: diagnostic.location(source), diagnostic })
             .collect();
         let Some(first) = issues.first() else {
@@ -180,7 +176,7 @@ impl Failure {
         Self {
             refusal: first.diagnostic.refusal,
             location: Some(first.location),
-            ..Self::new(status, first.diagnostic.code.as_str(), described(&first.diagnostic, count))
+            ..Self::new(status, first.diagnostic.code.as_str(), described(&first.diagnostic))
         }
         .with_issues(issues)
     }
@@ -192,14 +188,11 @@ impl Failure {
 }
 
 /// The message of a diagnostic with its hint, as one text.
-fn described(diagnostic: &Diagnostic, issues: usize) -> String {
+fn described(diagnostic: &Diagnostic) -> String {
     let mut text = cut_text(&diagnostic.message, MOST_MESSAGE / 2);
     if let Some(hint) = &diagnostic.hint {
         text.push_str(": ");
         text.push_str(&cut_text(hint, MOST_MESSAGE / 4));
-    }
-    if issues > MOST_ISSUES {
-        text.push_str(&format!(" (the first {MOST_ISSUES} of {issues} issues are listed, cut)"));
     }
     text
 }
