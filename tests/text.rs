@@ -102,6 +102,28 @@ fn what_takes_the_square_of_a_length_is_charged_by_the_square() {
     }
 }
 
+/// Work of seconds and more that is done in pieces: a run ends in the middle of it when its time is over.
+const LONG: &[&str] = &[
+    "return '\\ufdfa'.repeat(1e7).normalize('NFKD').length",
+    "return '\\u0301'.repeat(1e7).normalize('NFC').length",
+    "return '\\u0345\\u0301\\u0323'.repeat(5e6).normalize('NFD').length",
+    "return '\\u1100\\u1161\\u11a8'.repeat(3e6).normalize('NFC').length",
+    "return 'é\\ud83d'.repeat(6e6).normalize('NFD').length",
+];
+
+#[test]
+fn what_takes_long_ends_when_its_time_is_over() {
+    let mut policy = policy(1 << 29);
+    policy.limits.timeout_ms = 500;
+    for script in LONG {
+        let before = cpu_time::ThreadTime::now();
+        let outcome = run(script, &policy);
+        let taken = before.elapsed().as_millis();
+        let end = outcome.result.map_or_else(|failure| failure.code, |_| "ok".into());
+        assert!(taken <= 600, "{script}: {taken} ms, {end}");
+    }
+}
+
 #[test]
 fn what_would_take_too_long_in_one_piece_is_not_begun() {
     let mut policy = policy(1 << 28);

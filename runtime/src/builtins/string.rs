@@ -5,6 +5,7 @@
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
 pub mod html;
+mod normalize;
 mod search;
 mod shape;
 
@@ -58,7 +59,7 @@ pub const METHODS: &[Row] = &[
     native("startsWith", 1, search::starts_with),
     native("isWellFormed", 0, shape::is_well_formed),
     native("localeCompare", 1, locale_compare),
-    native("normalize", 0, shape::normalize),
+    native("normalize", 0, normalize::normalize),
     native("padEnd", 1, shape::pad_end),
     native("padStart", 1, shape::pad_start),
     native("repeat", 1, shape::repeat),

@@ -1,84 +1,15 @@
-//! The same text in another shape: case, normal forms, padding, trimming.
+//! The same text in another shape: case, padding, trimming.
 
 use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
-use crate::builtins::intl::{canonical_locales, collator};
-use crate::charge::Buffer;
-use crate::convert::{is_space, leading_text};
-use crate::error::Thrown;
-use crate::heap::{Heap, code_points, first_code_point};
+use crate::builtins::intl::canonical_locales;
+use crate::convert::is_space;
+use crate::heap::{code_points, first_code_point};
 use crate::symbol::known;
-use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
-use std::fmt;
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let string = receiver(vm, this, "isWellFormed")?;
     Ok(Value::bool(std::str::from_utf8(vm.charged_bytes(string)?).is_ok()))
-}
-
-/// `string.normalize(form)`
-pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    let string = receiver(vm, this, "normalize")?;
-    let form = match arg(arguments, 0) {
-        Value::UNDEFINED => vm.string("NFC"),
-        form => vm.to_string(form)?,
-    };
-    // bounded: four bytes are looked at
-    let change: fn(&str, &mut Normal<'_>) -> fmt::Result = match vm.heap.bytes(form) {
-        b"NFC" => |text, out| Composing::new_nfc().normalize_to(text, out),
-        b"NFD" => |text, out| Decomposing::new_nfd().normalize_to(text, out),
-        b"NFKC" => |text, out| Composing::new_nfkc().normalize_to(text, out),
-        b"NFKD" => |text, out| Decomposing::new_nfkd().normalize_to(text, out),
-        _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
-    };
-    // Marks are gathered, with what is known of each, up to the next letter: all of the text may be marks.
-    let length = vm.heap.str(string).bytes as usize;
-    vm.charge_piece(length / 4, 30)?;
-    // charged: above
-    let marks = collator::Runs::of(vm.heap.bytes(string), |_| false).longest;
-    let _room = vm.hold(marks.saturating_mul(16))?;
-    let mut normal = Normal { heap: &vm.heap, out: Buffer::new(), refused: None };
-    // charged: above
-    let mut rest = vm.heap.bytes(string);
-    while !rest.is_empty() {
-        let text = leading_text(rest);
-        if change(text, &mut normal).is_err() {
-            break;
-        }
-        rest = &rest[text.len()..];
-        let lone = rest.len().min(3);
-        if normal.push(&rest[..lone]).is_err() {
-            break;
-        }
-        rest = &rest[lone..];
-    }
-    let Normal { out, refused, .. } = normal;
-    match refused {
-        Some(refused) => Err(refused),
-        None => Ok(vm.string_of(out)),
-    }
-}
-
-/// Normalized text that grows.
-struct Normal<'h> {
-    heap: &'h Heap,
-    out: Buffer<u8>,
-    refused: Option<Thrown>,
-}
-
-impl Normal<'_> {
-    fn push(&mut self, bytes: &[u8]) -> fmt::Result {
-        self.out.extend_from_slice(self.heap, bytes).map_err(|refused| {
-            self.refused = Some(refused);
-            fmt::Error
-        })
-    }
-}
-
-impl fmt::Write for Normal<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text.as_bytes())
-    }
 }
 
 /// `string.padEnd(length, fill)`
