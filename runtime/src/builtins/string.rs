@@ -5,7 +5,7 @@
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
 
 pub mod html;
-mod normalize;
+pub mod normalize;
 mod search;
 mod shape;
 

@@ -2,9 +2,11 @@
 //! Unicode collation algorithm with the order of CLDR, which is that of English.
 
 use super::{SUPPORTED_LOCALES_OF, choice, flag, resolved_locale};
+use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
-use crate::heap::{Action, Exotic, code_points};
+use crate::heap::{Action, Exotic, first_code_point};
 use crate::value::Value;
 use crate::vm::Vm;
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
@@ -94,18 +96,22 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
     }
     let is_ascii = a.is_ascii() && b.is_ascii();
     let length = a.bytes as usize + b.bytes as usize;
-    vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 200 } else { 300 })?;
+    vm.charge_piece(1 + length / if is_ascii { 64 } else { 16 }, if is_ascii { 900 } else { 300 })?;
+    let Some(collator) = order.collator() else { return Ok(Value::ZERO) };
     if length > SHORT && (!is_ascii || order.numeric) {
-        let is_gathered = |character: char| is_contracted(character) || order.numeric && character.is_ascii_digit();
-        for string in [left, right] {
-            // charged: above
-            let runs = Runs::of(vm.heap.bytes(string), is_gathered);
-            vm.charge_piece(runs.squares / SQUARES, SQUARES as u64)?;
-            // charged: it is held
+        let mut runs = Runs::default();
+        runs.look(vm, left, order.numeric)?;
+        runs.look(vm, right, order.numeric)?;
+        vm.charge_piece(runs.expanding, 300)?;
+        if runs.longest > LONG {
+            // What the library gathers of a run.
             let _room = vm.hold(runs.longest.saturating_mul(48))?;
+            let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
+            let b = prepared(vm, right, '\u{2}', runs.has_long_marks)?;
+            vm.charge_piece((a.len() + b.len()) / 16, 300)?;
+            return Ok(Value::number(f64::from(collator.compare_utf8(&a, &b) as i8)));
         }
     }
-    let Some(collator) = order.collator() else { return Ok(Value::ZERO) };
     // A lone surrogate has no UTF-8 and no order of its own: it is the character that stands for it. To compare, a
     // copy is made where there is one.
     // charged: above
@@ -124,41 +130,107 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
 
 /// Texts that together are not longer hold no long run.
 const SHORT: usize = 256;
-/// What a step pays for of the square of a run: some 110 nanoseconds, on the machine that this was measured on.
-const SQUARES: usize = 128;
+/// A longer run takes so much more than its characters that both texts are prepared for it.
+const LONG: usize = 128;
+/// So many marks behind each other are gathered at a time.
+const MARKS: usize = 64;
+/// Bytes between two looks at the account.
+const TURN: usize = 1 << 12;
 
-/// Runs of characters that a library gathers before it gives the first of them: marks, which are put in their canonical
-/// order, and what may belong together. It takes each from the front of a list, so that a run takes time by the
-/// square of its length.
-pub struct Runs {
-    /// The number of characters of the longest run.
-    pub longest: usize,
-    /// The sum of the squares of the lengths of all.
-    pub squares: usize,
+/// Runs of characters of which the library takes each from the front of a list that holds all of them, so that they take
+/// time by the square of their number: marks, which are gathered to be put in order, and, where it steps back
+/// over what is the same in both texts, all that may belong to what comes behind.
+#[derive(Default)]
+struct Runs {
+    /// Characters of the longest run.
+    longest: usize,
+    /// Whether a long one holds many marks.
+    has_long_marks: bool,
+    /// Characters that stand for many others.
+    expanding: usize,
 }
 
 impl Runs {
-    /// The runs in WTF-8 of marks and of what `more` says.
-    pub fn of(bytes: &[u8], more: impl Fn(char) -> bool) -> Self {
+    /// Look at a string too.
+    fn look(&mut self, vm: &mut Vm, string: Value, is_numeric: bool) -> Result<()> {
         let classes = CanonicalCombiningClassMapBorrowed::new();
-        let (mut runs, mut length) = (Self { longest: 0, squares: 0 }, 0_usize);
-        for point in code_points(bytes) {
-            let is_gathered =
-                (point >= 0x300 && classes.get32_u8(point) != 0) || char::from_u32(point).is_some_and(&more);
-            if is_gathered {
-                length += 1;
-                continue;
+        let (mut run, mut marks, mut at) = (0, 0, 0);
+        loop {
+            vm.charge_bytes(TURN)?;
+            // charged: above
+            let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+            let mut place = 0;
+            while place < TURN
+                && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+            {
+                place += length;
+                if point < 0x300 && !(is_numeric && matches!(point, 0x30..=0x39)) {
+                    (run, marks) = (0, 0);
+                    continue;
+                }
+                self.expanding += usize::from(matches!(point, 0x3200..=0x33FF | 0xFB00..=0xFEFF));
+                let character = char::from_u32(point).unwrap_or('\0');
+                let is_mark = classes.get_u8(character) != 0 || is_compound(character);
+                marks = if is_mark { marks + 1 } else { 0 };
+                run =
+                    if is_mark || is_contracted(character) || is_numeric && is_digit(character) { run + 1 } else { 0 };
+                self.longest = self.longest.max(run);
+                self.has_long_marks |= marks > MARKS;
             }
-            runs.end(length);
-            length = 0;
+            if place == 0 {
+                return Ok(());
+            }
+            at += place;
         }
-        runs.end(length);
-        runs
     }
+}
 
-    fn end(&mut self, length: usize) {
-        self.longest = self.longest.max(length);
-        self.squares = self.squares.saturating_add(length.saturating_mul(length));
+/// Whether a character is a digit where numbers are compared.
+fn is_digit(character: char) -> bool {
+    character.is_ascii_digit() || character > '\u{660}' && character.is_numeric()
+}
+
+/// Marks that are two, without a class of their own; in kana one may stand for itself.
+fn is_compound(character: char) -> bool {
+    matches!(character, '\u{F73}' | '\u{F75}' | '\u{F81}')
+}
+
+/// A copy of a text that is compared in time by its length. It begins with `first`, which is nothing in the order, but
+/// another one in both texts: so nothing at their beginning is the same. Where it has long runs of marks they
+/// are put into their order, and after some of them stands what is nothing in the order and ends a run.
+fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Result<Buffer<u8>> {
+    const JOINER: &[u8] = "\u{34F}".as_bytes();
+    // To put the marks in order, the decomposed text.
+    let string = if has_long_marks { normalize::decomposed(vm, string)? } else { string };
+    let classes = CanonicalCombiningClassMapBorrowed::new();
+    let mut out = Buffer::new();
+    out.push(&vm.heap, first as u8)?;
+    let (mut marks, mut at) = (0, 0);
+    loop {
+        vm.charge_bytes(TURN)?;
+        // charged: above
+        let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
+        let mut place = 0;
+        while place < TURN
+            && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+        {
+            let is_mark = point >= 0x300 && classes.get32_u8(point) != 0;
+            marks = if is_mark { marks + 1 } else { 0 };
+            if marks > MARKS {
+                out.extend_from_slice(&vm.heap, JOINER)?;
+                marks = 1;
+            }
+            if (0xD800..0xE000).contains(&point) {
+                out.extend_from_slice(&vm.heap, "\u{FFFD}".as_bytes())?;
+            } else {
+                out.extend_from_slice(&vm.heap, rest.get(place..place + length).unwrap_or_default())?;
+            }
+            place += length;
+        }
+        if place == 0 {
+            return Ok(out);
+        }
+        at += place;
     }
 }
 

@@ -9,7 +9,9 @@ use crate::charge::Buffer;
 use crate::convert::leading_text;
 use crate::error::Thrown;
 use crate::heap::{Heap, first_code_point};
-use icu_normalizer::properties::{CanonicalCombiningClassMapBorrowed as Classes, CanonicalCompositionBorrowed as Pairs};
+use icu_normalizer::properties::{
+    CanonicalCombiningClassMapBorrowed as Classes, CanonicalCompositionBorrowed as Pairs,
+};
 use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
 use std::fmt;
 
@@ -35,27 +37,12 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         b"NFKD" => Form { composes: false, compatible: true },
         _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
     };
-    if vm.heap.str(string).is_ascii() {
-        vm.charged_bytes(string)?;
-        return Ok(string);
-    }
-    let length = vm.heap.str(string).bytes as usize;
-    let (mut at, mut out) = (0, Buffer::new());
-    while at < length {
-        let before = out.len();
-        // charged: piece by piece
-        let end = piece_end(vm.heap.bytes(string), at);
-        at = match end {
-            Some(end) => {
-                vm.work(1 + (end - at) / BYTES)?;
-                form.piece(&vm.heap, string, at..end, &mut out)?;
-                end
-            }
-            None => Slow { form, out: &mut out, starter: None, marks: Buffer::new() }.run(vm, string, at)?,
-        };
-        vm.charge_bytes(4 * (out.len() - before))?;
-    }
-    Ok(vm.string_of(out))
+    form.of(vm, string)
+}
+
+/// The canonical decomposition of a string.
+pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
+    Form { composes: false, compatible: false }.of(vm, string)
 }
 
 /// Where the piece from `at` on ends; nothing where there is no place to cut it.
@@ -98,6 +85,31 @@ struct Form {
 }
 
 impl Form {
+    /// The form of a string.
+    pub fn of(self, vm: &mut Vm, string: Value) -> Result {
+        if vm.heap.str(string).is_ascii() {
+            vm.charged_bytes(string)?;
+            return Ok(string);
+        }
+        let length = vm.heap.str(string).bytes as usize;
+        let (mut at, mut out) = (0, Buffer::new());
+        while at < length {
+            let before = out.len();
+            // charged: piece by piece
+            let end = piece_end(vm.heap.bytes(string), at);
+            at = match end {
+                Some(end) => {
+                    vm.work(1 + (end - at) / BYTES)?;
+                    self.piece(&vm.heap, string, at..end, &mut out)?;
+                    end
+                }
+                None => Slow { form: self, out: &mut out, starter: None, marks: Buffer::new() }.run(vm, string, at)?,
+            };
+            vm.charge_bytes(4 * (out.len() - before))?;
+        }
+        Ok(vm.string_of(out))
+    }
+
     fn decomposing(self) -> Decomposing<'static> {
         if self.compatible { Decomposing::new_nfkd() } else { Decomposing::new_nfd() }
     }
