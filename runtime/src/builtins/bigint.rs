@@ -1,7 +1,9 @@
 //! `BigInt`: the constructor, and arithmetic on integers of any size.
 //!
 //! Work is charged before it is done, by the number of 64-bit limbs: a product of two integers costs
-//! what its size says, so that no power stalls a run.
+//! what its size says, so that no power stalls a run. What takes more than some milliseconds is done in pieces ([`large`]).
+
+pub mod large;
 
 use super::intl::number_format;
 use super::number::{MAX_SAFE, radix_argument};
@@ -12,7 +14,8 @@ use crate::heap::Class;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
-use num_bigint::{BigInt, Sign};
+use large::{MOST_STEPS, TEXT_LIMBS, product_steps, quotient_steps, text_steps};
+use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{FromPrimitive as _, Signed as _, ToPrimitive as _};
 
 /// The constructor.
@@ -126,27 +129,27 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
     Err(vm.type_error(&format!("BigInt.prototype.{method} requires that 'this' be a BigInt"))) // bounded: a name
 }
 
-/// The text of an integer. To a radix that is no power of two it takes time by the square of the size.
+/// The text of an integer.
 pub fn text(vm: &mut Vm, integer: Value, radix: u32) -> Result<String> {
-    charge_text(vm, integer, radix)?;
-    // A list of digits, and the text.
-    let bits = vm.heap.bigints[integer.index()].bits() as usize; // charged: above
+    let size = limbs(vm, integer);
+    let bits = vm.heap.bigints[integer.index()].bits() as usize; // bounded: the number of bits is known
+    // The text, and a list of its digits or a copy of it.
     let _room = vm.hold(bits / radix.ilog2() as usize * 2)?;
-    // charged: above
-    Ok(vm.heap.bigints[integer.index()].to_str_radix(radix))
-}
-
-/// Charge for the text of an integer.
-pub fn charge_text(vm: &mut Vm, integer: Value, radix: u32) -> Result<()> {
-    let limbs = limbs(vm, integer);
-    if radix.is_power_of_two() {
-        return vm.work(limbs);
+    if radix.is_power_of_two() || size <= TEXT_LIMBS {
+        vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
+        // charged: above
+        return Ok(vm.heap.bigints[integer.index()].to_str_radix(radix));
     }
-    vm.charge_piece(limbs.saturating_mul(limbs) / 8 + limbs, LIMBS_NANOS)
+    // The integer, powers of the base that are as long together, and what a quotient of them takes.
+    let _more = vm.hold(size * 64)?;
+    let number = vm.heap.bigints[integer.index()].clone(); // charged: piece by piece
+    let mut digits = Vec::with_capacity(bits / radix.ilog2() as usize + 2); // charged: held above
+    if number.is_negative() {
+        digits.push(b'-');
+    }
+    large::write(number.magnitude(), radix, &mut digits, &mut |steps| vm.work(steps))?;
+    Ok(String::from_utf8(digits).unwrap_or_default())
 }
-
-/// How long a step takes of work that is counted in eight products of limbs.
-const LIMBS_NANOS: u64 = 12;
 
 /// A primitive as a BigInt; numbers are none (ECMAScript 7.1.13).
 fn to_bigint(vm: &mut Vm, value: Value) -> Result {
@@ -173,27 +176,33 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
     }
 }
 
-/// The integer that a string stands for (ECMAScript 7.1.14). In base ten it takes time by the square of the length.
+/// The integer that a string stands for (ECMAScript 7.1.14).
 pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     let Ok(text) = std::str::from_utf8(vm.charged_bytes(string)?) else { return Ok(None) };
-    let digits = text.trim_matches(crate::convert::is_space);
-    // Digits one by one, and the integer.
-    let length = digits.len();
-    let in_ten = !matches!(digits.as_bytes(), [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B', ..]);
-    let _room = vm.hold(length.saturating_mul(2))?;
-    if length > 16 {
-        let limbs = length / 16;
-        vm.charge_piece(if in_ten { limbs.saturating_mul(limbs) / 8 + limbs } else { limbs }, LIMBS_NANOS)?;
+    let Some((digits, radix, sign)) = digits_of(text) else { return Ok(None) };
+    let size = digits.len() / 16 + 1;
+    if radix.is_power_of_two() || size <= TEXT_LIMBS {
+        // Digits one by one, and the integer.
+        let _room = vm.hold(size * 32)?;
+        vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
+        // charged: above
+        let text = std::str::from_utf8(vm.heap.bytes(string)).unwrap_or_default();
+        let integer = digits_of(text).and_then(|(digits, ..)| BigUint::parse_bytes(digits.as_bytes(), radix));
+        return Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)));
     }
-    // charged: above
-    let bytes = vm.heap.bytes(string);
-    Ok(std::str::from_utf8(bytes).ok().and_then(integer_of))
+    let copy = vm.charged_copy(string)?;
+    // Parts, their products, and powers of the base.
+    let _room = vm.hold(size * 64)?;
+    let digits = std::str::from_utf8(&copy).ok().and_then(digits_of).map_or("", |(digits, ..)| digits);
+    let integer = large::read(digits.as_bytes(), radix, &mut |steps| vm.work(steps))?;
+    Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)))
 }
 
-fn integer_of(text: &str) -> Option<BigInt> {
+/// The digits of a text that stands for an integer, their radix and its sign; nothing where it stands for none.
+fn digits_of(text: &str) -> Option<(&str, u32, Sign)> {
     let text = text.trim_matches(crate::convert::is_space);
     let (digits, radix) = match text.as_bytes() {
-        [] => return Some(BigInt::ZERO),
+        [] => ("0", 10),
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', b'o' | b'O', ..] => (&text[2..], 8),
         [b'0', b'b' | b'B', ..] => (&text[2..], 2),
@@ -203,8 +212,7 @@ fn integer_of(text: &str) -> Option<BigInt> {
     if digits.is_empty() || !digits.bytes().all(|digit| char::from(digit).is_digit(radix)) {
         return None;
     }
-    let integer = BigInt::parse_bytes(digits.as_bytes(), radix)?;
-    Some(if text.starts_with('-') { -integer } else { integer })
+    Some((digits, radix, if text.starts_with('-') { Sign::Minus } else { Sign::Plus }))
 }
 
 /// An operator on two BigInts.
@@ -225,12 +233,20 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
     let (a, b) = (limbs(vm, left), limbs(vm, right));
     let _room = match operator {
         Binary::Multiply => {
-            vm.charge_piece(product_work(a, b), PRODUCT_NANOS)?;
+            let steps = product_steps(a, b);
+            if steps > MOST_STEPS {
+                return large_operation(vm, operator, left, right);
+            }
+            vm.work(steps)?;
             // The product, and parts of it.
             vm.hold((a + b) * 24)?
         }
         Binary::Divide | Binary::Remainder => {
-            vm.charge_piece((a.saturating_sub(b) + 1).saturating_mul(b) / 4, PRODUCT_NANOS)?;
+            let steps = quotient_steps(a, b);
+            if steps > MOST_STEPS {
+                return large_operation(vm, operator, left, right);
+            }
+            vm.work(steps)?;
             vm.hold((a + b) * 16)?
         }
         _ => {
@@ -251,6 +267,28 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
         Binary::BitXor => a ^ b,
         // Comparisons do not come here, the rest has returned.
         _ => return Ok(Value::UNDEFINED),
+    };
+    finish(vm, result)
+}
+
+/// A product, quotient or remainder that is made in pieces.
+fn large_operation(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Result {
+    let (a, b) = (limbs(vm, left), limbs(vm, right));
+    // Both integers, the result, and what its parts take.
+    let _room = vm.hold((a + b) * 40)?;
+    vm.work((a + b) / 8)?;
+    // charged: above
+    let (a, b) = (vm.heap.bigints[left.index()].clone(), vm.heap.bigints[right.index()].clone());
+    let (sign, other_sign) = (a.sign(), b.sign());
+    let both = if sign == other_sign { Sign::Plus } else { Sign::Minus };
+    if operator == Binary::Multiply {
+        let product = large::product(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps))?;
+        return finish(vm, BigInt::from_biguint(both, product));
+    }
+    let (quotient, rest) = large::quotient(a.magnitude(), b.magnitude(), &mut |steps| vm.work(steps))?;
+    let result = match operator {
+        Binary::Remainder => BigInt::from_biguint(sign, rest),
+        _ => BigInt::from_biguint(both, quotient),
     };
     finish(vm, result)
 }
@@ -278,9 +316,16 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
         return Err(too_big(vm));
     };
     let size = (bits * u64::from(exponent) / 64 + 1) as usize;
-    let _room = vm.hold(size * 32)?;
+    let _room = vm.hold(size * 40)?;
     // The last squaring is half of the size, each before it half of that.
-    vm.charge_piece(product_work(size / 2 + 1, size / 2 + 1).saturating_mul(2), PRODUCT_NANOS)?;
+    let steps = product_steps(size / 2 + 1, size / 2 + 1).saturating_mul(2);
+    if steps > MOST_STEPS {
+        let base = vm.heap.bigints[left.index()].clone(); // charged: above
+        let sign = if base.is_negative() && exponent % 2 == 1 { Sign::Minus } else { Sign::Plus };
+        let result = large::power(base.magnitude(), exponent, &mut |steps| vm.work(steps))?;
+        return finish(vm, BigInt::from_biguint(sign, result));
+    }
+    vm.work(steps)?;
     // charged: above
     let result = vm.heap.bigints[left.index()].pow(exponent);
     finish(vm, result)
@@ -351,14 +396,4 @@ fn too_big(vm: &mut Vm) -> crate::error::Thrown {
 fn limbs(vm: &Vm, integer: Value) -> usize {
     // bounded: the number of bits is known
     vm.heap.bigints[integer.index()].bits() as usize / 64 + 1
-}
-
-/// How long a step of a product or quotient takes.
-const PRODUCT_NANOS: u64 = 10;
-
-/// What a product costs: all pairs of limbs; large ones are multiplied more cleverly.
-fn product_work(a: usize, b: usize) -> usize {
-    const LARGE: usize = 64;
-    let (short, long) = (a.min(b), a.max(b));
-    if short <= LARGE { short * long / 8 } else { long.saturating_mul(short.isqrt()) }
 }

@@ -395,12 +395,11 @@ impl NumberFormat {
 fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
-        crate::builtins::bigint::charge_text(vm, value, 10)?;
-        // charged: above, with room for the digits and what is written of them
-        let bytes = vm.heap.bigints[value.index()].bits() as usize / 3;
-        vm.work(bytes)?;
-        let _hold = vm.hold(8 * bytes)?;
-        return Ok(Quantity::Finite(Decimal::of_bigint(&vm.heap.bigints[value.index()]))); // charged: above
+        // With room for the digits, and for what is written of them.
+        let _hold = vm.hold(3 * vm.heap.bigints[value.index()].bits() as usize)?; // bounded: the number of bits
+        let text = crate::builtins::bigint::text(vm, value, 10)?;
+        vm.work(text.len())?;
+        return Ok(Decimal::parse(&text).map_or(Quantity::NaN, Quantity::Finite));
     }
     if value.is_string() {
         let bytes = vm.heap.str(value).bytes as usize;

@@ -1,6 +1,5 @@
 //! Exact decimal numbers, and rounding them as ICU does: to a power of ten, or a multiple of one.
 
-use num_bigint::{BigInt, Sign};
 use std::cmp::Ordering;
 
 /// What is formatted.
@@ -94,13 +93,6 @@ impl Decimal {
         let digits = all().map(|byte| byte - b'0').collect();
         let point = (whole.len() as i64).saturating_add(exponent);
         Some(Self { negative, digits, point }.normal())
-    }
-
-    /// A BigInt.
-    pub fn of_bigint(value: &BigInt) -> Self {
-        let digits = value.magnitude().to_radix_be(10);
-        let point = digits.len() as i64;
-        Self { negative: value.sign() == Sign::Minus, digits, point }.normal()
     }
 
     fn normal(mut self) -> Self {
