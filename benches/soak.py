@@ -392,8 +392,8 @@ def main():
         write(arguments.write, table, graph(samples))
     before = [sample for sample in samples if sample[1] == "ordinary"][-1]
     problems = []
-    # Memory that is free is kept by the allocator, threads by the pool: a fifth and a little more.
-    for name, most, (was, now) in zip(HELD, [100, 8, 20, 3], zip(before[2:], lasting[2:])):
+    # Caches fill, and threads are kept for a while: a fifth and a little more.
+    for name, most, (was, now) in zip(HELD, [50, 8, 20, 3], zip(before[2:], lasting[2:])):
         if now > was * 1.2 + most:
             problems.append(f"{name}: {was:.0f} before, {now:.0f} after")
     if any(not is_right for *_, is_right in told):

@@ -159,6 +159,22 @@ impl Failure {
         }
     }
 
+    /// Cuts each text at its bound: [`MOST_MESSAGE`], [`MOST_NAME`], [`MOST_TOOL_INPUT`], [`MOST_DETAILS`]. What a run
+    /// gives is cut; this is for a host that makes a failure, or changes one.
+    pub fn cut(&mut self) {
+        let shorten = |text: &mut String, most: usize| *text = cut(std::mem::take(text), most);
+        shorten(&mut self.code, MOST_NAME);
+        shorten(&mut self.message, MOST_MESSAGE);
+        let names = [&mut self.name, &mut self.tool_name];
+        names.into_iter().flatten().for_each(|name| shorten(name, MOST_NAME));
+        [&mut self.stack, &mut self.hint].into_iter().flatten().for_each(|text| shorten(text, MOST_MESSAGE));
+        for (text, most) in [(&mut self.tool_input, MOST_TOOL_INPUT), (&mut self.details, MOST_DETAILS)] {
+            if let Some(json) = text.take_if(|json| json.len() > most) {
+                *text = Some(cut_json(&json, most));
+            }
+        }
+    }
+
     /// The failure of a script that was not compiled.
     #[must_use]
     pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {

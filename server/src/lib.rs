@@ -19,6 +19,7 @@ pub mod index;
 pub mod meta;
 pub mod offload;
 pub mod pipeline;
+pub mod priority;
 pub mod redact;
 pub mod results;
 pub mod runs;

@@ -1,12 +1,14 @@
 //! The program: parse, dispatch, exit code.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod allocator;
 mod cli;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    allocator::tune();
     // What this process was started with beside its streams is not for workers and MCP servers.
     #[cfg(unix)]
     close_fds::set_fds_cloexec(3, &[]);

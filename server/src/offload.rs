@@ -1,10 +1,13 @@
 //! Work in proportion to data of tools, scripts and clients: what is small is done in place, what is
-//! large in places of its own, a few at a time, so that no thread that serves others waits for it.
+//! large in threads and places of its own, a few at a time and with a low priority, so that nobody who asks
+//! for little waits for it.
 //!
 //! Work cannot be interrupted. Whoever hands it over bounds it first (see [`crate::schema`] for the one
 //! kind whose time does not follow from the size of its data).
 
+use crate::priority::Thread;
 use serde_json::Value;
+use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -12,6 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes of JSON that are worked on in place: less than a millisecond.
 pub const SMALL: usize = 64 * 1024;
+/// Native stack of large work: readers of JSON recurse, as deeply as they allow.
+const STACK: usize = 8 << 20;
 /// How long large work waits for its place.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -36,16 +41,36 @@ impl From<Busy> for crate::upstream::ToolError {
 ///
 /// # Errors
 /// It is large, and there is no place for it in time.
-pub async fn run<T>(bytes: usize, work: impl FnOnce() -> T) -> Result<T, Busy> {
+pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
     let _place = if bytes > SMALL { Some(place().await?) } else { None };
     Ok(now(bytes, work))
 }
 
 /// The same without waiting for a place, for what is bounded by other places already.
-pub fn now<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub fn now<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     let is_shared =
         || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if bytes > SMALL && is_shared() { tokio::task::block_in_place(work) } else { work() }
+    if bytes > SMALL && is_shared() { tokio::task::block_in_place(|| elsewhere(work)) } else { work() }
+}
+
+/// In a thread of its own. This one waits; in its place in the runtime is another one.
+fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    // Without a thread to be had it is done here.
+    let mut work = Some(work);
+    let done = std::thread::scope(|scope| {
+        let work = &mut work;
+        let lowered = move || {
+            Thread::current().lower();
+            work.take().map(|work| work())
+        };
+        let thread = std::thread::Builder::new().name("large-work".into()).stack_size(STACK);
+        thread.spawn_scoped(scope, lowered).ok()?.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    match (done, work) {
+        (Some(done), _) => done,
+        (None, Some(work)) => work(),
+        (None, None) => unreachable!("work that is begun ends or panics"),
+    }
 }
 
 async fn place() -> Result<OwnedSemaphorePermit, Busy> {

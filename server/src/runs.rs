@@ -12,10 +12,10 @@ mod rehearsal;
 #[cfg(unix)]
 pub mod worker;
 
-use crate::catalogue::{Catalogue, LONGEST_NAME};
+use crate::catalogue::Catalogue;
 use crate::config::{IsolationConfig, IsolationMode, Pool};
 use crate::error::Error;
-use crate::pipeline::{LONGEST_MESSAGE, Pipeline, bounded};
+use crate::pipeline::Pipeline;
 use crate::stateless::Recorder;
 use crate::upstream::Report;
 use agentscript::{
@@ -38,10 +38,6 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Longest input of a call in a failure, in bytes of JSON.
-const LONGEST_INPUT: usize = 2 * 1024;
-/// Longest details of a failure, in bytes of JSON.
-const LONGEST_DETAILS: usize = 16 * 1024;
 /// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
 /// alone, and ends there.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -408,24 +404,9 @@ fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
     }
     if let Err(failure) = &mut outcome.result {
         failure.tool_calls = failure.tool_calls.max(stats.tool_calls);
-        shorten(failure);
+        failure.cut();
     }
     outcome
-}
-
-/// Cut every text of a failure that a client gets: a script chooses how long they are.
-pub(crate) fn shorten(failure: &mut Failure) {
-    let cut = |text: &mut String, most: usize| *text = bounded(std::mem::take(text), most);
-    cut(&mut failure.code, LONGEST_NAME);
-    cut(&mut failure.message, LONGEST_MESSAGE);
-    let names = [&mut failure.name, &mut failure.tool_name];
-    names.into_iter().flatten().for_each(|name| cut(name, LONGEST_NAME));
-    [&mut failure.stack, &mut failure.hint].into_iter().flatten().for_each(|text| cut(text, LONGEST_MESSAGE));
-    for (text, most) in [(&mut failure.tool_input, LONGEST_INPUT), (&mut failure.details, LONGEST_DETAILS)] {
-        if let Some(json) = text.take_if(|json| json.len() > most) {
-            *text = Some(Value::from(bounded(json, most.min(LONGEST_INPUT))).to_string());
-        }
-    }
 }
 
 /// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:

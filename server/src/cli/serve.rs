@@ -22,6 +22,7 @@ pub struct Serve {
 impl Serve {
     /// Serve until the client goes away or a signal comes.
     pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+        crate::allocator::give_back();
         let session = self.sources.open(|_| ())?;
         let served = match &self.http {
             Some(address) => {

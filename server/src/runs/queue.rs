@@ -2,11 +2,13 @@
 //!
 //! A slice cannot be interrupted from outside: where a run is in the middle of one long step (a sort,
 //! a JSON text of megabytes), its thread is late, and another one takes its place in the meantime. So
-//! at most `threads` slices are on time, and no run waits for a step of another one.
+//! at most `threads` slices are on time, and no run waits for a step of another one. A late thread gives
+//! way to the others where there are any, and then ends with its slice.
 
 use super::executor::{Driven, Start};
 use super::life::Life;
 use super::{Refused, refused};
+use crate::priority::Thread;
 use agentscript::{Event, Outcome, Progress, ScriptCache};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +20,9 @@ use tokio::sync::oneshot;
 pub const SLICE: Duration = Duration::from_millis(5);
 /// A slice that takes longer than this is late.
 const LATE: Duration = Duration::from_millis(8);
+/// How long the thread of a late slice has a processor until it gives way to others. On a busy machine a slice is
+/// late without having had one.
+const LONG: Duration = Duration::from_millis(10);
 /// How often slices are looked at while there are any.
 const LOOK: Duration = Duration::from_millis(2);
 /// Looks without any slice after which the watch goes to sleep.
@@ -92,10 +97,23 @@ struct State {
 }
 
 struct Slice {
+    thread: Thread,
     began: Instant,
     late: bool,
+    /// How long its thread had a processor when it was found late.
+    spent: Option<Duration>,
+    /// Whether its thread gives way to others.
+    lowered: bool,
     /// Who waits for its end; absent: it was given up.
     answer: Option<oneshot::Sender<Step>>,
+}
+
+impl Slice {
+    /// Whether its thread has had a processor for long since it was found late.
+    fn is_long(&self) -> bool {
+        let spent = self.spent.zip(self.thread.processor_time());
+        spent.is_some_and(|(before, now)| now.saturating_sub(before) > LONG)
+    }
 }
 
 impl Queue {
@@ -170,6 +188,13 @@ impl Shared {
         Ok(())
     }
 
+    /// See that there is a thread in place of one that is late, or has ended.
+    fn replace(self: &Arc<Self>, state: &mut State) {
+        if let Err(error) = self.staff(state) {
+            tracing::warn!(%error, "no thread could be started in place of one that is late");
+        }
+    }
+
     fn start(self: &Arc<Self>, name: &str, body: fn(&Arc<Self>)) -> std::io::Result<()> {
         let shared = Arc::clone(self);
         let thread = std::thread::Builder::new().name(name.into()).stack_size(self.stack);
@@ -192,20 +217,22 @@ impl State {
 
     fn begin(&mut self, answer: oneshot::Sender<Step>) -> u64 {
         self.slice_number += 1;
-        self.slices.insert(self.slice_number, Slice { began: Instant::now(), late: false, answer: Some(answer) });
+        let (thread, began) = (Thread::current(), Instant::now());
+        let slice = Slice { thread, began, late: false, spent: None, lowered: false, answer: Some(answer) };
+        self.slices.insert(self.slice_number, slice);
         self.on_time += 1;
         self.free -= 1;
         self.slice_number
     }
 
-    /// A slice has ended. Gives who waits for it.
-    fn end(&mut self, number: u64) -> Option<oneshot::Sender<Step>> {
+    /// A slice has ended. Gives whether its thread gives way to others, and who waits for it.
+    fn end(&mut self, number: u64) -> (bool, Option<oneshot::Sender<Step>>) {
         self.free += 1;
-        let slice = self.slices.remove(&number)?;
+        let Some(slice) = self.slices.remove(&number) else { return (false, None) };
         if !slice.late {
             self.on_time -= 1;
         }
-        slice.answer
+        (slice.lowered, slice.answer)
     }
 }
 
@@ -230,7 +257,7 @@ fn work(shared: &Arc<Shared>) {
             drop(state);
             let step = catch_unwind(AssertUnwindSafe(|| slice(task, &life)))
                 .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
-            let answer = shared.lock().end(number);
+            let (lowered, answer) = shared.lock().end(number);
             match (step, answer) {
                 (Step::Went(run, Progress::Yielded), Some(answer)) => {
                     let job = Job { task: Task::Resume(run, Vec::new()), life, answer };
@@ -243,6 +270,10 @@ fn work(shared: &Arc<Shared>) {
                 }
             }
             state = shared.lock();
+            // It cannot get its priority back.
+            if lowered {
+                break;
+            }
         } else if state.free > shared.threads {
             // It has stood in for one that was late.
             break;
@@ -252,6 +283,11 @@ fn work(shared: &Arc<Shared>) {
     }
     state.workers -= 1;
     state.free -= 1;
+    // What it leaves, its own run perhaps, is for another one.
+    if !state.closed {
+        shared.replace(&mut state);
+        shared.more.notify_one();
+    }
 }
 
 /// The thread that looks whether others are late.
@@ -268,11 +304,16 @@ fn watch(shared: &Arc<Shared>) {
         quiet = if state.slices.is_empty() { quiet + 1 } else { 0 };
         let now = Instant::now();
         let (mut late, mut lost) = (0, Vec::new());
+        let alone = state.slices.len() + state.fresh.len() + state.worn.len() <= 1;
         for slice in state.slices.values_mut() {
             let took = now.saturating_duration_since(slice.began);
             if took > LATE && !slice.late {
                 slice.late = true;
+                slice.spent = slice.thread.processor_time();
                 late += 1;
+            } else if slice.late && !slice.lowered && !alone && slice.is_long() {
+                slice.lowered = true;
+                slice.thread.lower();
             }
             if took > shared.watchdog {
                 lost.extend(slice.answer.take());
@@ -280,9 +321,7 @@ fn watch(shared: &Arc<Shared>) {
         }
         state.on_time -= late;
         for _ in 0..late {
-            if let Err(error) = shared.staff(&mut state) {
-                tracing::warn!(%error, "no thread could be started in place of one that is late");
-            }
+            shared.replace(&mut state);
             shared.more.notify_one();
         }
         for answer in lost {

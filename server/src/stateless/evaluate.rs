@@ -223,7 +223,7 @@ impl Evaluate {
 /// An outcome as clients see it.
 fn shown(mut outcome: Outcome) -> Value {
     if let Err(failure) = &mut outcome.result {
-        runs::shorten(failure);
+        failure.cut();
     }
     runs::json(&outcome.to_json()).or_else(|_| runs::json(&runs::without_depth(outcome).to_json())).unwrap_or_default()
 }

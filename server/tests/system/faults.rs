@@ -24,7 +24,7 @@ use tokio::process::{Child, Command};
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// How much memory and how many threads and descriptors stay with the process: allocators and runtimes keep
 /// some for the next time.
-const KEPT: Held = Held { megabytes: 100, threads: 8, descriptors: 8, children: 0 };
+const KEPT: Held = Held { megabytes: 60, threads: 8, descriptors: 8, children: 0 };
 
 /// These tests measure processes: one at a time, or they would measure each other.
 static ALONE: LazyLock<tokio::sync::Mutex<()>> = LazyLock::new(tokio::sync::Mutex::default);

@@ -21,10 +21,6 @@ const LONGEST_GREETING: usize = 1024;
 /// How much of its error output is kept.
 const LAST_WORDS: usize = 2_000;
 
-/// Blocks from so many bytes on are given back to the system one by one: the holes that others leave in the
-/// heap would count as memory in use.
-const GIVEN_BACK: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "131072");
-
 /// A child process that runs scripts.
 pub struct Worker {
     child: Child,
@@ -120,7 +116,7 @@ impl Worker {
             command.arg("--cold");
         }
         // A group of its own: Ctrl-C is for the server, which ends its runs in good order.
-        command.env_clear().env(GIVEN_BACK.0, GIVEN_BACK.1).current_dir("/").process_group(0);
+        command.env_clear().current_dir("/").process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {

@@ -1,7 +1,4 @@
-//! A machine that has no room, no descriptors, nothing that can be written.
-//!
-//! What is not here: a clock that jumps. No test can set the clock of the machine that it runs on. Limits of time
-//! are measured by the monotonic clock, which does not jump; what scripts see is told by the host.
+//! A machine that has no room, no descriptors, nothing that can be written, and a clock that jumps.
 
 use super::*;
 use tokio::net::TcpStream;
@@ -106,4 +103,64 @@ async fn configurations_that_are_none() {
         assert!(ended.stderr.len() < 10_000 && !ended.stderr.contains("panicked"), "{config}: {}", ended.stderr);
         assert!(began.elapsed() < AT_ONCE, "{config}: {:?}", began.elapsed());
     }
+}
+
+/// The library that tells a process another time of day; absent, and said so, where it is not installed.
+fn libfaketime() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
+    let found = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists());
+    if found.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "there is no libfaketime");
+        skipped("a clock that jumps: there is no libfaketime");
+    }
+    found
+}
+
+/// The time of day goes ten years on and twenty back, as it does when a clock is set. (The monotonic clock goes on.)
+/// Runs, waits, timers, sessions and limits do not notice; what tells the time tells the new one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_jumps() {
+    const LIMIT: Duration = Duration::from_secs(10);
+    let Some(library) = libfaketime() else { return };
+    let folder = Folder::new();
+    let time = folder.file("time", "+0");
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let limits = json!({"vm": {"maxDurationMs": LIMIT.as_millis()}, "audit": {"file": folder.path("audit")}});
+    let config = configured(&folder, &program, &[("app", "good")], limits);
+    let library = library.display();
+    let prepared = format!(
+        "export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={time} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1"
+    );
+    let victim = Victim::start_as(&prepared, &["--demo", "--config", &config]).await;
+    let year = async || victim.execute("return new Date().getFullYear()").await["result"].as_i64().expect("a year");
+    let before = year().await;
+    for (jump, years) in [("+3653d", 10), ("-3652d", -10), ("+0", 0)] {
+        // It waits for a tool while the clock jumps, and calls others before and after.
+        let script = "let turns = 0;
+            for (let i = 0; i < 20; i++, turns++) await callTool('users:get', { id: 'usr_001' });
+            await callTool('app:slow', {});
+            for (let i = 0; i < 20; i++, turns++) await callTool('users:get', { id: 'usr_001' });
+            return turns";
+        let began = Instant::now();
+        let (answer, ()) = tokio::join!(victim.execute(script), async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            std::fs::write(&time, jump).expect("a file of ours");
+        });
+        assert_eq!(answer["result"], 40, "{jump}: {answer}");
+        assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < PATIENCE, "{jump}");
+        assert!((year().await - before - years).abs() <= 1, "{jump}");
+        victim.recovers(jump).await;
+    }
+    // A limit of time that is reached in the past of its beginning.
+    let began = Instant::now();
+    let (ended, ()) = tokio::join!(victim.execute("await callTool('app:hang', {}, { timeoutMs: 1e6 })"), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        std::fs::write(&time, "-3652d").expect("a file of ours");
+    });
+    assert_eq!(ended["error"]["code"], "TIMEOUT", "{ended}");
+    assert!((LIMIT..2 * LIMIT).contains(&began.elapsed()), "{:?}", began.elapsed());
+    let audit = std::fs::read_to_string(folder.path("audit")).expect("calls are recorded");
+    let told = |year: i64| audit.contains(&format!("\"time\":\"{year}-"));
+    assert!(told(before) && (told(before + 10) || told(before + 9)), "{audit}");
+    victim.end().await;
 }

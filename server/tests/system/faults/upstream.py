@@ -14,7 +14,7 @@ import time
 
 TOOLS = [
     "ok", "lie", "hang", "crash", "half", "half_crash", "flood", "utf8", "twice", "other", "late", "long", "deep", "asks", "news",
-    "noise", "wide", "control",
+    "noise", "wide", "control", "slow",
 ]  # fmt: skip
 PAGE = 1_000
 
@@ -125,6 +125,9 @@ class Wrong:
                 for wrong in [number + 1_000, -1, "text", None, 1.5, 2**70, [number]]:
                     self.answer(wrong, text("for another"))
                 self.answer(number, text("for this one"))
+            case "slow":
+                time.sleep(1)
+                self.answer(number, text("at last"))
             case "late":
                 self.late.append(number)
             case "long":
