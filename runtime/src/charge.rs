@@ -165,6 +165,17 @@ impl<T> Buffer<T> {
         Ok(())
     }
 
+    /// Let something append up to so many items, to the list that they are in.
+    #[inline]
+    pub fn write<R>(&mut self, owner: &impl Metered, most: usize, append: impl FnOnce(&mut Vec<T>) -> R) -> Result<R> {
+        if self.room - self.items.len() < most {
+            self.grow(owner, most)?;
+        }
+        let result = append(&mut self.items);
+        debug_assert!(self.items.len() <= self.room, "no more than it said");
+        Ok(result)
+    }
+
     /// Whether the next item takes more memory.
     #[inline]
     pub fn is_full(&self) -> bool {

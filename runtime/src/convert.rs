@@ -232,12 +232,6 @@ impl Vm {
         })
     }
 
-    /// To text of Rust.
-    pub fn to_text(&mut self, value: Value) -> Result<String> {
-        let string = self.to_string(value)?;
-        Ok(self.heap.text(string).into_owned())
-    }
-
     /// To a number; a BigInt is a `TypeError`.
     #[inline]
     pub fn to_number(&mut self, value: Value) -> Result<f64> {

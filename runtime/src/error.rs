@@ -5,12 +5,13 @@
 
 use crate::builtins::inspect::Options;
 use crate::calls::Failed;
+use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, block};
-use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_bytes, cut_text};
+use crate::heap::{Class, block, lossy};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_text, shown_bytes};
 use crate::suggest::Missing;
-use crate::symbol::known;
+use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Location, Refusal};
@@ -51,6 +52,8 @@ impl Trace {
     }
 }
 
+/// The text of an error of no more bytes costs no more than reading its parts.
+const UNCHARGED: usize = 1 << 10;
 /// How many frames a trace keeps, as in V8.
 const TRACE_DEPTH: usize = 10;
 
@@ -166,43 +169,40 @@ impl Vm {
         (!code.is_prelude()).then(|| Location::of(self.script.source(), offset))
     }
 
-    /// The `stack` of an error: its text and the frames of the script.
-    pub fn stack_text(&mut self, error: Value) -> Result<String> {
-        let text = self.error_text(error)?;
-        Ok(self.with_frames(error, text))
+    /// The `stack` of an error, charged and counted: its text and the frames of the script.
+    pub fn stack_string(&mut self, error: Value) -> Result {
+        let mut text = self.text_of_error(error)?;
+        let frames = self.frames_text(error);
+        text.extend_from_slice(self, frames.as_bytes())?;
+        Ok(self.string_of(text))
     }
 
     /// The same for outcomes, where long texts are cut.
     pub fn short_stack(&mut self, error: Value) -> Result<String> {
-        let mut bytes = 0;
-        let mut parts = Vec::with_capacity(2);
-        for (key, default, most) in [(known::NAME, "Error", MOST_NAME), (known::MESSAGE, "", MOST_MESSAGE)] {
-            let part = self.get(error, key)?;
-            let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
-            bytes += self.heap.str(part).bytes as usize;
-            parts.push(self.short_text(part, most)?);
+        Ok(self.short_error(error)? + &self.frames_text(error))
+    }
+
+    /// The text of an error, where long parts of it are cut.
+    pub fn short_error(&mut self, error: Value) -> Result<String> {
+        let name = self.part_of_error(error, known::NAME, "Error")?;
+        let message = self.part_of_error(error, known::MESSAGE, "")?;
+        if (self.heap.str(name).bytes + self.heap.str(message).bytes) as usize <= MOST_MESSAGE {
+            return Ok(lossy(&self.text_of_error(error)?).into_owned());
         }
-        let text = if bytes <= MOST_MESSAGE {
-            self.error_text(error)?
-        } else {
-            parts.retain(|part| !part.is_empty());
-            parts.join(": ")
-        };
-        Ok(self.with_frames(error, text))
+        let mut parts = vec![self.short_text(name, MOST_NAME)?, self.short_text(message, MOST_MESSAGE)?];
+        parts.retain(|part| !part.is_empty());
+        Ok(parts.join(": "))
     }
 
     /// The text of a value, or its beginning and end with how much there was.
     pub fn short_text(&mut self, value: Value, most: usize) -> Result<String> {
         let string = self.to_string(value)?;
-        let bytes = self.heap.bytes(string);
-        if bytes.len() <= most {
-            return Ok(self.heap.text(string).into_owned());
-        }
-        Ok(cut_bytes(bytes, most))
+        Ok(shown_bytes(self.heap.bytes(string), most))
     }
 
-    /// The text of an error with its frames behind.
-    fn with_frames(&mut self, error: Value, mut text: String) -> String {
+    /// The frames of an error, each on a line of its own.
+    fn frames_text(&mut self, error: Value) -> String {
+        let mut text = String::new();
         let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
         let shown = if self.hide_frames { &[][..] } else { &frames[..] };
         for &(code, offset) in shown {
@@ -225,28 +225,40 @@ impl Vm {
         self.inspect(value, Options { limit: MOST_DETAILS, ..Options::default() }).unwrap_or(tag)
     }
 
-    /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4).
-    pub fn error_text(&mut self, error: Value) -> Result<String> {
-        let text = self.error_string(error)?;
-        Ok(self.heap.text(text).into_owned())
+    /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4), charged and counted.
+    pub fn error_string(&mut self, error: Value) -> Result {
+        let text = self.text_of_error(error)?;
+        Ok(self.string_of(text))
     }
 
-    /// The same as a string of the script.
-    pub fn error_string(&mut self, error: Value) -> Result {
-        let mut parts = Vec::with_capacity(2);
-        for (key, default) in [(known::NAME, "Error"), (known::MESSAGE, "")] {
-            let part = self.get(error, key)?;
-            let part = if part.is_undefined() { self.string(default) } else { self.to_string(part)? };
-            parts.push(self.heap.bytes(part).to_vec());
-        }
+    fn text_of_error(&mut self, error: Value) -> Result<Buffer<u8>> {
+        let name = self.part_of_error(error, known::NAME, "Error")?;
+        let message = self.part_of_error(error, known::MESSAGE, "")?;
         let is_coded = error.is(Kind::Object) && self.heap.flags(error) & CODED != 0;
         let code = if is_coded { self.own(error, known::CODE)? } else { None };
-        if let Some(code) = code {
-            let code = format!(" [{}]", self.to_text(code)?);
-            parts[0].extend(code.bytes());
+        let code = code.map(|code| self.to_string(code)).transpose()?;
+        let parts = [Some(name), code, Some(message)];
+        let bytes: usize = parts.iter().flatten().map(|&part| self.heap.str(part).bytes as usize).sum();
+        if bytes > UNCHARGED {
+            self.charge_bytes(bytes)?;
         }
-        parts.retain(|part| !part.is_empty());
-        Ok(self.heap.new_string(&parts.join(b": ".as_slice())))
+        let mut out = Buffer::with_capacity(self, bytes + " []: ".len())?;
+        out.extend_from_slice(self, self.heap.bytes(name))?;
+        if let Some(code) = code {
+            for part in [b" [", self.heap.bytes(code), b"]"] {
+                out.extend_from_slice(self, part)?;
+            }
+        }
+        if !out.is_empty() && self.heap.str(message).bytes > 0 {
+            out.extend_from_slice(self, b": ")?;
+        }
+        out.extend_from_slice(self, self.heap.bytes(message))?;
+        Ok(out)
+    }
+
+    fn part_of_error(&mut self, error: Value, key: Sym, default: &str) -> Result {
+        let part = self.get(error, key)?;
+        if part.is_undefined() { Ok(self.string(default)) } else { self.to_string(part) }
     }
 }
 

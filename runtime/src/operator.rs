@@ -1,9 +1,11 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
+use crate::builtins::registry::registry;
 use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Class, Str};
+use crate::outcome::MOST_MESSAGE;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -217,9 +219,12 @@ impl Vm {
         self.has_property(object, key)
     }
 
-    /// Text of a value for messages, without running anything.
+    /// Text of a value for messages, without running anything: a long one is cut.
     pub fn to_text_lossy(&mut self, value: Value) -> String {
-        if value.is_object() { self.object_tag(value) } else { self.to_text(value).unwrap_or_default() }
+        match value.is_object() {
+            true => self.object_tag(value),
+            false => self.short_text(value, MOST_MESSAGE).unwrap_or_default(),
+        }
     }
 
     /// `value instanceof constructor`
@@ -245,7 +250,7 @@ impl Vm {
         if !constructor.is(Kind::Native) {
             return Ok(false);
         }
-        let name = crate::builtins::registry::registry().natives[constructor.index()].name;
+        let name = registry().natives[constructor.index()].name;
         Ok(match name {
             "Object" => !(value.is(Kind::Object) && self.heap.flags(value) & NULL_PROTOTYPE != 0),
             "Function" => value.is_callable(),
@@ -270,7 +275,9 @@ impl Vm {
                 !function.is_async && !function.is_arrow
             }
             // Constructors are those with a capital.
-            Kind::Native => self.callable_name(function).starts_with(|first: char| first.is_ascii_uppercase()),
+            Kind::Native => {
+                registry().natives[function.index()].name.starts_with(|first: char| first.is_ascii_uppercase())
+            }
             _ => false,
         }
     }

@@ -224,6 +224,11 @@ pub(crate) fn cut_text(text: &str, most: usize) -> String {
     if text.len() <= most { text.to_owned() } else { cut_bytes(text.as_bytes(), most) }
 }
 
+/// Text in WTF-8 of no more than `most` bytes; of a longer one the beginning and the end. Nothing else is looked at.
+pub(crate) fn shown_bytes(text: &[u8], most: usize) -> String {
+    if text.len() <= most { crate::heap::lossy(text).into_owned() } else { cut_bytes(text, most) }
+}
+
 /// The beginning and the end of a longer text in WTF-8. What matters often stands at the end.
 pub(crate) fn cut_bytes(text: &[u8], most: usize) -> String {
     // A character may be cut in its middle.

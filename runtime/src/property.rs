@@ -9,7 +9,7 @@ mod write;
 use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::convert::as_int32;
-use crate::error::{Result, Thrown};
+use crate::error::{Cause, Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
@@ -266,7 +266,12 @@ impl Vm {
         match self.heap.own(object, symbol) {
             Some(held) => self.held(object, symbol, held).map(Some),
             None if symbol == known::STACK && self.heap.class(object).is_error() => {
-                Ok(self.stack_text(object).ok().map(|text| self.string(&text)))
+                match self.stack_string(object) {
+                    Ok(stack) => Ok(Some(stack)),
+                    Err(thrown) if matches!(*thrown.0, Cause::Stop(_)) => Err(thrown),
+                    // A part of it cannot be converted.
+                    Err(_) => Ok(None),
+                }
             }
             None => Ok(None),
         }
@@ -315,10 +320,7 @@ impl Vm {
                     }
                 }
                 match symbol {
-                    known::NAME => {
-                        let name = self.callable_name(object);
-                        Some(self.string(&name))
-                    }
+                    known::NAME => Some(self.callable_name_string(object)),
                     known::LENGTH => Some(Value::number(f64::from(self.callable_length(object)))),
                     _ => None,
                 }

@@ -5,9 +5,9 @@ use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::heap::{Action, Bound};
-use crate::outcome::{Failure, Status};
+use crate::outcome::{Failure, MOST_MESSAGE, Status, shown_bytes};
 use crate::property::PropertyKey;
-use crate::symbol::Sym;
+use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
@@ -53,20 +53,27 @@ impl Vm {
         self.function(code).is_async
     }
 
+    /// The `name` of a callable, for messages: a long one is cut.
+    pub fn callable_name(&mut self, function: Value) -> String {
+        let name = self.callable_name_string(function);
+        shown_bytes(self.heap.bytes(name), MOST_MESSAGE)
+    }
+
     /// The `name` of a callable.
-    pub fn callable_name(&self, function: Value) -> String {
-        match function.kind() {
-            Kind::Function => match self.heap.closures[function.index()].name {
-                Some(name) => self.symbol_text(name),
-                None => self.function_name(self.heap.closures[function.index()].code),
-            },
-            Kind::Bound => {
-                self.applied(function).map_or_else(String::new, |(_, own)| self.heap.text(own[0]).into_owned())
+    pub fn callable_name_string(&mut self, function: Value) -> Value {
+        let own = match function.kind() {
+            Kind::Function => {
+                let closure = &self.heap.closures[function.index()];
+                let code = closure.code;
+                let own = || function_of(&self.script.code, self.prelude, code).name.filter(|_| !code.is_prelude());
+                closure.name.or_else(own)
             }
-            Kind::Native => registry().natives[function.index()].name.to_owned(),
-            Kind::Tool => self.heap.text(Value::handle(Kind::String, function.payload())).into_owned(),
-            _ => String::new(),
-        }
+            Kind::Bound if let Some((_, own)) = self.applied(function) => return own[0],
+            Kind::Native => return self.string(registry().natives[function.index()].name),
+            Kind::Tool => return Value::handle(Kind::String, function.payload()),
+            _ => None,
+        };
+        self.symbol_string(own.unwrap_or(known::EMPTY))
     }
 
     /// The `length` of a callable.

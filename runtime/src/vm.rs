@@ -5,7 +5,7 @@ use crate::code::{Code, FunctionRef, Running, Waiting};
 use crate::error::{Result, Thrown};
 use crate::heap::{Heap, Slab};
 use crate::host::{Inputs, Message};
-use crate::outcome::{Failure, Status};
+use crate::outcome::{Failure, MOST_MESSAGE, Status, shown_bytes};
 use crate::promise::Job;
 use crate::regexp::Matcher;
 use crate::script::Script;
@@ -308,9 +308,9 @@ impl Vm {
         self.heap.new_string(text.as_bytes())
     }
 
-    /// The text of a symbol, for messages.
+    /// The text of a symbol, for messages: a long one is cut.
     pub fn symbol_text(&self, symbol: Sym) -> String {
-        crate::heap::lossy(self.symbols.text(symbol)).into_owned()
+        shown_bytes(self.symbols.text(symbol), MOST_MESSAGE)
     }
 
     /// A random number in [0, 1): xorshift128+, as V8's, seeded by the host.

@@ -119,8 +119,10 @@ fn is_array(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 fn of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    room(vm, arguments.len())?;
-    Ok(vm.heap.new_array(arguments.to_vec()))
+    vm.work(arguments.len() / 8)?;
+    let mut items = Buffer::with_capacity(vm, arguments.len())?;
+    items.extend_from_slice(vm, arguments)?;
+    Ok(vm.array_of(items))
 }
 
 fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -138,7 +140,7 @@ fn concat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Array.prototype.concat called on null or undefined"));
     }
     let parts = || std::iter::once(this).chain(arguments.iter().copied());
-    let size = |vm: &Vm, part: Value| if part.is(Kind::Array) { vm.heap.items(part).len() } else { 1 };
+    let size = |vm: &Vm, part: Value| if part.is(Kind::Array) { vm.heap.length(part) } else { 1 };
     vm.work(arguments.len())?;
     let total: usize = parts().map(|part| size(vm, part)).sum();
     let mut items = Buffer::with_capacity(vm, total)?;
@@ -155,7 +157,7 @@ fn copy_within(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::copy_within(vm, this, arguments);
     }
-    let length = vm.heap.items(this).len();
+    let length = vm.heap.length(this);
     let to = vm.to_position(arg(arguments, 0), length, 0)?;
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let end = vm.to_position(arg(arguments, 2), length, length)?;
@@ -178,7 +180,7 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::fill(vm, this, arguments);
     }
-    let length = vm.heap.items(this).len();
+    let length = vm.heap.length(this);
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
     let to = vm.to_position(arg(arguments, 2), length, length)?;
     vm.work(to.saturating_sub(from) / 8)?;
@@ -190,13 +192,15 @@ fn fill(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 fn includes(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
     if length == 0 {
         return Ok(Value::FALSE);
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
-    charge_search(vm, array, target)?;
-    let items = vm.heap.items(array).get(from..).unwrap_or_default();
+    if !charge_search(vm, array, target)? {
+        return Ok(Value::bool(search(vm, array, target, from..length)?.is_some()));
+    }
+    let items = vm.heap.items(array).get(from..).unwrap_or_default(); // charged: above
     Ok(Value::bool(match target {
         Value::UNDEFINED => items.iter().any(|&item| item == target || item == Value::HOLE),
         _ => items.iter().any(|&item| vm.is_same(item, target, true)),
@@ -208,15 +212,18 @@ fn index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error("Array.prototype.indexOf called on null or undefined"));
     }
     let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
     let from = vm.to_position(arg(arguments, 1), length, 0)?;
-    charge_search(vm, array, target)?;
-    let items = vm.heap.items(array).get(from..).unwrap_or_default();
-    let found = items.iter().position(|&item| vm.is_same(item, target, false));
-    Ok(Value::number(found.map_or(-1.0, |index| (from + index) as f64)))
+    let found = if charge_search(vm, array, target)? {
+        let items = vm.heap.items(array).get(from..).unwrap_or_default(); // charged: above
+        items.iter().position(|&item| vm.is_same(item, target, false)).map(|index| from + index)
+    } else {
+        search(vm, array, target, from..length)?
+    };
+    Ok(Value::number(found.map_or(-1.0, |index| index as f64)))
 }
 
 fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -225,7 +232,7 @@ fn keys(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    let (target, length) = (arg(arguments, 0), vm.heap.items(array).len());
+    let (target, length) = (arg(arguments, 0), vm.heap.length(array));
     if length == 0 {
         return Ok(Value::number(-1.0));
     }
@@ -238,9 +245,12 @@ fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
             (last + 1.0).max(0.0) as usize
         }
     };
-    charge_search(vm, array, target)?;
-    let items = vm.heap.items(array);
-    let found = items[..end.min(items.len())].iter().rposition(|&item| vm.is_same(item, target, false));
+    let found = if charge_search(vm, array, target)? {
+        let items = vm.heap.items(array); // charged: above
+        items[..end.min(items.len())].iter().rposition(|&item| vm.is_same(item, target, false))
+    } else {
+        search(vm, array, target, (0..end.min(length)).rev())?
+    };
     Ok(Value::number(found.map_or(-1.0, |index| index as f64)))
 }
 
@@ -263,14 +273,14 @@ pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     for &item in arguments {
         vm.heap.push(this, item);
     }
-    Ok(Value::number(vm.heap.items(this).len() as f64))
+    Ok(Value::number(vm.heap.length(this) as f64))
 }
 
 fn reverse(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::reverse(vm, this);
     }
-    vm.work(vm.heap.items(this).len() / 16)?;
+    vm.work(vm.heap.length(this) / 16)?;
     vm.heap.arrays[this.index()].items.reverse();
     Ok(this)
 }
@@ -279,7 +289,7 @@ fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::shift(vm, this);
     }
-    let length = vm.heap.items(this).len();
+    let length = vm.heap.length(this);
     if length == 0 {
         return Ok(Value::UNDEFINED);
     }
@@ -289,19 +299,19 @@ fn shift(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn slice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    let length = vm.heap.items(array).len();
+    let length = vm.heap.length(array);
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
     let to = vm.to_position(arg(arguments, 1), length, length)?;
-    room(vm, to.saturating_sub(from))?;
-    let items = vm.heap.items(array).get(from..to).unwrap_or_default().to_vec();
-    Ok(vm.heap.new_array(items))
+    let mut items = counted(vm, to.saturating_sub(from))?;
+    items.extend_from_slice(vm, vm.heap.items(array).get(from..to).unwrap_or_default())?; // charged: by counted
+    Ok(vm.array_of(items))
 }
 
 fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !is_free(vm, this) {
         return generic::splice(vm, this, arguments);
     }
-    let length = vm.heap.items(this).len();
+    let length = vm.heap.length(this);
     let (from, removed) = splice_range(vm, arguments, length)?;
     let added = arguments.get(2..).unwrap_or_default();
     room(vm, removed + added.len())?;
@@ -309,32 +319,30 @@ fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let removed = vm.heap.with_items(this, |items| {
         let from = from.min(items.len());
         let to = (from + removed).min(items.len());
-        items.splice(from..to, added.iter().copied()).collect()
+        items.splice(from..to, added.iter().copied()).collect() // charged: above
     });
     Ok(vm.heap.new_array(removed))
 }
 
 fn to_reversed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    room(vm, vm.heap.items(array).len())?;
-    let items = vm.heap.items(array).iter().rev().map(|&item| filled(item)).collect();
-    Ok(vm.heap.new_array(items))
+    let mut items = counted(vm, vm.heap.length(array))?;
+    items.extend(vm, vm.heap.items(array).iter().rev().map(|&item| filled(item)))?; // charged: by counted
+    Ok(vm.array_of(items))
 }
 
 fn to_spliced(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    let (from, removed) = splice_range(vm, arguments, vm.heap.items(array).len())?;
+    let (from, removed) = splice_range(vm, arguments, vm.heap.length(array))?;
     let added = arguments.get(2..).unwrap_or_default();
-    let items = vm.heap.items(array);
-    let (head, tail) = (from.min(items.len()), (from + removed).min(items.len()));
-    let length = head + added.len() + items.len() - tail;
-    room(vm, length)?;
-    let items = vm.heap.items(array);
-    let mut spliced = Vec::with_capacity(length);
-    spliced.extend(items[..head].iter().map(|&item| filled(item)));
-    spliced.extend_from_slice(added);
-    spliced.extend(items[tail..].iter().map(|&item| filled(item)));
-    Ok(vm.heap.new_array(spliced))
+    let before = vm.heap.length(array);
+    let (head, tail) = (from.min(before), (from + removed).min(before));
+    let mut spliced = counted(vm, head + added.len() + before - tail)?;
+    let items = vm.heap.items(array); // charged: by counted
+    spliced.extend(vm, items[..head].iter().map(|&item| filled(item)))?;
+    spliced.extend_from_slice(vm, added)?;
+    spliced.extend(vm, items[tail..].iter().map(|&item| filled(item)))?;
+    Ok(vm.array_of(spliced))
 }
 
 fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -342,7 +350,7 @@ fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         return generic::unshift(vm, this, arguments);
     }
     room(vm, arguments.len())?;
-    vm.work((vm.heap.items(this).len() + arguments.len()) / 64)?;
+    vm.work((vm.heap.length(this) + arguments.len()) / 64)?;
     let length = vm.heap.with_items(this, |items| {
         items.splice(0..0, arguments.iter().copied());
         items.len()
@@ -356,26 +364,26 @@ fn values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
-    let length = vm.heap.items(array).len() as f64;
+    let length = vm.heap.length(array) as f64;
     let index = vm.to_integer(arg(arguments, 0))?;
     let place = if index < 0.0 { length + index } else { index };
     if place < 0.0 || place >= length {
         let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
-    room(vm, length as usize)?;
-    let mut items: Vec<Value> = vm.heap.items(array).iter().map(|&item| filled(item)).collect();
+    let mut items = counted(vm, length as usize)?;
+    items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
     if let Some(item) = items.get_mut(place as usize) {
         *item = arg(arguments, 1);
     }
-    Ok(vm.heap.new_array(items))
+    Ok(vm.array_of(items))
 }
 
 /// `$begin(self, fn, name)`: the length of a receiver, once it and the callback have been checked.
 fn begin(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, function) = (arg(arguments, 0), arg(arguments, 1));
     if this.is_nullish() {
-        let name = vm.to_text(arg(arguments, 2))?;
+        let name = vm.to_text_lossy(arg(arguments, 2));
         return Err(vm.type_error(&format!("{name} called on null or undefined")));
     }
     let length = length_of(vm, this)?;
@@ -421,12 +429,18 @@ fn room(vm: &mut Vm, items: usize) -> Result<()> {
     vm.work(items / 8)
 }
 
+/// An empty list with room for so many items, charged for.
+fn counted(vm: &mut Vm, items: usize) -> Result<Buffer<Value>> {
+    vm.work(items / 8)?;
+    Buffer::with_capacity(vm, items)
+}
+
 fn new_holes(vm: &mut Vm, length: f64) -> Result {
     if !(0.0..=MAX_LENGTH).contains(&length) || length.fract() != 0.0 {
         return Err(vm.range_error("Invalid array length"));
     }
     room(vm, length as usize)?;
-    Ok(vm.heap.new_array(vec![Value::HOLE; length as usize]))
+    Ok(vm.heap.new_array(vec![Value::HOLE; length as usize])) // charged: above
 }
 
 fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
@@ -439,7 +453,7 @@ fn iterator(vm: &mut Vm, this: Value, yields: Yields) -> Result {
 #[inline]
 pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
     if this.is(Kind::Array) {
-        return Ok(vm.heap.items(this).len() as f64);
+        return Ok(vm.heap.length(this) as f64);
     }
     if this.is_nullish() {
         return Err(vm.type_error("Cannot convert undefined or null to object"));
@@ -478,16 +492,28 @@ fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result
     Ok(items)
 }
 
-/// Charge for comparing a value with all items of an array.
-fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<()> {
-    let items = vm.heap.items(array);
-    let mut work = items.len() / 4;
-    if target.is_string() && vm.heap.str(target).bytes > 64 {
-        let bytes = vm.heap.str(target).bytes;
-        let alike = |item: &&Value| item.is_string() && vm.heap.str(**item).bytes == bytes;
-        work += items.iter().filter(alike).count() * (bytes as usize / 64);
+/// Charge for comparing a value with all items of an array, where that is a look at each. Gives whether it is: a long
+/// text or BigInt is compared by [`search`].
+fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<bool> {
+    vm.work(vm.heap.length(array) / 4)?;
+    Ok(match target.kind() {
+        Kind::String => vm.heap.str(target).bytes <= 64,
+        Kind::BigInt => vm.heap.bigints[target.index()].bits() <= 512, // bounded: a number
+        _ => true,
+    })
+}
+
+/// The first place of those at which an item is the same as a long text or BigInt; each comparison is charged for.
+#[cold]
+fn search(vm: &mut Vm, array: Value, target: Value, places: impl Iterator<Item = usize>) -> Result<Option<usize>> {
+    for place in places {
+        if let Some(item) = vm.heap.at(array, place)
+            && vm.strict_equals(item, target)?
+        {
+            return Ok(Some(place));
+        }
     }
-    vm.work(work)
+    Ok(None)
 }
 
 /// What `splice` and `toSpliced` remove: from where and how many.

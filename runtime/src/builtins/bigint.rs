@@ -160,17 +160,15 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
             match parse(vm, value)? {
                 Some(integer) => finish(vm, integer),
                 None => {
-                    // The message, and a copy of it.
-                    let _room = vm.hold(3 * vm.heap.str(value).bytes as usize)?;
-                    let text = vm.to_text(value)?;
-                    // bounded: held
+                    let text = vm.to_text_lossy(value);
+                    // bounded: a long text is cut
                     Err(vm.throw(Class::SyntaxError, &format!("Cannot convert {text} to a BigInt")))
                 }
             }
         }
         _ => {
-            let text = vm.to_text(value)?;
-            // bounded: no string comes here
+            let text = vm.short_text(value, crate::outcome::MOST_MESSAGE)?;
+            // bounded: a long text is cut
             Err(vm.type_error(&format!("Cannot convert {text} to a BigInt")))
         }
     }

@@ -197,7 +197,7 @@ fn set_values(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 /// `$values(self, fn, name)`: an iterator over the values of a `Map` or `Set` for `forEach`.
 fn values(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, function, name) = (arg(arguments, 0), arg(arguments, 1), arg(arguments, 2));
-    let name = vm.to_text(name)?;
+    let name = vm.to_text_lossy(name);
     check(vm, this, if name.starts_with("Map") { Kind::Map } else { Kind::Set }, &name)?;
     if type_of(function) != "function" {
         let what = vm.describe_typed(function);
@@ -214,7 +214,7 @@ fn is_iterator(_: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$setLike(self, other, name)`: the size of something like a set (ECMAScript 24.2.1.2).
 fn set_like(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, other) = (arg(arguments, 0), arg(arguments, 1));
-    let name = vm.to_text(arg(arguments, 2))?;
+    let name = vm.to_text_lossy(arg(arguments, 2));
     check(vm, this, Kind::Set, &name)?;
     if !other.is_object() {
         let what = vm.describe(other);

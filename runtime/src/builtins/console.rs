@@ -192,7 +192,7 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     *count += 1;
     let text = format!(": {count}"); // bounded: a number
     vm.check_line(vm.symbols.text(label).len())?;
-    let text = vm.symbol_text(label) + &text;
+    let text = crate::heap::lossy(vm.symbols.text(label)).into_owned() + &text; // charged: above
     vm.log_line(LOG, &text)
 }
 
@@ -200,7 +200,7 @@ fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
     if vm.host.console.counts.remove(&label).is_none() {
         vm.check_line(vm.symbols.text(label).len())?;
-        let text = format!("Count for '{}' does not exist", vm.symbol_text(label)); // bounded: above
+        let text = format!("Count for '{}' does not exist", crate::heap::lossy(vm.symbols.text(label))); // bounded: above
         return vm.log_line(WARN, &text);
     }
     Ok(Value::UNDEFINED)

@@ -2,12 +2,14 @@
 
 use super::registry::registry;
 use super::{Global, Row, arg, native, prelude};
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Action, Bound};
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use std::borrow::Cow;
 
 /// There is no `Function`.
 pub const GLOBALS: &[Global] = &[];
@@ -25,20 +27,24 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if crate::convert::type_of(this) != "function" {
         return Err(vm.type_error("Bind must be called on a function"));
     }
-    let name = vm.callable_name(this);
-    vm.work(name.len() / 16)?;
-    let name = vm.string(&format!("bound {name}"));
+    let name = vm.callable_name_string(this);
+    let bound = vm.string("bound ");
+    let name = vm.concat(bound, name)?;
     let first = arguments.get(1..).unwrap_or(&[]);
     // What is bound again calls the same function, not a chain of bound ones.
-    let (target, receiver, own) = match this.is(Kind::Bound).then(|| vm.heap.bound[this.index()]) {
-        Some(Bound { action: Action::Apply, data: [target, receiver, own] }) => {
-            let own = [&[name], &vm.heap.items(own)[1..], first].concat();
-            (target, receiver, own)
-        }
-        _ => (this, arg(arguments, 0), [&[name], first].concat()),
+    let (target, receiver, before) = match this.is(Kind::Bound).then(|| vm.heap.bound[this.index()]) {
+        Some(Bound { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
+        _ => (this, arg(arguments, 0), None),
     };
-    vm.work(own.len())?;
-    let own = vm.heap.new_array(own);
+    let count = before.map_or(1, |own| vm.heap.length(own)) + first.len();
+    vm.work(count)?;
+    let mut own = Buffer::with_capacity(vm, count)?;
+    own.push(vm, name)?;
+    if let Some(before) = before {
+        own.extend_from_slice(vm, &vm.heap.items(before)[1..])?; // charged: above
+    }
+    own.extend_from_slice(vm, first)?;
+    let own = vm.array_of(own);
     Ok(vm.heap.new_bound(Action::Apply, [target, receiver, own]))
 }
 
@@ -51,49 +57,57 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if crate::convert::type_of(this) != "function" {
         return Err(vm.type_error("Function.prototype.toString requires that 'this' be a Function"));
     }
-    let text = vm.function_text(this);
-    vm.work(text.len() / 16)?;
-    vm.reserve(text.len())?;
+    if let Some(source) = vm.function_source(this) {
+        let length = source.len();
+        vm.work(length / 16)?;
+        vm.reserve(length)?;
+    }
+    let text = vm.function_text(this).into_owned(); // charged: above
     Ok(vm.string(&text))
 }
 
 impl Vm {
-    /// The source of a function of the script; other functions do not show theirs.
-    fn function_text(&self, function: Value) -> String {
-        if function.is(Kind::Function) {
-            let code = self.heap.closures[function.index()].code;
-            if !code.is_prelude() {
-                let span = self.function(code).span;
-                let range = span.start as usize..span.end as usize;
-                return self.script.source().get(range).unwrap_or_default().to_owned();
-            }
-            return "function () { [native code] }".to_owned();
-        }
-        let name = if function.is(Kind::Bound) { String::new() } else { self.callable_name(function) };
-        format!("function {name}() {{ [native code] }}")
+    /// The source of a function of the script.
+    fn function_source(&self, function: Value) -> Option<&str> {
+        let code = function.is(Kind::Function).then(|| self.heap.closures[function.index()].code)?;
+        let span = (!code.is_prelude()).then(|| self.function(code).span)?;
+        Some(self.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
     }
 
-    /// A value as V8 prints it in messages, without running anything.
+    /// The text of a function: the source of one of the script, as long as the script at most; other functions do
+    /// not show theirs.
+    pub(super) fn function_text(&mut self, function: Value) -> Cow<'_, str> {
+        // A borrow that is returned in one case lasts in all of them.
+        if self.function_source(function).is_some() {
+            return self.function_source(function).unwrap_or_default().into();
+        }
+        if let Kind::Function | Kind::Bound = function.kind() {
+            return "function () { [native code] }".into();
+        }
+        format!("function {}() {{ [native code] }}", self.callable_name(function)).into() // bounded: the name is cut
+    }
+
+    /// A value as V8 prints it in messages, without running anything: a long text is cut.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Function | Kind::Bound | Kind::Tool => shortened(self.function_text(value)),
-            Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value),
+            Kind::Function | Kind::Bound | Kind::Tool => shortened(&self.function_text(value)),
+            Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value).into(),
             Kind::Object if self.heap.class(value).is_error() => {
-                self.error_text(value).unwrap_or_else(|_| "Error".to_owned())
+                self.short_error(value).unwrap_or_else(|_| "Error".into())
             }
-            Kind::Object if self.heap.flags(value) & NULL_PROTOTYPE != 0 => "[object Object]".to_owned(),
-            Kind::Object if self.heap.own(value, known::TO_STRING).is_some() => "[object Object]".to_owned(),
+            Kind::Object if self.heap.flags(value) & NULL_PROTOTYPE != 0 => "[object Object]".into(),
+            Kind::Object if self.heap.own(value, known::TO_STRING).is_some() => "[object Object]".into(),
             _ => self.to_text_lossy(value),
         }
     }
 
-    /// A value with its type, as V8 prints it where it has no source text for it.
+    /// A value with its type, as V8 prints it where it has no source text for it: a long text is cut.
     pub fn describe_typed(&mut self, value: Value) -> String {
         let what = crate::convert::type_of(value);
         match value.kind() {
-            Kind::String => format!("{what} \"{}\"", self.heap.text(value)),
-            Kind::Number | Kind::Boolean | Kind::Null => format!("{what} {}", self.to_text_lossy(value)),
-            _ => what.to_owned(),
+            Kind::String => format!("{what} \"{}\"", self.to_text_lossy(value)), // bounded: it is cut
+            Kind::Number | Kind::Boolean | Kind::Null => format!("{what} {}", self.to_text_lossy(value)), // bounded: it is cut
+            _ => what.into(),
         }
     }
 
@@ -108,12 +122,11 @@ impl Vm {
 }
 
 /// The source of a function in a message: of a long one the beginning and the end.
-fn shortened(text: String) -> String {
-    let units = |text: &str| text.encode_utf16().count();
-    if units(&text) <= 128 {
-        return text;
+fn shortened(text: &str) -> String {
+    if text.encode_utf16().take(129).count() <= 128 {
+        return text.into();
     }
-    let mut start = String::new();
+    let mut start = String::new(); // bounded: by what is left
     let mut left = 111;
     for letter in text.chars() {
         if letter.len_utf16() > left {
@@ -122,8 +135,9 @@ fn shortened(text: String) -> String {
         left -= letter.len_utf16();
         start.push(letter);
     }
-    let end: Vec<char> = text.chars().rev().take(2).collect();
-    format!("{start}...<omitted>...{}", end.into_iter().rev().collect::<String>())
+    let mut back = text.char_indices().rev();
+    let end = back.nth(1).map_or(text, |(at, _)| &text[at..]);
+    format!("{start}...<omitted>...{end}") // bounded: two letters
 }
 
 /// An error unless the argument can be called.
@@ -136,7 +150,7 @@ pub fn callable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 pub fn list_of_arguments(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let list = arg(arguments, 0);
     if list.is_nullish() {
-        return Ok(vm.heap.new_array(Vec::new()));
+        return Ok(vm.array_of(Buffer::new()));
     }
     if !list.is_object() {
         return Err(vm.type_error("CreateListFromArrayLike called on non-object"));

@@ -4,8 +4,8 @@ use super::url::coded;
 use super::{Global, native, object};
 use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
-use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
+use crate::heap::{Class, code_points};
 use crate::property::PropertyKey;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
@@ -34,45 +34,62 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
 /// `atob(text)`: the bytes behind Base64, each as a character.
 fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = base64_input(vm, arguments)?;
-    let text = text.replace(is_blank, "");
-    let digits = text.trim_end_matches('=');
-    let padding = text.len() - digits.len();
-    let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
-    if !digits.chars().all(is_digit) || padding > 2 || padding > 0 && !text.len().is_multiple_of(4) {
+    let bytes = vm.heap.bytes(text); // charged: by base64_input
+    let mut digits = Buffer::with_capacity(vm, bytes.len())?;
+    digits.extend(vm, bytes.iter().copied().filter(|byte| !is_blank(*byte)))?;
+    let length = digits.len();
+    while digits.last() == Some(&b'=') {
+        digits.pop();
+    }
+    let padding = length - digits.len();
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    if !digits.iter().all(is_digit) || padding > 2 || padding > 0 && !length.is_multiple_of(4) {
         return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
     }
-    match FORGIVING.decode(digits) {
-        Ok(bytes) => Ok(vm.string(&bytes.into_iter().map(char::from).collect::<String>())),
-        Err(_) => {
-            let message = "The string to be decoded is not correctly encoded.";
-            Err(vm.throw(Class::InvalidCharacterError, message))
-        }
+    let _hold = vm.hold(base64::decoded_len_estimate(digits.len()))?;
+    let Ok(bytes) = FORGIVING.decode(&*digits) else {
+        let message = "The string to be decoded is not correctly encoded.";
+        return Err(vm.throw(Class::InvalidCharacterError, message));
+    };
+    drop(digits);
+    let wide = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let mut text = Buffer::with_capacity(vm, bytes.len() + wide)?;
+    for byte in bytes {
+        text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
     }
+    Ok(vm.string_of(text))
 }
 
 /// `btoa(text)`: characters below 256 as bytes in Base64.
 fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = base64_input(vm, arguments)?;
-    let bytes: std::result::Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-    match bytes {
-        Ok(bytes) => Ok(vm.string(&STANDARD.encode(bytes))),
-        Err(_) => Err(vm.throw(Class::InvalidCharacterError, "Invalid character")),
+    let mut bytes = Buffer::with_capacity(vm, vm.heap.str(text).units as usize)?;
+    // charged: by base64_input
+    for byte in code_points(vm.heap.bytes(text)).map_while(|point| u8::try_from(point).ok()) {
+        bytes.push(vm, byte)?;
     }
+    if bytes.len() < vm.heap.str(text).units as usize {
+        return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
+    }
+    let length = base64::encoded_len(bytes.len(), true).unwrap_or(usize::MAX);
+    let hold = vm.hold(length)?;
+    let encoded = STANDARD.encode(&*bytes);
+    Ok(vm.string_of(Buffer::of(encoded.into_bytes(), hold)))
 }
 
-fn base64_input(vm: &mut Vm, arguments: &[Value]) -> Result<String> {
+/// The string that is given, charged for.
+fn base64_input(vm: &mut Vm, arguments: &[Value]) -> Result {
     let Some(&input) = arguments.first() else {
         return Err(coded(vm, "ERR_MISSING_ARGS", "The \"input\" argument must be specified"));
     };
-    let text = vm.to_text(input)?;
-    vm.reserve(text.len().saturating_mul(3))?;
-    vm.work(text.len() / 8)?;
+    let text = vm.to_string(input)?;
+    vm.work(vm.heap.str(text).bytes as usize / 8)?;
     Ok(text)
 }
 
 /// White space that Base64 may contain.
-fn is_blank(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\u{c}' | '\r' | ' ')
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | 0xC | b'\r' | b' ')
 }
 
 fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -144,7 +161,7 @@ impl Cloner {
         vm.work(1)?;
         let clone = match value.kind() {
             Kind::Array => {
-                let length = vm.heap.items(value).len(); // charged: here
+                let length = vm.heap.length(value); // charged: here
                 vm.work(length)?;
                 let mut holes = Buffer::with_capacity(vm, length)?;
                 holes.extend(vm, std::iter::repeat_n(Value::HOLE, length))?;
@@ -241,15 +258,15 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
         return Ok(Class::Plain);
     }
     let name = vm.get(value, known::NAME)?;
-    let name = if name.is_string() { vm.to_text(name)? } else { String::new() };
-    let known = |class: &Class| class.name() == name && *class != Class::AggregateError;
+    let name = if name.is_string() { vm.charged_bytes(name)? } else { b"" };
+    let known = |class: &Class| class.name().as_bytes() == name && *class != Class::AggregateError;
     Ok(Class::ERRORS.into_iter().find(known).unwrap_or(Class::Error))
 }
 
 #[cold]
 fn not_cloned(vm: &mut Vm, value: Value) -> Thrown {
     let what = vm.describe(value);
-    let error = vm.new_error(Class::Error, &format!("{what} could not be cloned."));
+    let error = vm.new_error(Class::Error, &format!("{what} could not be cloned.")); // bounded: what is shown is cut
     let name = vm.string("DataCloneError");
     vm.heap.set_own(error, known::NAME, name);
     vm.heap.set_own(error, known::CODE, Value::number(25.0));

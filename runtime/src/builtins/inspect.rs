@@ -10,11 +10,11 @@ mod url;
 
 pub use text::width;
 
-use crate::charge::Buffer;
+use crate::charge::{Buffer, Hold};
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Entry, Exotic, Yields};
+use crate::heap::{Entry, Exotic, Yields, block};
 use crate::promise::State;
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -51,7 +51,7 @@ impl Vm {
     /// `util.inspect(value, options)`
     pub fn inspect(&mut self, value: Value, options: Options) -> Result<String> {
         let options = Options { depth: options.depth.min(DEEPEST), ..options };
-        let (seen, circular) = (Vec::new(), Vec::new());
+        let (seen, circular) = (Vec::new(), Vec::new()); // bounded: by DEEPEST
         Inspector { vm: self, options, seen, circular, indent: 0, deepest: 0, printed: 0 }.value(value, 0)
     }
 }
@@ -85,6 +85,21 @@ struct Outline {
     empty: String,
 }
 
+impl Outline {
+    /// Of an object whose parts stand in braces.
+    fn plain(label: &str, open: String, parts: Parts) -> Self {
+        // bounded: names of ours
+        let (empty, label) = (format!("{open}}}"), format!("[{label}]"));
+        Self { base: String::default(), empty, open, close: "}", array: false, parts, label }
+    }
+
+    /// Of something that has a text of its own, or none.
+    fn with_base(base: String, open: String, label: &str) -> Self {
+        let plain = Self::plain(label, open, Parts::None);
+        if base.is_empty() { plain } else { Self { empty: base.clone(), base, ..plain } }
+    }
+}
+
 enum Parts {
     None,
     Items,
@@ -101,6 +116,20 @@ struct Property {
     enumerable: bool,
 }
 
+/// What the parts of an object are printed as, counted.
+#[derive(Default)]
+struct Output {
+    parts: Buffer<String>,
+    texts: Hold,
+}
+
+impl Output {
+    fn push(&mut self, vm: &Vm, text: String) -> Result<()> {
+        self.texts.grow(vm, block(text.len()))?;
+        self.parts.push(vm, text)
+    }
+}
+
 impl Inspector<'_> {
     fn value(&mut self, value: Value, depth: usize) -> Result<String> {
         if !value.is_object() {
@@ -111,7 +140,7 @@ impl Inspector<'_> {
                 self.circular.push(value);
                 self.circular.len() - 1
             });
-            return Ok(format!("[Circular *{}]", index + 1));
+            return self.print(format!("[Circular *{}]", index + 1)); // bounded: a number
         }
         self.object(value, depth)
     }
@@ -124,7 +153,7 @@ impl Inspector<'_> {
             Kind::BigInt => {
                 let digits = self.vm.to_string(value)?;
                 self.check(self.vm.heap.str(digits).bytes as usize)?;
-                format!("{}n", self.vm.heap.text(digits))
+                format!("{}n", self.vm.heap.text(digits)) // charged: above
             }
             Kind::Null => "null".into(),
             Kind::Boolean => (if value == Value::TRUE { "true" } else { "false" }).into(),
@@ -159,12 +188,12 @@ impl Inspector<'_> {
             return Ok(text);
         }
         self.check(text.len() + lines * self.indent)?;
-        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent))))
+        Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent)))) // charged: above
     }
 
     /// The part of a long string that is shown. Only what may be part of it is looked at.
     fn beginning(&mut self, string: Value) -> Value {
-        let bytes = self.vm.heap.bytes(string);
+        let bytes = self.vm.heap.bytes(string); // bounded: one character is looked at
         // No code unit takes more than three bytes.
         let mut end = bytes.len().min(3 * MAX_STRING + 3);
         while end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
@@ -177,18 +206,20 @@ impl Inspector<'_> {
     fn string(&mut self, string: Value) -> String {
         let length = self.vm.heap.str(string).units as usize;
         let shown = if length > MAX_STRING { self.beginning(string) } else { string };
+        // bounded: by MAX_STRING, to the end
         let bytes = self.vm.heap.bytes(shown);
-        let mut out = String::new();
         let length = length.min(MAX_STRING);
-        if length > 16 && length + self.indent + 4 > self.options.columns {
-            let lines: Vec<String> = bytes.split_inclusive(|&byte| byte == b'\n').map(text::quoted).collect();
-            out.push_str(&lines.join(&format!(" +\n{}", " ".repeat(self.indent + 2))));
+        let mut out = if length > 16 && length + self.indent + 4 > self.options.columns {
+            let lines = bytes.split_inclusive(|&byte| byte == b'\n').map(text::quoted);
+            let line_end = format!(" +\n{}", " ".repeat(self.indent + 2)); // bounded: as above
+            lines.reduce(|all, line| all + &line_end + &line).unwrap_or_default()
         } else {
-            out.push_str(&text::quoted(bytes));
-        }
-        let left = self.vm.heap.str(string).units as usize - length;
-        if left > 0 {
-            out.push_str(&format!("... {left} more character{}", if left > 1 { "s" } else { "" }));
+            text::quoted(bytes)
+        };
+        match self.vm.heap.str(string).units as usize - length {
+            0 => {}
+            1 => out.push_str("... 1 more character"),
+            left => out.extend(["... ", &left.to_string(), " more characters"]),
         }
         out
     }
@@ -197,7 +228,7 @@ impl Inspector<'_> {
         if let Some(text) = self.custom(object, depth)? {
             return Ok(text);
         }
-        let (outline, properties) = self.outline(object)?;
+        let (outline, properties, _hold) = self.outline(object)?;
         if properties.is_empty() && self.is_bare(object, &outline) {
             return self.print(outline.empty);
         }
@@ -208,16 +239,17 @@ impl Inspector<'_> {
         self.deepest = depth + 1;
         let mut output = self.parts(object, &outline.parts, depth + 1)?;
         for property in &properties {
-            output.push(self.property(property, depth + 1)?);
+            let text = self.property(property, depth + 1)?;
+            output.push(self.vm, text)?;
         }
         self.seen.pop();
         let mut base = outline.base;
         if let Some(index) = self.circular.iter().position(|&known| known == object) {
-            let reference = format!("<ref *{}>", index + 1);
-            base = if base.is_empty() { reference } else { format!("{reference} {base}") };
+            let space = if base.is_empty() { "" } else { " " };
+            base = format!("<ref *{}>{space}{base}", index + 1); // bounded: a number, and what is printed
         }
         let items = outline.array.then_some(object);
-        let text = self.joined(output, &base, (&outline.open, outline.close), items, depth + 1);
+        let text = self.joined(output, &base, (&outline.open, outline.close), items, depth + 1)?;
         self.vm.work(1 + text.len() / 64)?;
         Ok(text)
     }
@@ -226,23 +258,16 @@ impl Inspector<'_> {
     fn is_bare(&self, object: Value, outline: &Outline) -> bool {
         match outline.parts {
             Parts::None => true,
-            Parts::Items => self.vm.heap.items(object).is_empty(),
+            Parts::Items => self.vm.heap.length(object) == 0,
             Parts::Set | Parts::Map => self.vm.heap.maps[object.index()].len() == 0,
             Parts::Promise | Parts::Iterator => false,
         }
     }
 
-    fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>)> {
-        let mut properties = self.properties(object)?;
-        let plain = |label: &str, open: String, parts| Outline {
-            base: String::new(),
-            empty: format!("{open}}}"),
-            open,
-            close: "}",
-            array: false,
-            parts,
-            label: format!("[{label}]"),
-        };
+    /// What an object is printed with, its properties, and what they take.
+    fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>, Hold)> {
+        let (mut properties, hold) = self.properties(object)?;
+        let plain = Outline::plain;
         let size = |vm: &Vm| vm.heap.maps[object.index()].len();
         let outline = match object.kind() {
             Kind::Array => Outline {
@@ -250,10 +275,10 @@ impl Inspector<'_> {
                 close: "]",
                 array: true,
                 empty: "[]".into(),
-                ..plain("Array", String::new(), Parts::Items)
+                ..plain("Array", String::default(), Parts::Items)
             },
-            Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map),
-            Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set),
+            Kind::Map => plain("Map", format!("Map({}) {{", size(self.vm)), Parts::Map), // bounded: a number
+            Kind::Set => plain("Set", format!("Set({}) {{", size(self.vm)), Parts::Set), // bounded: a number
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
@@ -270,9 +295,10 @@ impl Inspector<'_> {
                     (Kind::Set, Yields::Entries) => "Set Entries",
                     _ => name,
                 };
+                let label = format!("Object [{name}]"); // bounded: names of ours
                 match iterator.source.kind() {
-                    Kind::Map | Kind::Set => plain(&format!("Object [{name}]"), format!("[{tag}] {{"), Parts::Iterator),
-                    _ => plain(&format!("Object [{name}]"), format!("Object [{name}] {{"), Parts::None),
+                    Kind::Map | Kind::Set => plain(&label, format!("[{tag}] {{"), Parts::Iterator), // bounded: as above
+                    _ => plain(&label, format!("{label} {{"), Parts::None),                         // bounded: as above
                 }
             }
             Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
@@ -284,27 +310,26 @@ impl Inspector<'_> {
             }
             Kind::Object if self.vm.heap.flags(object) & NULL_PROTOTYPE != 0 => {
                 let label = "Object: null prototype";
-                plain(label, format!("[{label}] {{"), Parts::None)
+                plain(label, format!("[{label}] {{"), Parts::None) // bounded: a name of ours
             }
             _ => plain("Object", "{".into(), Parts::None),
         };
-        Ok((outline, properties))
+        Ok((outline, properties, hold))
     }
 
     fn exotic(&mut self, object: Value) -> Result<Outline> {
         let exotic = &self.vm.heap.exotics[object.index()];
         let (class, tag) = (exotic.class(), exotic.tag());
         let (base, open) = match exotic {
-            Exotic::Date(time) => (super::date::inspected(*time), "{".to_owned()),
-            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".to_owned()),
-            Exotic::Url(_) | Exotic::Params(_) => (String::new(), format!("{class} {{")),
+            Exotic::Date(time) => (super::date::inspected(*time), "{".into()),
+            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".into()),
+            // bounded: names of ours
+            Exotic::Url(_) | Exotic::Params(_) => (String::default(), format!("{class} {{")),
             Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
-                (String::new(), format!("{class} [{tag}] {{"))
+                (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
         };
-        let empty = if base.is_empty() { format!("{open}}}") } else { base.clone() };
-        let label = format!("[{class}]");
-        Ok(Outline { base, open, close: "}", array: false, parts: Parts::None, label, empty })
+        Ok(Outline::with_base(base, open, class))
     }
 
     fn callable(&mut self, callable: Value) -> Result<Outline> {
@@ -313,48 +338,39 @@ impl Inspector<'_> {
             Kind::Tool => Some(self.vm.callable_name(callable)),
             _ => {
                 let name = self.vm.get(callable, known::NAME)?;
-                Some(self.vm.to_text(name)?)
+                let name = self.vm.to_string(name)?;
+                self.check(self.vm.heap.str(name).bytes as usize)?;
+                Some(self.vm.charged_text(name)?.into_owned()) // charged: here
             }
         };
         let Some(name) = name else {
-            let open = format!("Object [{}] {{", self.vm.callable_name(callable));
-            let (base, label) = (String::new(), "[Object]".into());
-            return Ok(Outline {
-                base,
-                empty: format!("{open}}}"),
-                open,
-                close: "}",
-                array: false,
-                parts: Parts::None,
-                label,
-            });
+            let open = format!("Object [{}] {{", self.vm.callable_name(callable)); // bounded: a name of ours
+            return Ok(Outline::with_base(String::default(), open, "Object"));
         };
         let is_async = callable.is(Kind::Function) && self.vm.is_async(self.vm.heap.closures[callable.index()].code);
         let class = if is_async { "AsyncFunction" } else { "Function" };
+        // bounded: the name is checked above
         let base = if name.is_empty() { format!("[{class} (anonymous)]") } else { format!("[{class}: {name}]") };
-        Ok(Outline {
-            empty: base.clone(),
-            base,
-            open: "{".into(),
-            close: "}",
-            array: false,
-            parts: Parts::None,
-            label: format!("[{class}]"),
-        })
+        Ok(Outline::with_base(base, "{".into(), class))
     }
 
-    /// The properties that are shown, but for the items of arrays.
-    fn properties(&mut self, object: Value) -> Result<Vec<Property>> {
+    /// The properties that are shown, but for the items of arrays, and what they take.
+    fn properties(&mut self, object: Value) -> Result<(Vec<Property>, Hold)> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
+        let mut hold = Hold::NONE;
         let mut properties: Vec<Property> = if object.is(Kind::Array) {
             let named = self.vm.heap.extras.get(&object).map(|&extra| Value::handle(Kind::Object, extra));
             let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
+            hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             // The raw texts of a tagged template are not enumerable.
             let is_template = self.vm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
-            entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect()
+            entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect() // charged: above
         } else {
-            self.vm.enumerable_entries(object)?.into_iter().map(shown).collect()
+            let entries = self.vm.enumerable_entries(object)?;
+            self.vm.work(entries.len())?;
+            hold.grow(self.vm, entries.len() * size_of::<Property>())?;
+            entries.into_iter().map(shown).collect() // charged: above
         };
         let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
@@ -364,14 +380,14 @@ impl Inspector<'_> {
         }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
-            let mut hidden = Vec::new();
+            let mut hidden = Vec::new(); // bounded: two
             for key in names.iter().copied().map(PropertyKey::Symbol) {
                 let value = self.vm.own_property(object, key)?;
                 hidden.extend(value.map(|value| Property { key, value, enumerable: false }));
             }
             properties.splice(0..0, hidden);
         }
-        Ok(properties)
+        Ok((properties, hold))
     }
 
     fn property(&mut self, property: &Property, depth: usize) -> Result<String> {
@@ -384,18 +400,18 @@ impl Inspector<'_> {
         let name = if symbol == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable {
-            format!("[{}]", self.vm.symbol_text(symbol))
+            format!("[{}]", self.vm.symbol_text(symbol)) // bounded: a name of ours
         } else if text::is_identifier(key) {
-            self.vm.symbol_text(symbol)
+            crate::heap::lossy(key).into_owned() // charged: above
         } else {
             text::quoted(key)
         };
         let name = self.print(name)?;
-        Ok(format!("{name}: {value}"))
+        Ok(name + ": " + &value)
     }
 
-    fn parts(&mut self, object: Value, parts: &Parts, depth: usize) -> Result<Vec<String>> {
-        let mut output = Vec::new();
+    fn parts(&mut self, object: Value, parts: &Parts, depth: usize) -> Result<Output> {
+        let mut output = Output::default();
         match parts {
             Parts::None => return Ok(output),
             Parts::Items => return self.items(object, depth),
@@ -404,25 +420,30 @@ impl Inspector<'_> {
         match parts {
             Parts::None | Parts::Items => {}
             Parts::Set | Parts::Map => {
-                let entries: Vec<_> = self.vm.heap.maps[object.index()].entries().take(self.options.items).collect();
+                let data = &self.vm.heap.maps[object.index()];
+                self.vm.work(data.places() / 8)?;
+                let data = &self.vm.heap.maps[object.index()];
+                let mut entries = Buffer::new();
+                entries.extend(self.vm, data.entries().take(self.options.items))?;
                 for (key, value) in entries {
                     let mut text = self.value(key, depth)?;
                     if matches!(parts, Parts::Map) {
                         text.push_str(" => ");
                         text.push_str(&self.value(value, depth)?);
                     }
-                    output.push(text);
+                    output.push(self.vm, text)?;
                 }
-                self.rest(self.vm.heap.maps[object.index()].len(), &mut output);
+                self.rest(self.vm.heap.maps[object.index()].len(), &mut output)?;
             }
             Parts::Promise => {
                 let promise = &self.vm.heap.promises[object.index()];
                 let (state, value) = (promise.state, promise.value);
-                output.push(match state {
+                let text = match state {
                     State::Pending => "<pending>".into(),
                     State::Fulfilled => self.value(value, depth)?,
-                    State::Rejected => format!("<rejected> {}", self.value(value, depth)?),
-                });
+                    State::Rejected => String::from("<rejected> ") + &self.value(value, depth)?,
+                };
+                output.push(self.vm, text)?;
             }
             Parts::Iterator => self.remaining(object, depth, &mut output)?,
         }
@@ -431,33 +452,37 @@ impl Inspector<'_> {
     }
 
     /// The items of an array, runs of holes as one.
-    fn items(&mut self, array: Value, depth: usize) -> Result<Vec<String>> {
-        let length = self.vm.heap.items(array).len();
+    fn items(&mut self, array: Value, depth: usize) -> Result<Output> {
+        let length = self.vm.heap.length(array);
         let shown = length.min(self.options.items);
-        let (mut output, mut at) = (Vec::new(), 0);
-        while at < length && output.len() < shown {
-            let items = &self.vm.heap.items(array)[at..];
+        let (mut output, mut at) = (Output::default(), 0);
+        while at < length && output.parts.len() < shown {
+            let items = &self.vm.heap.items(array)[at..]; // charged: below
             let holes = items.iter().take_while(|&&item| item == Value::HOLE).count();
             if holes > 0 {
-                output.push(format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }));
+                self.vm.work(holes / 16)?;
+                let text = format!("<{holes} empty item{}>", if holes > 1 { "s" } else { "" }); // bounded: a number
+                output.push(self.vm, text)?;
                 at += holes;
                 continue;
             }
             let item = items[0];
             self.indent += 2;
-            output.push(self.value(item, depth)?);
+            let text = self.value(item, depth)?;
+            output.push(self.vm, text)?;
             self.indent -= 2;
             at += 1;
         }
         if at < length {
-            output.push(more(length - at));
+            output.push(self.vm, more(length - at))?;
         }
         Ok(output)
     }
 
     /// What an iterator of a `Map` or `Set` still gives.
-    fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Vec<String>) -> Result<()> {
+    fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Output) -> Result<()> {
         let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
+        self.vm.work(self.vm.heap.maps[source.index()].places() / 8)?;
         let mut count = 0;
         while let Some(Entry { key, value, behind, .. }) = self.vm.heap.maps[source.index()].entry_from(position) {
             position = behind;
@@ -470,30 +495,35 @@ impl Inspector<'_> {
                 Yields::Keys | Yields::ForIn => self.value(key, depth)?,
                 Yields::Values | Yields::Matches => self.value(value, depth)?,
                 Yields::Entries => {
-                    let pair = vec![self.value(key, depth)?, self.value(value, depth)?];
-                    self.joined(pair, "", ("[", "]"), None, depth)
+                    let mut pair = Output::default();
+                    for part in [key, value] {
+                        let text = self.value(part, depth)?;
+                        pair.push(self.vm, text)?;
+                    }
+                    self.joined(pair, "", ("[", "]"), None, depth)?
                 }
             };
-            output.push(text);
+            output.push(self.vm, text)?;
         }
-        self.rest(count, output);
-        Ok(())
+        self.rest(count, output)
     }
 
     /// Say how many of `length` parts are not shown.
-    fn rest(&self, length: usize, output: &mut Vec<String>) {
-        if length > self.options.items {
-            output.push(more(length - self.options.items));
+    fn rest(&self, length: usize, output: &mut Output) -> Result<()> {
+        match length.checked_sub(self.options.items) {
+            None | Some(0) => Ok(()),
+            Some(left) => output.push(self.vm, more(left)),
         }
     }
 }
 
 fn more(count: usize) -> String {
-    format!("... {count} more item{}", if count > 1 { "s" } else { "" })
+    format!("... {count} more item{}", if count > 1 { "s" } else { "" }) // bounded: a number
 }
 
 /// The end of the run that printed too much.
 #[cold]
 pub fn too_much(limit: usize) -> Thrown {
-    Thrown::limit("CONSOLE_LIMIT", format!("The script exceeded its console limit of {limit} bytes; log less"))
+    let message = format!("The script exceeded its console limit of {limit} bytes; log less");
+    Thrown::limit("CONSOLE_LIMIT", message)
 }

@@ -231,10 +231,11 @@ pub fn flag(vm: &mut Vm, options: Value, name: &str) -> Result<Option<bool>> {
 }
 
 /// A list of `{type, value}` objects: what every `formatToParts` gives. A third text is `source`.
-pub fn parts_value(vm: &mut Vm, parts: &[(&str, &str, Option<&str>)]) -> Value {
+pub fn parts_value<'a>(vm: &mut Vm, parts: impl Iterator<Item = (&'a str, &'a str, Option<&'a str>)>) -> Result {
     let [kind, value, source] = ["type", "value", "source"].map(|name| vm.intern_text(name));
-    let mut items = Vec::new(); // bounded: by the parts
-    for &(name, text, from) in parts {
+    let mut items = Buffer::new();
+    for (name, text, from) in parts {
+        vm.work(1 + text.len() / 16)?;
         let object = vm.heap.new_object();
         let name = vm.string(name);
         vm.heap.set_own(object, kind, name);
@@ -244,7 +245,7 @@ pub fn parts_value(vm: &mut Vm, parts: &[(&str, &str, Option<&str>)]) -> Value {
             let from = vm.string(from);
             vm.heap.set_own(object, source, from);
         }
-        items.push(object);
+        items.push(vm, object)?;
     }
-    vm.heap.new_array(items)
+    Ok(vm.array_of(items))
 }

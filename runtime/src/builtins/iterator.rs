@@ -105,21 +105,21 @@ impl Vm {
         match yields {
             Yields::Keys => key,
             Yields::Values | Yields::ForIn | Yields::Matches => value,
-            Yields::Entries => self.heap.new_array(vec![key, value]),
+            Yields::Entries => self.heap.new_array(vec![key, value]), // bounded: two
         }
     }
 
     /// The character at a byte position, and the position behind it.
     fn next_character(&mut self, string: Value, position: usize) -> Option<(Value, usize)> {
-        let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?;
+        let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?; // bounded: a character
         let behind = position + length;
         Some((self.heap.slice_bytes(string, position, behind), behind))
     }
 
     /// The first key at or behind a position that the object still has.
     fn next_key(&mut self, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
-        let object = self.heap.items(keys)[0];
-        while let Some(&key) = self.heap.items(keys).get(position + 1) {
+        let object = self.heap.at(keys, 0).unwrap_or(Value::UNDEFINED);
+        while let Some(key) = self.heap.at(keys, position + 1) {
             position += 1;
             let name = self.to_property_key(key)?;
             if self.has_own(object, name) || object.is(Kind::Exotic) && self.has_property(object, name)? {

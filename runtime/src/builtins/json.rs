@@ -1,11 +1,11 @@
 //! `JSON`.
 
 use super::{Body, Global, Row, arg, either, native};
+use crate::charge::Buffer;
 use crate::convert::type_of;
 use crate::error::Result;
 use crate::heap::to_utf16;
 use crate::json::Layout;
-use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -64,13 +64,15 @@ fn stringify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// between 0 and 1 asks for lines without indentation.
 fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
     Ok(match space.kind() {
-        Kind::Number if space.as_number() > 0.0 => Some(vec![b' '; vm.to_integer(space)?.min(10.0) as usize]),
+        Kind::Number if space.as_number() > 0.0 => Some(b" ".repeat(vm.to_integer(space)?.min(10.0) as usize)),
         Kind::String if vm.heap.str(space).units > 0 => {
+            let bytes = vm.heap.bytes(space); // bounded: by what is looked at
+            // Ten code units are in so many bytes, all of the last character included.
+            let units = to_utf16(&bytes[..bytes.len().min(40)]);
             // V8 stops at a character 0.
-            let units: Vec<u16> =
-                to_utf16(vm.heap.bytes(space)).into_iter().take(10).take_while(|&unit| unit != 0).collect();
-            let mut indent = Vec::new();
-            crate::heap::push_utf16(&units, &mut indent);
+            let end = units.iter().take(10).position(|&unit| unit == 0).unwrap_or(units.len().min(10));
+            let mut indent = b"".into();
+            crate::heap::push_utf16(&units[..end], &mut indent);
             Some(indent)
         }
         _ => None,
@@ -109,16 +111,16 @@ fn to_json(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// led to each container of the path.
 fn cycle(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 3);
-    let path = vm.heap.items(arg(arguments, 0)).to_vec();
-    vm.work(path.len() / 8)?;
+    let path = vm.charged_items_copy(arg(arguments, 0))?;
     let Some(start) = path.iter().position(|&container| container == value) else {
         return Ok(Value::UNDEFINED);
     };
-    let mut keys = vm.heap.items(arg(arguments, 1))[start + 1..].to_vec();
-    keys.push(arg(arguments, 2));
-    let mut edges: Vec<(Value, Option<PropertyKey>)> = Vec::new();
-    for (&container, key) in path[start..].iter().zip(keys) {
-        edges.push((container, Some(vm.to_property_key(key)?)));
+    let mut keys = vm.charged_items_copy(arg(arguments, 1))?;
+    keys.push(vm, arg(arguments, 2))?;
+    let mut edges = Buffer::new();
+    for (&container, &key) in path[start..].iter().zip(&keys[start + 1..]) {
+        let key = vm.to_property_key(key)?;
+        edges.push(vm, (container, Some(key)))?;
     }
     let words = vm.cycle_text(&edges);
     Err(vm.type_error(&words))

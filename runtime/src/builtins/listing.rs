@@ -1,4 +1,6 @@
 //! What there is, for documentation: made from the tables that the interpreter itself uses.
+//!
+//! bounded: by the tables of built-ins
 
 use super::Body;
 use super::registry::{Registry, Static, registry};

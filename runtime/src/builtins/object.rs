@@ -231,7 +231,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         },
         Kind::Object | Kind::App => "Object",
     };
-    Ok(vm.string(&format!("[object {tag}]")))
+    Ok(vm.string(&format!("[object {tag}]"))) // bounded: a name of ours
 }
 
 fn value_of(vm: &mut Vm, this: Value, _: &[Value]) -> Result {

@@ -13,6 +13,7 @@ use crate::promise::Reaction;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use std::borrow::Cow;
 
 /// `Promise`
 pub const GLOBALS: &[Global] = &[Global {
@@ -62,15 +63,15 @@ fn check_constructor(vm: &mut Vm, this: Value, function: &str) -> Result<()> {
         return Ok(());
     }
     let message = match this.is_object() {
-        true => format!("{} is not a constructor", vm.describe(this)),
-        false => format!("{function} called on non-object"),
+        true => format!("{} is not a constructor", vm.describe(this)), // bounded: what is shown is cut
+        false => format!("{function} called on non-object"),           // bounded: a name
     };
     Err(vm.type_error(&message))
 }
 
 /// `$promise_class(receiver, name)`: throws unless the receiver is `Promise`.
 fn class(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let function = vm.to_text(arg(arguments, 1))?;
+    let function = vm.to_text_lossy(arg(arguments, 1));
     check_constructor(vm, arg(arguments, 0), &function)?;
     Ok(Value::UNDEFINED)
 }
@@ -109,9 +110,8 @@ fn with_resolvers(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 /// `promise.then(onFulfilled, onRejected)`
 fn then(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !this.is(Kind::Promise) {
-        let receiver = vm.receiver_text(this)?;
-        let message = format!("Method Promise.prototype.then called on incompatible receiver {receiver}");
-        return Err(vm.type_error(&message));
+        let receiver = vm.receiver_text(this);
+        return Err(vm.type_error(&format!("Method Promise.prototype.then called on incompatible receiver {receiver}")));
     }
     Ok(vm.then(this, arg(arguments, 0), arg(arguments, 1)))
 }
@@ -125,23 +125,25 @@ fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let executor = arg(arguments, 0);
     if crate::convert::type_of(executor) != "function" {
-        let text = vm.receiver_text(executor)?;
+        let text = vm.receiver_text(executor);
         return Err(vm.type_error(&format!("Promise resolver {text} is not a function")));
     }
     let promise = vm.heap.new_promise();
     let (resolve, reject) = vm.resolving_functions(promise);
-    Ok(vm.heap.new_array(vec![promise, resolve, reject]))
+    Ok(vm.heap.new_array(vec![promise, resolve, reject])) // bounded: three
 }
 
 /// `$combinable(value)`: the value, once it can be iterated over.
 fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
-    let what = match value.kind() {
+    let what: Cow<'_, str> = match value.kind() {
         Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator => return Ok(value),
-        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".to_owned(),
-        Kind::Null => "object null".to_owned(),
-        Kind::Number | Kind::Boolean => format!("{} {}", crate::convert::type_of(value), vm.to_text(value)?),
-        _ => crate::convert::type_of(value).to_owned(),
+        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => "undefined".into(),
+        Kind::Null => "object null".into(),
+        Kind::Number | Kind::Boolean => {
+            format!("{} {}", crate::convert::type_of(value), vm.to_text_lossy(value)).into() // bounded: a number
+        }
+        _ => crate::convert::type_of(value).into(),
     };
     Err(vm.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))")))
 }
@@ -165,7 +167,7 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     if !this.is_object() {
         return Err(vm.type_error("Promise.prototype.finally called on non-object"));
     }
-    let receiver = vm.receiver_text(this)?;
+    let receiver = vm.receiver_text(this);
     Err(vm.type_error(&format!("Method Promise.prototype.finally called on incompatible receiver {receiver}")))
 }
 
@@ -214,7 +216,7 @@ fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handler
     let mut collected = Buffer::with_capacity(vm, items.len())?;
     collected.extend(vm, items.iter().map(|_| Value::UNDEFINED))?;
     let collected = vm.array_of(collected);
-    let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]);
+    let state = vm.heap.new_array(vec![result, collected, Value::number(items.len() as f64)]); // bounded: three
     // The same for all items: only the first use counts.
     let resolving = vm.resolving_functions(result);
     for (index, &item) in items.iter().enumerate() {
@@ -251,7 +253,7 @@ impl Vm {
             return None;
         }
         self.heap.bound[function.index()].data[0] = Value::UNDEFINED;
-        let [result, collected, missing] = self.heap.items(state) else { return None };
+        let [result, collected, missing] = self.heap.items(state) else { return None }; // bounded: three
         let (result, collected, missing) = (*result, *collected, missing.as_number() - 1.0);
         self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
         self.heap.with_items(state, |items| items[MISSING] = Value::number(missing));
@@ -259,13 +261,12 @@ impl Vm {
     }
 
     /// How V8 names a receiver in messages.
-    fn receiver_text(&mut self, value: Value) -> Result<String> {
+    fn receiver_text(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => {
-                Ok(self.object_tag(value))
-            }
-            Kind::App | Kind::Iterator => Ok("#<Object>".into()),
-            _ => self.to_text(value),
+            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => self.object_tag(value),
+            Kind::App | Kind::Iterator => "#<Object>".into(),
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.function_text(value).into(),
+            _ => self.to_text_lossy(value),
         }
     }
 

@@ -1,4 +1,6 @@
 //! All built-ins by name and number: made once for the process and shared by all runs.
+//!
+//! bounded: by the tables of built-ins, which are read once for the process
 
 use super::{Body, DirectFn, Global, NativeFn, Row};
 use crate::dialect::Dialect;

@@ -260,7 +260,7 @@ fn itself(vm: &mut Vm, this: Value, method: &str) -> Result {
 
 /// `$stringReceiver(self, method)`: the receiver of a method of the prelude as a string.
 fn string_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let method = vm.to_text(arg(arguments, 1))?;
+    let method = vm.to_text_lossy(arg(arguments, 1));
     receiver(vm, arg(arguments, 0), &method)
 }
 

@@ -128,7 +128,7 @@ fn mcp_notify(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 fn message_text(vm: &mut Vm, value: Value, hold: &mut Hold) -> Result<String> {
     let string = vm.to_string(value)?;
     hold.grow(vm, vm.heap.str(string).bytes as usize)?;
-    Ok(vm.charged_text(string)?.into_owned())
+    Ok(vm.charged_text(string)?.into_owned()) // charged: here
 }
 
 /// `$parallel_jobs(items, worker)`: the items, once they can be run.
@@ -139,11 +139,11 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("parallel expects an array of functions, or an array and a function, not {what}");
         return Err(vm.type_error(&message));
     }
-    if vm.heap.items(items).len() > MAX_PARALLEL {
+    if vm.heap.length(items) > MAX_PARALLEL {
         let message = format!("Cannot execute more than {MAX_PARALLEL} operations in parallel");
         return Err(vm.throw(Class::Error, &message));
     }
-    let items = vm.heap.items(items).to_vec();
+    let items = vm.charged_items_copy(items)?;
     if !worker.is_callable()
         && let Some((index, &item)) = items.iter().enumerate().find(|(_, item)| !item.is_callable())
     {
@@ -151,7 +151,7 @@ fn parallel_jobs(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let message = format!("parallel expects functions, but item {index} is {what}; write () => callTool(...)");
         return Err(vm.type_error(&message));
     }
-    Ok(vm.heap.new_array(items))
+    Ok(vm.array_of(items))
 }
 
 /// `$parallel_width(options, count)`: how many jobs run at a time.
@@ -164,9 +164,9 @@ fn parallel_width(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$parallel_failed(failures, count)`: the error of those, which are pairs of index and reason.
 fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let mut failures = Vec::new();
-    for pair in vm.heap.items(arg(arguments, 0)).to_vec() {
-        let [index, reason] = *vm.heap.items(pair) else { continue };
+    let mut failures = Vec::new(); // bounded: by MAX_PARALLEL
+    for pair in vm.charged_items_copy(arg(arguments, 0))? {
+        let [index, reason] = *vm.heap.items(pair) else { continue }; // bounded: two
         let is_error = reason.is(Kind::Object) && vm.heap.class(reason).is_error();
         let message = if is_error { vm.get(reason, known::MESSAGE)? } else { reason };
         failures.push((index.as_number() as usize, vm.to_string(message)?));
@@ -200,11 +200,15 @@ impl Vm {
         if !is_frozen {
             return Ok(context);
         }
-        let mut work = vec![context];
+        let mut work = Buffer::new();
+        work.push(self, context)?;
         while let Some(value) = work.pop() {
             match value.kind() {
-                Kind::Array => work.extend_from_slice(self.heap.items(value)),
-                Kind::Object => work.extend(self.charged_properties(value)?.into_iter().map(|(_, value)| value)),
+                Kind::Array => self.charged_append_items(value, &mut work)?,
+                Kind::Object => {
+                    let values = self.charged_properties(value)?.into_iter().map(|(_, value)| value);
+                    work.extend(self, values)?;
+                }
                 _ => continue,
             }
             self.heap.add_flags(value, FROZEN | SEALED | NON_EXTENSIBLE);
@@ -240,7 +244,7 @@ impl Vm {
         if let known::THEN | known::TO_JSON | known::LENGTH = name {
             return Ok(Value::UNDEFINED);
         }
-        let suggestion = self.suggestion(&format!("{app}:{tool}"));
+        let suggestion = self.suggestion(&format!("{app}:{tool}")); // bounded: by MAX_NAME
         Err(self.type_error(&format!("{app}.{tool} is not a tool{suggestion}")))
     }
 
@@ -257,6 +261,7 @@ impl Vm {
         if input.is_undefined() || input.is(Kind::Object) {
             return input;
         }
+        // bounded: a tool that there is
         let Some(name) = self.host.inputs.tools.positional(&self.heap.text(tool)) else { return input };
         let name = self.intern_text(&name);
         self.object_of(&[(name, input)])
@@ -291,11 +296,8 @@ impl Vm {
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
         let text = self.tool_name(name)?;
         if self.host.inputs.tools.is_reserved(&text) {
-            return Err(Thrown::illegal(
-                "SELF_REFERENCE_BLOCKED",
-                Refusal::IllegalBuiltinAccess,
-                format!("Tool '{text}' cannot be called from a script"),
-            ));
+            let message = format!("Tool '{text}' cannot be called from a script");
+            return Err(Thrown::illegal("SELF_REFERENCE_BLOCKED", Refusal::IllegalBuiltinAccess, message));
         }
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
@@ -306,7 +308,11 @@ impl Vm {
     }
 
     fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {
-        let (name, what) = (self.heap.text(name), self.what(input));
+        let name = match self.tool_name(name) {
+            Ok(name) => name,
+            Err(thrown) => return thrown,
+        };
+        let what = self.what(input);
         self.type_error(&format!("The input of tool '{name}' must be a JSON object, not {what}"))
     }
 
@@ -373,12 +379,12 @@ impl Vm {
 
     /// `. Did you mean 'users:list'?`, or nothing.
     fn suggestion(&self, name: &str) -> String {
-        let near: Vec<String> =
-            self.host.inputs.tools.similar(name).into_iter().take(3).map(|name| format!("'{name}'")).collect();
-        match near.as_slice() {
-            [] => String::new(),
-            [one] => format!(". Did you mean {one}?"),
-            [others @ .., last] => format!(". Did you mean {} or {last}?", others.join(", ")),
+        // bounded: by three names of tools, here and below
+        let near = self.host.inputs.tools.similar(name);
+        match &near[..near.len().min(3)] {
+            [] => String::default(),
+            [one] => format!(". Did you mean '{one}'?"), // bounded: as above
+            [others @ .., last] => format!(". Did you mean '{}' or '{last}'?", others.join("', '")), // bounded: as above
         }
     }
 

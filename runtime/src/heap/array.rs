@@ -33,6 +33,18 @@ impl Heap {
         &self.arrays[array.index()].items
     }
 
+    /// How many items an array has.
+    #[inline(always)]
+    pub fn length(&self, array: Value) -> usize {
+        self.arrays[array.index()].items.len()
+    }
+
+    /// What stands at a place of an array, where there is such a place: an item or a hole.
+    #[inline(always)]
+    pub fn at(&self, array: Value, place: usize) -> Option<Value> {
+        self.arrays[array.index()].items.get(place).copied()
+    }
+
     /// The item at an index, where there is one.
     #[inline(always)]
     pub fn item(&self, array: Value, index: f64) -> Option<Value> {

@@ -36,9 +36,9 @@ impl Vm {
                 value
             }
             _ => {
-                self.reserve(length)?;
-                let text = self.heap.bytes(text).to_vec();
-                self.parse_bytes(&text, None, 0)
+                let mut copy = Buffer::with_capacity(self, length)?;
+                copy.extend_from_slice(self, self.heap.bytes(text))?; // charged: by the caller
+                self.parse_bytes(&copy, None, 0)
             }
         }
     }
@@ -173,11 +173,8 @@ impl Parser<'_> {
         parsed.map_err(|fault| match fault {
             Fault::Thrown(thrown) => thrown,
             Fault::Expected(words) => {
-                let message = format!(
-                    "{words}{} at position {}",
-                    if words.ends_with("JSON") { "" } else { " in JSON" },
-                    self.reader.position()
-                );
+                let place = if words.ends_with("JSON") { "" } else { " in JSON" };
+                let message = format!("{words}{place} at position {}", self.reader.position());
                 self.reader.syntax_error(message.as_bytes())
             }
             Fault::Token => {

@@ -1,11 +1,15 @@
 //! Promises inside of results.
 
+use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::promise::State;
 use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
+
+/// Bytes that a value takes in the table of those that were seen, while that grows.
+const SEEN_BYTES: usize = 16;
 
 impl Vm {
     /// The first promise in a value, in the order of its JSON text, that is not fulfilled: a result is
@@ -15,11 +19,18 @@ impl Vm {
             return Ok(None);
         }
         let mut seen = HashSet::new();
-        let mut work = vec![value];
+        let mut hold = Hold::NONE;
+        let mut work = Buffer::new();
+        work.push(self, value)?;
         while let Some(value) = work.pop() {
-            if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Promise) || !seen.insert(value) {
+            if !matches!(value.kind(), Kind::Object | Kind::Array | Kind::Promise) || seen.contains(&value) {
                 continue;
             }
+            if seen.len() == seen.capacity() {
+                // It doubles, and has both for a moment.
+                hold.grow(self, seen.len().max(4) * SEEN_BYTES)?;
+            }
+            seen.insert(value);
             self.work(1)?;
             match value.kind() {
                 Kind::Promise => {
@@ -27,16 +38,17 @@ impl Vm {
                     if promise.state != State::Fulfilled {
                         return Ok(Some(value));
                     }
-                    work.push(promise.value);
+                    work.push(self, promise.value)?;
                 }
                 Kind::Array => {
-                    let items = self.heap.items(value);
-                    work.extend(items.iter().rev().filter(|item| item.is_object()));
+                    self.work(self.heap.length(value) / 8)?;
+                    let items = self.heap.items(value).iter().rev(); // charged: above
+                    work.extend(self, items.copied().filter(|item| item.is_object()))?;
                 }
                 _ if self.own(value, known::TO_JSON)?.is_some_and(Value::is_callable) => {}
                 _ => {
-                    let entries = self.enumerable_entries(value)?;
-                    work.extend(entries.into_iter().rev().map(|(_, value)| value).filter(|value| value.is_object()));
+                    let values = self.enumerable_entries(value)?.into_iter().rev().map(|(_, value)| value);
+                    work.extend(self, values.filter(|value| value.is_object()))?;
                 }
             }
         }

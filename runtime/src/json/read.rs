@@ -2,6 +2,7 @@
 
 use super::escapes::{flush, push_unit};
 use super::plain_length;
+use crate::charge::Buffer;
 use crate::error::Thrown;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, push_utf16, to_utf16, units};
@@ -66,7 +67,7 @@ impl Reader<'_> {
     pub fn string(&mut self) -> Parsed {
         let Some((start, end)) = self.plain_string() else {
             let text = self.escaped_string()?;
-            return Ok(self.vm.heap.take_string(text));
+            return Ok(self.vm.string_of(text));
         };
         let text = &self.text[start..end];
         let units = if self.is_ascii { text.len() } else { units(text) };
@@ -88,24 +89,24 @@ impl Reader<'_> {
         Some((start, end))
     }
 
-    pub fn escaped_string(&mut self) -> Parsed<Vec<u8>> {
+    pub fn escaped_string(&mut self) -> Parsed<Buffer<u8>> {
         self.at += 1;
-        let mut out = Vec::new();
+        let mut out = Buffer::new();
         // A high surrogate that may be the first half of a pair.
         let mut high: Option<u16> = None;
         loop {
             let rest = &self.text[self.at..];
             let plain = plain_length::<false>(rest);
             if plain > 0 {
-                flush(&mut high, &mut out);
-                out.extend_from_slice(&rest[..plain]);
+                out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                out.extend_from_slice(self.vm, &rest[..plain])?;
                 self.at += plain;
             }
             match self.peek() {
                 None => return Err(Fault::Expected("Unterminated string")),
                 Some(b'"') => {
                     self.at += 1;
-                    flush(&mut high, &mut out);
+                    out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
                     return Ok(out);
                 }
                 Some(b'\\') => {}
@@ -122,7 +123,7 @@ impl Reader<'_> {
                 Some(b'u') => {
                     self.at += 1;
                     let unit = self.hex_unit()?;
-                    push_unit(unit, &mut high, &mut out);
+                    out.write(self.vm, 2 * MOST_UNIT, |out| push_unit(unit, &mut high, out))?;
                     continue;
                 }
                 // V8 has no such words for characters beyond Latin-1.
@@ -130,8 +131,10 @@ impl Reader<'_> {
                 Some(_) => return Err(Fault::Expected("Bad escaped character")),
             };
             self.at += 1;
-            flush(&mut high, &mut out);
-            out.push(character);
+            out.write(self.vm, MOST_UNIT + 1, |out| {
+                flush(&mut high, out);
+                out.push(character);
+            })?;
         }
     }
 
@@ -222,33 +225,50 @@ impl Reader<'_> {
 
     /// How V8 words that a text cannot go on like this.
     pub fn token_message(&self) -> Vec<u8> {
-        match self.peek() {
-            None => return b"Unexpected end of JSON input".to_vec(),
+        // bounded: words with a number, or with a few characters of the text
+        let mut message: Vec<u8> = match self.peek() {
+            None => return b"Unexpected end of JSON input".into(),
             Some(b'-' | b'0'..=b'9') => {
-                return format!("Unexpected number in JSON at position {}", self.position()).into_bytes();
+                let message = format!("Unexpected number in JSON at position {}", self.position());
+                return message.into_bytes();
             }
             Some(b'"') => {
-                return format!("Unexpected string in JSON at position {}", self.position()).into_bytes();
+                let message = format!("Unexpected string in JSON at position {}", self.position());
+                return message.into_bytes();
             }
-            Some(_) => {}
-        }
+            Some(_) => b"Unexpected token '".into(),
+        };
         if let b"undefined" | b"NaN" | b"Infinity" | b"[object Object]" = self.text {
-            return [b"\"", self.text, b"\" is not valid JSON"].concat();
+            return [b"\"", self.text, b"\" is not valid JSON"].concat(); // bounded: one of these
         }
-        let text = to_utf16(self.text);
-        let position = self.position();
-        let (from, to) = match text.len() {
+        let (start, end) = self.surroundings();
+        let (length, position, before) = (units(self.text), self.position(), units(&self.text[..start]));
+        let text = to_utf16(&self.text[start..end]);
+        let (from, to) = match length {
             length if length <= 2 * CONTEXT => (0, length),
             _ if position < CONTEXT => (0, position + CONTEXT),
             length if position < length - CONTEXT => (position - CONTEXT, position + CONTEXT),
             length => (position - CONTEXT, length),
         };
-        let mut message = b"Unexpected token '".to_vec();
-        push_utf16(&text[position..=position], &mut message);
-        message.extend_from_slice(if text.len() > 2 * CONTEXT && position >= CONTEXT { b"', ...\"" } else { b"', \"" });
-        push_utf16(&text[from..to], &mut message);
-        message.extend_from_slice(if to < text.len() { b"\"... is not valid JSON" } else { b"\" is not valid JSON" });
+        push_utf16(&text[position - before..=position - before], &mut message);
+        message.extend_from_slice(if length > 2 * CONTEXT && position >= CONTEXT { b"', ...\"" } else { b"', \"" });
+        push_utf16(&text[from - before..to - before], &mut message);
+        message.extend_from_slice(if to < length { b"\"... is not valid JSON" } else { b"\" is not valid JSON" });
         message
+    }
+
+    /// Bounds of all that a message can show of the text around this place; no character is cut.
+    fn surroundings(&self) -> (usize, usize) {
+        const MOST: usize = 2 * CONTEXT * MOST_UNIT;
+        let is_inside = |at: usize| self.text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+        let (mut start, mut end) = (self.at.saturating_sub(MOST), self.text.len().min(self.at + MOST));
+        while is_inside(start) {
+            start -= 1;
+        }
+        while is_inside(end) {
+            end += 1;
+        }
+        (start, end)
     }
 
     pub fn syntax_error(&mut self, message: &[u8]) -> Thrown {
@@ -259,6 +279,9 @@ impl Reader<'_> {
         Thrown::value(error)
     }
 }
+
+/// Most bytes of a UTF-16 code unit.
+const MOST_UNIT: usize = 3;
 
 /// Powers of ten.
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];

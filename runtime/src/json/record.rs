@@ -33,11 +33,16 @@ pub struct Name {
 }
 
 impl Record {
-    fn new(vm: &Vm, shape: u32) -> Self {
+    /// Nothing where the names are so long that keeping them is no gain.
+    fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
-        let mut text = Vec::with_capacity(keys.len() * 16);
+        let length: usize = keys.iter().map(|&symbol| vm.symbols.text(symbol).len() + size_of::<Name>()).sum();
+        if length > LONGEST {
+            return None;
+        }
+        let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by LONGEST
         let mut is_readable = true;
-        let mut names: Vec<Name> = Vec::with_capacity(keys.len());
+        let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by LONGEST
         for (slot, &symbol) in keys.iter().enumerate() {
             let (start, name) = (text.len(), vm.symbols.text(symbol));
             quote_bytes(name, &mut text);
@@ -50,7 +55,7 @@ impl Record {
             is_readable = false;
             names.sort_by_key(|name| name.key.rank());
         }
-        Self { shape, names: names.into(), text, to_json: keys.contains(&known::TO_JSON), is_readable }
+        Some(Self { shape, names: names.into(), text, to_json: keys.contains(&known::TO_JSON), is_readable })
     }
 
     /// A name of this record as it is written, with its colon.
@@ -76,6 +81,8 @@ impl Record {
 
 /// Records that there may be, and places of the tables.
 const MOST: usize = 256;
+/// Most bytes of the names of a record. Nobody counts what records take: that is a few megabytes at most.
+const LONGEST: usize = 8 << 10;
 const SHAPES: usize = 32;
 const FIRST: usize = 16;
 const NAMES: usize = 64;
@@ -99,14 +106,13 @@ pub struct Records {
 
 impl Default for Records {
     fn default() -> Self {
-        let list = Vec::new();
         Self {
-            list,
+            list: Vec::new(), // bounded: by MOST
             by_shape: [NONE; SHAPES],
             by_first: [NONE; FIRST],
             names: [known::EMPTY; NAMES],
             room: Room::default(),
-            writing: Vec::new(),
+            writing: Vec::new(), // charged: by the writer
         }
     }
 }
@@ -136,7 +142,7 @@ impl Records {
             Some(number) => number,
             None if self.list.len() >= MOST => return None,
             None => {
-                self.list.push(Record::new(vm, shape));
+                self.list.push(Record::new(vm, shape)?);
                 self.list.len() - 1
             }
         };

@@ -72,7 +72,7 @@ impl Vm {
     pub fn result_text(&mut self, value: Value) -> Result<String> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         let refused =
-            |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}"));
+            |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}")); // bounded: words, or a cycle
         let strict = self.script.dialect.is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
@@ -88,10 +88,12 @@ impl Vm {
             Err(Problem::BigInt) => Err(refused("it holds a BigInt; convert it with String() or Number()")),
             Err(Problem::Cycle(words)) => Err(refused(&words)),
             Err(Problem::Foreign(what)) => Err(refused(what)),
-            Err(Problem::TooLong(limit)) => Err(Thrown::limit(
-                "RESULT_TOO_LARGE",
-                format!("The result is longer than its limit of {limit} bytes; return only what is needed"),
-            )),
+            Err(Problem::TooLong(limit)) => {
+                let message =
+                    // bounded: a number
+                    format!("The result is longer than its limit of {limit} bytes; return only what is needed");
+                Err(Thrown::limit("RESULT_TOO_LARGE", message))
+            }
             Err(Problem::Thrown(thrown)) => Err(thrown),
         }
     }
@@ -102,7 +104,7 @@ impl Vm {
         (writer.promises, writer.limit) = (true, most);
         match writer.finish(value) {
             Ok(text) => Ok(text.and_then(|text| String::from_utf8(text).ok()).unwrap_or_else(|| "null".into())),
-            Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")),
+            Err(Problem::TooLong(most)) => Ok(format!("\"… (more than {most} bytes, cut)\"")), // bounded: a number
             Err(_) => self.result_text(value),
         }
     }
@@ -146,6 +148,7 @@ impl Vm {
 
     /// These own properties; `undefined` for those that are not there.
     fn entries_of(&mut self, object: Value, keys: &[PropertyKey]) -> Result<Buffer<(PropertyKey, Value)>> {
+        self.work(keys.len())?;
         let mut entries = Buffer::with_capacity(self, keys.len())?;
         for &key in keys {
             let value = self.own_property(object, key)?.unwrap_or(Value::UNDEFINED);
@@ -217,7 +220,7 @@ impl<'a> Writer<'a> {
             open: std::mem::take(&mut records.writing),
             records,
             vm,
-            out: Vec::with_capacity(USUAL),
+            out: Vec::with_capacity(USUAL), // charged: by `room`
             hold: Hold::NONE,
             held: 0,
             layout,
@@ -303,7 +306,7 @@ impl<'a> Writer<'a> {
     fn items(&mut self, array: Value, length: usize) -> Written<()> {
         let depth = self.open.len();
         while let Some(index) = self.next_part(depth, length) {
-            let item = self.vm.heap.items(array).get(index).copied().unwrap_or(Value::UNDEFINED);
+            let item = self.vm.heap.at(array, index).unwrap_or(Value::UNDEFINED);
             let item = self.prepared(item, PropertyKey::Index(index as u32))?;
             self.separate()?;
             self.begin(if has_text(item) { item } else { Value::NULL })?;
@@ -369,7 +372,8 @@ impl<'a> Writer<'a> {
             PropertyKey::Symbol(name) => {
                 let bytes = self.vm.symbols.text(name).len();
                 if bytes > LONG {
-                    self.room_for_text(bytes, escaped_length(self.vm.symbols.text(name)))?;
+                    self.vm.charge_bytes(bytes)?;
+                    self.room_for_text(escaped_length(self.vm.symbols.text(name)))?;
                 }
                 quote_bytes(self.vm.symbols.text(name), &mut self.out);
             }
@@ -393,9 +397,10 @@ impl<'a> Writer<'a> {
             Kind::String => {
                 let bytes = self.vm.heap.str(value).bytes as usize;
                 if bytes > LONG {
-                    self.room_for_text(bytes, escaped_length(self.vm.heap.bytes(value)))?;
+                    self.vm.charge_bytes(bytes)?;
+                    self.room_for_text(escaped_length(self.vm.heap.bytes(value)))?; // charged: above
                 }
-                quote_bytes(self.vm.heap.bytes(value), &mut self.out);
+                quote_bytes(self.vm.heap.bytes(value), &mut self.out); // charged: above, or by its length
             }
             Kind::BigInt => return Err(Problem::BigInt),
             _ => return self.enter(value),
@@ -406,7 +411,7 @@ impl<'a> Writer<'a> {
     fn enter(&mut self, container: Value) -> Written<()> {
         let near = &self.open[..self.open.len().min(SHALLOW)];
         if near.iter().any(|open| open.container == container) || self.deep.contains(&container) {
-            return Err(Problem::Cycle(self.cycle(container)));
+            return Err(Problem::Cycle(self.cycle(container)?));
         }
         if self.open.len() >= SHALLOW {
             if self.open.len() == self.open.capacity() {
@@ -416,7 +421,7 @@ impl<'a> Writer<'a> {
             self.deep.insert(container);
         }
         let parts = if container.is(Kind::Array) {
-            Parts::Items(self.vm.heap.items(container).len())
+            Parts::Items(self.vm.heap.length(container))
         } else if let Some(allow) = self.layout.allow {
             Parts::Entries(self.vm.entries_of(container, allow)?)
         } else if container.is(Kind::Object)
@@ -480,13 +485,12 @@ impl<'a> Writer<'a> {
         self.room(STRIDE)
     }
 
-    /// Charge for a long text before it is written, and make room for its escaped form.
+    /// Make room for the escaped form of a long text before it is written.
     #[cold]
-    fn room_for_text(&mut self, bytes: usize, escaped: usize) -> Written<()> {
+    fn room_for_text(&mut self, escaped: usize) -> Written<()> {
         if self.out.len().saturating_add(escaped) > self.limit {
             return Err(Problem::TooLong(self.limit));
         }
-        self.vm.charge_bytes(bytes)?;
         self.room(escaped)
     }
 
@@ -503,14 +507,11 @@ impl<'a> Writer<'a> {
     }
 
     /// V8's words for a cycle that ends at `value`.
-    fn cycle(&mut self, value: Value) -> String {
-        let path: Vec<(Value, Option<PropertyKey>)> = self
-            .open
-            .iter()
-            .map(|open| (open.container, open.key(&self.records)))
-            .skip_while(|&(container, _)| container != value)
-            .collect();
-        self.vm.cycle_text(&path)
+    fn cycle(&mut self, value: Value) -> Result<String> {
+        let edges = self.open.iter().map(|open| (open.container, open.key(&self.records)));
+        let mut path = Buffer::new();
+        path.extend(self.vm, edges.skip_while(|&(container, _)| container != value))?;
+        Ok(self.vm.cycle_text(&path))
     }
 }
 
@@ -536,32 +537,33 @@ fn has_text(value: Value) -> bool {
 }
 
 impl Vm {
-    /// V8's words for a cycle: the containers on it, each with the key that leads on.
+    /// V8's words for a cycle: the containers on it, each with the key that leads on. The first three and the last one
+    /// are shown, and keys are cut, so it is no long text.
     pub fn cycle_text(&mut self, path: &[(Value, Option<PropertyKey>)]) -> String {
         let mut text = String::from("Converting circular structure to JSON");
         for (index, &(container, _)) in path.iter().enumerate() {
             let class = self.class_name(container);
             let from = index.checked_sub(1).and_then(|before| path.get(before)).copied();
             match from {
-                None => text.push_str(&format!("\n    --> starting at object with constructor '{class}'")),
+                None => text.extend(["\n    --> starting at object with constructor '", class, "'"]),
                 Some(from) if index <= 2 || index + 1 == path.len() => {
                     let key = self.edge_text(from);
-                    text.push_str(&format!("\n    |     {key} -> object with constructor '{class}'"));
+                    text.extend(["\n    |     ", &key, " -> object with constructor '", class, "'"]);
                 }
                 Some(_) if index == 3 => text.push_str("\n    |     ..."),
                 Some(_) => {}
             }
         }
-        let key = path.last().map_or_else(String::new, |&last| self.edge_text(last));
-        text.push_str(&format!("\n    --- {key} closes the circle"));
+        let key = path.last().map_or_else(String::default, |&last| self.edge_text(last));
+        text.extend(["\n    --- ", &key, " closes the circle"]);
         text
     }
 
     fn edge_text(&mut self, (container, key): (Value, Option<PropertyKey>)) -> String {
         match key {
-            Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"),
+            Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"), // bounded: a number
             Some(PropertyKey::Symbol(known::EMPTY)) | None => "<anonymous>".into(),
-            Some(key) => format!("property '{}'", self.key_text(key)),
+            Some(key) => format!("property '{}'", self.key_text(key)), // bounded: it is cut
         }
     }
 
@@ -580,18 +582,24 @@ impl Vm {
     }
 
     /// The keys that a list given to `JSON.stringify` allows.
-    pub fn allowed_keys(&mut self, list: Value) -> Result<Vec<PropertyKey>> {
-        let mut keys: Vec<PropertyKey> = Vec::new();
+    pub fn allowed_keys(&mut self, list: Value) -> Result<Buffer<PropertyKey>> {
+        let mut keys = Buffer::new();
         let mut seen = HashSet::new();
-        for item in self.heap.items(list).to_vec() {
-            if matches!(item.kind(), Kind::String | Kind::Number) {
-                let key = self.to_property_key(item)?;
-                if seen.insert(key) {
-                    keys.push(key);
-                }
+        let mut hold = Hold::NONE;
+        for item in self.charged_items_copy(list)? {
+            if !matches!(item.kind(), Kind::String | Kind::Number) {
+                continue;
+            }
+            self.work(1)?;
+            let key = self.to_property_key(item)?;
+            if seen.len() == seen.capacity() {
+                // It doubles, and has both for a moment.
+                hold.grow(self, seen.len().max(4) * 2 * size_of::<PropertyKey>())?;
+            }
+            if seen.insert(key) {
+                keys.push(self, key)?;
             }
         }
-        self.work(keys.len())?;
         Ok(keys)
     }
 }

@@ -48,7 +48,7 @@ impl Vm {
         let count = self.heap.own_len(object);
         // The same list twice, as it stands there and as it is read.
         let mut hold = self.hold(count.saturating_mul(32))?;
-        let held = self.heap.own_entries(object);
+        let held = self.heap.own_entries(object); // charged: by the caller
         let mut entries = Buffer::with_capacity(self, count)?;
         for (name, value) in held {
             let value = self.held(object, name, value)?;

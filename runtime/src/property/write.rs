@@ -57,7 +57,7 @@ impl Vm {
             return Err(self.read_only(object, key));
         }
         if !object.is_object() {
-            let (key, text) = (self.key_text(key), self.to_text(object)?);
+            let (key, text) = (self.key_text(key), self.to_text_lossy(object));
             let what = crate::convert::type_of(object);
             return Err(self.type_error(&format!("Cannot create property '{key}' on {what} '{text}'")));
         }

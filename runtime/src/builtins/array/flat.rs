@@ -1,7 +1,8 @@
 //! `flat` and `flatMap`, without recursion.
 
-use super::{as_array, length_of, room};
+use super::{as_array, counted, length_of};
 use crate::builtins::arg;
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -13,13 +14,12 @@ pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         depth => vm.to_integer(depth)?,
     };
     let array = as_array(vm, this)?;
-    let mut out = Vec::new();
-    vm.work(vm.heap.items(array).len())?;
+    let mut out = Buffer::new();
+    vm.work(vm.heap.length(array))?;
     // Arrays whose items are being taken, with the next index.
-    let mut levels = vec![(array, 0)];
+    let mut levels = vec![(array, 0)]; // bounded: by the depth of calls
     while let Some((array, index)) = levels.last_mut() {
-        let items = vm.heap.items(*array);
-        let Some(&item) = items.get(*index) else {
+        let Some(item) = vm.heap.at(*array, *index) else {
             levels.pop();
             continue;
         };
@@ -29,15 +29,12 @@ pub fn flat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
                 return Err(vm.range_error("Maximum call stack size exceeded"));
             }
             levels.push((item, 0));
-            vm.work(vm.heap.items(item).len() + 1)?;
+            vm.work(vm.heap.length(item) + 1)?;
         } else if item != Value::HOLE {
-            if out.len() == out.capacity() {
-                vm.reserve((out.len() + 1).saturating_mul(16))?;
-            }
-            out.push(item);
+            out.push(vm, item)?;
         }
     }
-    Ok(vm.heap.new_array(out))
+    Ok(vm.array_of(out))
 }
 
 /// `$append(array, result)`: the items of an array, or the result itself.
@@ -47,8 +44,10 @@ pub fn append(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         vm.heap.push(target, result);
         return Ok(Value::UNDEFINED);
     }
-    room(vm, vm.heap.items(result).len())?;
-    let items: Vec<Value> = vm.heap.items(result).iter().copied().filter(|&item| item != Value::HOLE).collect();
-    vm.heap.with_items(target, |out| out.extend(items));
+    let mut items = counted(vm, vm.heap.length(result))?;
+    let present = vm.heap.items(result).iter().copied().filter(|&item| item != Value::HOLE); // charged: by counted
+    items.extend(vm, present)?;
+    vm.reserve(items.len() * size_of::<Value>())?;
+    vm.heap.with_items(target, |out| out.extend_from_slice(&items));
     Ok(Value::UNDEFINED)
 }

@@ -3,6 +3,7 @@
 
 use super::length_of;
 use crate::builtins::arg;
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::property::PropertyKey;
 use crate::symbol::known;
@@ -55,9 +56,10 @@ pub fn push(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let mut length = length_of(vm, this)?;
     if length + arguments.len() as f64 > MAX_SAFE {
         let count = arguments.len();
-        return Err(vm.type_error(&format!(
+        let message = format!(
             "Pushing {count} elements on an array-like of length {length} is disallowed, as the total surpasses 2**53-1"
-        )));
+        );
+        return Err(vm.type_error(&message));
     }
     for &item in arguments {
         put(vm, this, length, item)?;
@@ -119,11 +121,11 @@ pub fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if length + growth > MAX_SAFE {
         return Err(vm.type_error("Invalid array length"));
     }
-    vm.reserve((count as usize).saturating_mul(8))?;
-    let mut removed = Vec::new();
+    let mut removed = Buffer::new();
     let mut index = start;
     while index < start + count {
-        removed.push(item(vm, this, index)?.unwrap_or(Value::HOLE));
+        let item = item(vm, this, index)?.unwrap_or(Value::HOLE);
+        removed.push(vm, item)?;
         vm.work(1)?;
         index += 1.0;
     }
@@ -132,7 +134,7 @@ pub fn splice(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         put(vm, this, start + offset as f64, item)?;
     }
     set_length(vm, this, length + growth)?;
-    Ok(vm.heap.new_array(removed))
+    Ok(vm.array_of(removed))
 }
 
 pub fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {

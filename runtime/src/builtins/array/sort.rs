@@ -1,7 +1,7 @@
 //! Sorting: the order of strings here, in pieces; with a function to compare, the prelude sorts by help of
 //! what is here.
 
-use super::{as_array, filled, generic, is_free, room};
+use super::{as_array, counted, filled, generic, is_free};
 use crate::builtins::arg;
 use crate::error::Result;
 use crate::value::Value;
@@ -22,13 +22,14 @@ pub fn comparator(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, arg(arguments, 0))?;
     let all = arg(arguments, 2) == Value::TRUE;
-    room(vm, vm.heap.items(array).len())?;
-    let wanted = |item: &Value| all || *item != Value::HOLE;
-    let present = vm.heap.items(array).iter().copied().filter(wanted).map(filled);
-    let (mut items, undefined): (Vec<Value>, Vec<Value>) = present.partition(|item| !item.is_undefined());
+    let mut items = counted(vm, vm.heap.length(array))?;
+    let present = vm.heap.items(array).iter().copied(); // charged: by counted
+    let is_wanted = |item: &Value| all || *item != Value::HOLE;
+    items.extend(vm, present.clone().filter(|item| !filled(*item).is_undefined()))?;
     let defined = items.len();
-    items.extend(undefined);
-    vm.heap.with_items(arg(arguments, 1), |target| *target = items);
+    let undefined = present.filter(is_wanted).filter(|item| filled(*item).is_undefined());
+    items.extend(vm, undefined.map(|_| Value::UNDEFINED))?;
+    vm.heap.with_items(arg(arguments, 1), |target| *target = items.into_vec());
     Ok(Value::number(defined as f64))
 }
 
@@ -58,14 +59,14 @@ impl Cursor {
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let [array, length, state] = [0, 1, 2].map(|index| arg(arguments, index));
     let length = length.as_number() as usize;
-    let &[pairs, spare, width, start, left, right] = vm.heap.items(state) else { return Ok(Value::UNDEFINED) };
+    let &[pairs, spare, width, start, left, right] = vm.heap.items(state) else { return Ok(Value::UNDEFINED) }; // bounded: six
     let [width, start, left, right] = [width, start, left, right].map(|number| number.as_number() as usize);
     let mut cursor = Cursor { width, start, left, right };
     let mut done = false;
     if cursor.width == 0 {
-        let first = vm.heap.items(pairs).len() / 2;
+        let first = vm.heap.length(pairs) / 2;
         if first == 0 {
-            if vm.heap.items(array)[..length].iter().any(|item| item.is_object()) {
+            if vm.charged_items(array)?[..length].iter().any(|item| item.is_object()) {
                 return Ok(Value::FALSE);
             }
             vm.reserve(length.saturating_mul(64))?;
@@ -73,13 +74,13 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let last = length.min(first + PIECE);
         vm.work(last - first)?;
         for index in first..last {
-            let item = vm.heap.items(array)[index];
+            let item = vm.heap.at(array, index).unwrap_or(Value::UNDEFINED);
             let text = vm.to_string(item)?;
             vm.heap.with_items(pairs, |pairs| pairs.extend([text, item]));
         }
         if last == length {
-            let room = vm.heap.items(pairs).to_vec();
-            vm.heap.with_items(spare, |spare| *spare = room);
+            let room = vm.charged_items_copy(pairs)?;
+            vm.heap.with_items(spare, |spare| *spare = room.into_vec());
             cursor = Cursor::of(1, length);
         }
     } else {
@@ -155,7 +156,7 @@ pub fn sorted(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = arg(arguments, 2).as_number();
     let items = std::mem::take(&mut vm.heap.arrays[sorted.index()].items);
     let count = items.len();
-    if is_free(vm, this) && vm.heap.items(this).len() as f64 == length {
+    if is_free(vm, this) && vm.heap.length(this) as f64 == length {
         let target = &mut vm.heap.arrays[this.index()].items;
         target[..count].copy_from_slice(&items);
         target[count..].fill(Value::HOLE);

@@ -45,7 +45,7 @@ fn walk(
     vm.with_leaf(function, |vm, leaf| {
         let mut index = start.as_number() as usize;
         while index < length {
-            let item = vm.heap.items(array).get(index).copied().unwrap_or(Value::HOLE);
+            let item = vm.heap.at(array, index).unwrap_or(Value::HOLE);
             if item == Value::HOLE && !holes {
                 vm.tick()?;
             } else {
@@ -122,7 +122,7 @@ pub fn find(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `$reduce(array, function, start, length, state)`: the value is the only item of an array.
 pub fn reduce(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (array, state) = (arg(arguments, 0), arg(arguments, 4));
-    let mut value = vm.heap.items(state).first().copied().unwrap_or(Value::UNDEFINED);
+    let mut value = vm.heap.at(state, 0).unwrap_or(Value::UNDEFINED);
     let next = walk(vm, arguments, false, |vm, leaf, index, item| {
         value = leaf.call(vm, [value, item, Value::number(index as f64), array])?;
         Ok(true)
@@ -146,7 +146,7 @@ pub fn search(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let (mut left, mut right) = (low.as_number() as usize, high.as_number() as usize);
         while left < right {
             let middle = left + (right - left) / 2;
-            let item = vm.heap.items(items).get(middle).copied().unwrap_or(Value::UNDEFINED);
+            let item = vm.heap.at(items, middle).unwrap_or(Value::UNDEFINED);
             if is_before(vm, leaf, pivot, item)? {
                 right = middle;
             } else {
@@ -180,17 +180,17 @@ impl Merge {
     #[inline(always)]
     fn run(self, vm: &mut Vm, compare: Value, upwards: bool) -> Result {
         let mut at = [0_usize; 7];
+        // bounded: seven
         for (place, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
             *place = value.as_number() as usize;
         }
         let step = |index: usize| if upwards { index + 1 } else { index.wrapping_sub(1) };
-        let item = |vm: &Vm, array: Value, index: usize| vm.heap.items(array).get(index).copied();
         vm.with_leaf(compare, |vm, leaf| {
             let mut done = false;
             while at[WINS_A] < self.most_wins && at[WINS_B] < self.most_wins {
                 let (array_a, array_b) = if upwards { (self.copied, self.items) } else { (self.items, self.copied) };
-                let a = item(vm, array_a, at[A]).unwrap_or(Value::UNDEFINED);
-                let b = item(vm, array_b, at[B]).unwrap_or(Value::UNDEFINED);
+                let a = vm.heap.at(array_a, at[A]).unwrap_or(Value::UNDEFINED);
+                let b = vm.heap.at(array_b, at[B]).unwrap_or(Value::UNDEFINED);
                 let b_first = is_before(vm, leaf, b, a)?;
                 // The smaller one goes first upwards, the greater one downwards.
                 let takes_b = b_first == upwards;

@@ -117,7 +117,7 @@ impl Vm {
             }
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {
-                    let message = self.error_text(*error)?;
+                    let message = self.short_error(*error)?;
                     if message.starts_with("TypeError: Converting circular structure") {
                         return Ok("[Circular]".into());
                     }

@@ -1,4 +1,6 @@
 //! Dates as text that no locale changes (ECMAScript 21.4.4.41).
+//!
+//! bounded: by a date
 
 use super::calendar::{DAYS, Fields, MONTHS};
 

@@ -37,11 +37,11 @@ impl Inspector<'_> {
         let stack = improved(stack, self.vm.heap.class(error).name(), &name);
         let behind = if message.is_empty() { 0 } else { stack.find(&message).map_or(0, |at| at + message.len()) };
         let text = match stack[behind..].find(FRAMES) {
-            None => format!("[{stack}]"),
+            None => format!("[{stack}]"), // charged: by what is shown
             Some(at) => {
                 let (head, frames) = stack.split_at(behind + at);
                 let frames = self.frames(error, &frames[1..])?;
-                format!("{head}\n{frames}")
+                format!("{head}\n{frames}") // charged: by what is shown
             }
         };
         self.indented(text)
@@ -64,32 +64,34 @@ impl Inspector<'_> {
 
     fn stack(&mut self, error: Value) -> Result<String> {
         let stack = self.vm.get(error, known::STACK)?;
-        if self.vm.truthy(stack) && !stack.is_object() { self.shown(stack) } else { self.vm.error_text(error) }
+        let is_text = self.vm.truthy(stack) && !stack.is_object();
+        let stack = if is_text { stack } else { self.vm.error_string(error)? };
+        self.shown(stack)
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.
     fn frames(&mut self, error: Value, frames: &str) -> Result<String> {
         let cause = self.vm.own(error, known::CAUSE)?;
         let is_error = |value: Value| value.is(Kind::Object) && self.vm.heap.class(value).is_error();
-        let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.to_owned()) };
+        let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.into()) };
         let stack = self.stack(cause)?;
-        let Some(at) = stack.find(FRAMES) else { return Ok(frames.to_owned()) };
-        let mut lines: Vec<&str> = frames.split('\n').collect();
-        let others: Vec<&str> = stack[at + 1..].split('\n').collect();
-        let Some((first, length)) = shared(&lines, &others) else { return Ok(frames.to_owned()) };
+        let Some(others) = stack.find(FRAMES).map(|at| &stack[at + 1..]) else { return Ok(frames.into()) };
+        // No stack of the interpreter is nearly as long; a text that a script put there may be.
+        if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MOST_FRAMES) {
+            return Ok(frames.into());
+        }
+        let mut lines: Vec<&str> = frames.split('\n').collect(); // bounded: by MOST_FRAMES
+        let others: Vec<&str> = others.split('\n').collect(); // bounded: by MOST_FRAMES
+        let Some((first, length)) = shared(&lines, &others) else { return Ok(frames.into()) };
         let skipped = length - 2;
-        let note = format!("    ... {skipped} lines matching cause stack trace ...");
+        let note = format!("    ... {skipped} lines matching cause stack trace ..."); // bounded: a number
         lines.splice(first + 1..first + 1 + skipped, [note.as_str()]);
-        Ok(lines.join("\n"))
+        Ok(lines.join("\n")) // charged: no more than there were
     }
 }
 
 /// The first run of more than three lines that both have: where it begins in `a`, and its length.
 fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
-    // No stack of the interpreter is nearly as long; a text that a script put there may be.
-    if a.len().max(b.len()) > MOST_FRAMES {
-        return None;
-    }
     for first in 0..a.len().saturating_sub(3) {
         let Some(other) = b.iter().position(|line| *line == a[first]) else { continue };
         let length = a[first..].iter().zip(&b[other..]).take_while(|(a, b)| a == b).count();
@@ -107,11 +109,8 @@ fn improved(stack: String, class: &str, name: &str) -> String {
         name.ends_with("Error") && rest.is_some_and(|rest| matches!(rest.as_bytes(), [] | [b':' | b'\n', ..]));
     match rest {
         Some(rest) if regular && name != class => {
-            if class.contains(name) {
-                format!("{class}{rest}")
-            } else {
-                format!("{class} [{name}]{rest}")
-            }
+            // charged: by what is shown
+            if class.contains(name) { format!("{class}{rest}") } else { format!("{class} [{name}]{rest}") }
         }
         _ => stack,
     }

@@ -1,8 +1,9 @@
 //! How the parts of an object are put on lines: `reduceToSingleString` and `groupArrayElements` of
 //! Node.
 
-use super::Inspector;
 use super::text::width;
+use super::{Inspector, Output, too_much};
+use crate::error::Result;
 use crate::heap::units;
 use crate::value::{Kind, Value};
 
@@ -17,31 +18,41 @@ impl Inspector<'_> {
     /// The parts of an object in their braces; `array` is the object where it is an array.
     pub(super) fn joined(
         &self,
-        mut output: Vec<String>,
+        output: Output,
         base: &str,
         (open, close): (&str, &str),
         array: Option<Value>,
         depth: usize,
-    ) -> String {
+    ) -> Result<String> {
+        let Output { parts, texts: _texts } = output;
+        let length: usize = parts.iter().map(|part| part.len() + self.indent + SEPARATOR + 2).sum();
+        let length = length + base.len() + open.len() + 2 * self.indent;
+        if length > self.options.limit {
+            return Err(too_much(self.options.limit));
+        }
+        // What follows is held, or a hundred parts at most.
+        let _hold = self.vm.hold(2 * length)?;
+        let mut output: Vec<String> = parts.into_vec();
         let entries = output.len();
         if let Some(array) = array
             && entries > GROUPED
         {
             output = self.grouped(output, array);
         }
-        let base_space = if base.is_empty() { String::new() } else { format!("{base} ") };
+        let space = if base.is_empty() { "" } else { " " };
         if self.deepest - depth < COMPACT && entries == output.len() {
             let start = output.len() + self.indent + units(open.as_bytes()) + units(base.as_bytes()) + 10;
             if self.fits(&output, start, base) {
-                let line = output.join(", ");
+                let line = output.join(", "); // charged: above
                 if !line.contains('\n') {
-                    return format!("{base_space}{open} {line} {close}");
+                    return Ok(format!("{base}{space}{open} {line} {close}")); // charged: above
                 }
             }
         }
+        // charged: above
         let indentation = format!("\n{}", " ".repeat(self.indent));
-        let parts = output.join(&format!(",{indentation}  "));
-        format!("{base_space}{open}{indentation}  {parts}{indentation}{close}")
+        let parts = output.join(&format!(",{indentation}  ")); // charged: above
+        Ok(format!("{base}{space}{open}{indentation}  {parts}{indentation}{close}")) // charged: above
     }
 
     fn fits(&self, output: &[String], start: usize, base: &str) -> bool {
@@ -64,6 +75,7 @@ impl Inspector<'_> {
 
     fn grouped(&self, output: Vec<String>, array: Value) -> Vec<String> {
         let shown = if output.len() > self.options.items { output.len() - 1 } else { output.len() };
+        // bounded: by options.items, to the end
         let widths: Vec<usize> = output[..shown].iter().map(|part| width(part)).collect();
         let total: usize = widths.iter().map(|width| width + SEPARATOR).sum();
         let longest = widths.iter().copied().max().unwrap_or(0);
@@ -77,14 +89,13 @@ impl Inspector<'_> {
             return output;
         }
         let column_width = |column: usize| widths.iter().skip(column).step_by(columns).copied().max().unwrap_or(0);
-        let column_widths: Vec<usize> = (0..columns).map(column_width).collect();
-        let items = self.vm.heap.items(array);
+        let column_widths: Vec<usize> = (0..columns).map(column_width).collect(); // bounded: as above
         let numbers = (0..output.len())
-            .all(|index| items.get(index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)));
-        let mut lines = Vec::with_capacity(shown / columns + 2);
+            .all(|index| self.vm.heap.at(array, index).is_some_and(|item| item.is_number() || item.is(Kind::BigInt)));
+        let mut lines = Vec::with_capacity(shown / columns + 2); // bounded: as above
         for first in (0..shown).step_by(columns) {
             let last = (first + columns).min(shown) - 1;
-            let mut line = String::new();
+            let mut line = String::default();
             for index in first..=last {
                 let padding = " ".repeat(column_widths[index - first] - widths[index]);
                 match (numbers, index == last) {

@@ -11,7 +11,7 @@ pub fn quoted(bytes: &[u8]) -> String {
         () if !has(b"`") && !has(b"${") => '`',
         () => '\'',
     };
-    let mut out = String::with_capacity(bytes.len() + 2);
+    let mut out = String::with_capacity(bytes.len() + 2); // charged: by who prints it
     out.push(quote);
     for point in code_points(bytes) {
         match char::from_u32(point) {
@@ -22,9 +22,9 @@ pub fn quoted(bytes: &[u8]) -> String {
             Some('\r') => out.push_str("\\r"),
             Some('\u{8}') => out.push_str("\\b"),
             Some('\u{c}') => out.push_str("\\f"),
-            Some('\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') => out.push_str(&format!("\\x{point:02X}")),
+            Some('\0'..='\u{1f}' | '\u{7f}'..='\u{9f}') => out.push_str(&format!("\\x{point:02X}")), // bounded: a number
             Some(character) => out.push(character),
-            None => out.push_str(&format!("\\u{point:x}")),
+            None => out.push_str(&format!("\\u{point:x}")), // bounded: a number
         }
     }
     out.push(quote);

@@ -1,6 +1,7 @@
 //! `URL` and `URLSearchParams` as Node shows them, by rules of their own.
 
 use super::Inspector;
+use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Exotic, Yields};
 use crate::value::{Kind, Value};
@@ -31,7 +32,7 @@ impl Inspector<'_> {
     }
 
     fn url(&mut self, url: Value) -> Result<String> {
-        let mut lines = Vec::new();
+        let mut lines = Vec::new(); // bounded: by the parts of a URL
         let params = crate::builtins::url::params::of_url(self.vm, url)?;
         for (name, text) in self.vm.url_parts(url).unwrap_or_default() {
             let shown = if name == "searchParams" {
@@ -40,53 +41,53 @@ impl Inspector<'_> {
                 let text = self.vm.string(&text);
                 self.alone(text)?
             };
-            lines.push(format!("  {name}: {shown}"));
+            self.check(shown.len())?;
+            lines.push(format!("  {name}: {shown}")); // charged: above
         }
-        Ok(format!("URL {{\n{}\n}}", lines.join(",\n")))
+        Ok(format!("URL {{\n{}\n}}", lines.join(",\n"))) // charged: above
     }
 
     fn params(&mut self, params: Value) -> Result<String> {
-        let mut output = Vec::new();
+        let mut output = Vec::new(); // charged: by check, which asks for eight times the room
         let mut bytes = 0;
         loop {
             bytes += self.vm.pair_bytes(params, output.len()) + 8;
             self.check(bytes)?;
             let Some((name, value)) = self.vm.pair_at(params, output.len()) else { break };
-            output.push(format!("{} => {}", self.alone(name)?, self.alone(value)?));
+            output.push(self.alone(name)? + " => " + &self.alone(value)?);
         }
         let length: usize = output.iter().map(|text| text.encode_utf16().count() + 2).sum();
         Ok(match output.len() {
             0 => "URLSearchParams {}".into(),
-            _ if length > self.options.columns + 2 => format!("URLSearchParams {{\n  {} }}", output.join(",\n  ")),
-            _ => format!("URLSearchParams {{ {} }}", output.join(", ")),
+            _ if length > self.options.columns + 2 => braced("URLSearchParams", &output, ",\n  "),
+            _ => braced("URLSearchParams", &output, ", "),
         })
     }
 
     fn params_iterator(&mut self, iterator: Value) -> Result<String> {
         let crate::heap::Iterator { source, yields, position } = self.vm.heap.iterators[iterator.index()];
-        let mut items = Vec::new();
+        let mut items = Buffer::new();
         let mut bytes = 0;
         loop {
             bytes += self.vm.pair_bytes(source, position + items.len()) + 8;
             self.check(bytes)?;
             let Some((name, value)) = self.vm.pair_at(source, position + items.len()) else { break };
-            items.push(match yields {
+            let item = match yields {
                 Yields::Keys | Yields::ForIn | Yields::Matches => name,
                 Yields::Values => value,
-                Yields::Entries => self.vm.heap.new_array(vec![name, value]),
-            });
+                Yields::Entries => self.vm.heap.new_array(vec![name, value]), // bounded: two
+            };
+            items.push(self.vm, item)?;
         }
-        let array = self.vm.heap.new_array(items.clone());
+        let mut copy = Buffer::new();
+        copy.extend_from_slice(self.vm, &items)?;
+        let array = self.vm.array_of(copy);
         let is_long = self.alone(array)?.contains('\n');
-        let mut output = Vec::new();
+        let mut output = Vec::new(); // charged: by check, as above
         for item in items {
             output.push(self.alone(item)?);
         }
-        Ok(if is_long {
-            format!("URLSearchParams Iterator {{\n  {} }}", output.join(",\n  "))
-        } else {
-            format!("URLSearchParams Iterator {{ {} }}", output.join(", "))
-        })
+        Ok(braced("URLSearchParams Iterator", &output, if is_long { ",\n  " } else { ", " }))
     }
 
     /// A value as it is shown by itself.
@@ -94,4 +95,10 @@ impl Inspector<'_> {
         let text = self.vm.inspect(value, self.options)?;
         self.print(text)
     }
+}
+
+/// Parts in braces, on a line of their own each or on one: what `separator` says.
+fn braced(class: &str, parts: &[String], separator: &str) -> String {
+    // charged: by check, which was asked for more than this
+    format!("{class} {{{}{} }}", &separator[1..], parts.join(separator))
 }

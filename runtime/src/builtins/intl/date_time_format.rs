@@ -105,7 +105,7 @@ fn format_range(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRange")?;
     let (from, to) = times(vm, arguments)?;
     let text = match format.range(from, to) {
-        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(),
+        Some(parts) => parts.into_iter().map(|(part, _)| part.text).collect(), // bounded: by two patterns
         None => format.text(from),
     };
     Ok(vm.string(&text))
@@ -116,9 +116,10 @@ fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Resul
     let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatRangeToParts")?;
     let (from, to) = times(vm, arguments)?;
     let parts = format.range(from, to);
-    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(|part| (part, "shared")).collect());
-    let parts: Vec<_> = parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))).collect();
-    Ok(parts_value(vm, &parts))
+    let shared = |part| (part, "shared");
+    // bounded: by two patterns
+    let parts = parts.unwrap_or_else(|| format.parts(from).into_iter().map(shared).collect());
+    parts_value(vm, parts.iter().map(|(part, source)| (part.kind, &*part.text, Some(*source))))
 }
 
 /// `format.formatToParts(date)`
@@ -126,8 +127,7 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = this_format(vm, this, "Intl.DateTimeFormat.prototype.formatToParts")?;
     let time = time(vm, arg(arguments, 0))?;
     let parts = format.parts(time);
-    let parts: Vec<_> = parts.iter().map(|part| (part.kind, &*part.text, None)).collect();
-    Ok(parts_value(vm, &parts))
+    parts_value(vm, parts.iter().map(|part| (part.kind, &*part.text, None)))
 }
 
 /// `format.resolvedOptions()`

@@ -11,6 +11,7 @@ mod units;
 
 use super::{SUPPORTED_LOCALES_OF, choice, number, option, parts_value, resolved_locale};
 use crate::builtins::{Body, Global, Row, arg, getter, native};
+use crate::charge::{Buffer, Hold};
 use crate::convert::{Hint, is_space, number_text, text_number};
 use crate::error::{Result, Thrown};
 use crate::heap::{Action, Exotic};
@@ -171,7 +172,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     pick.one_of("localeMatcher", &[("lookup", ()), ("best fit", ())])?;
     let numbering = option(pick.vm, options, "numberingSystem")?;
     if !numbering.is_undefined() {
-        let text = pick.vm.to_text(numbering)?;
+        let text = crate::builtins::intl::word(pick.vm, numbering)?;
         let fits = |part: &str| (3..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !text.split('-').all(fits) {
             return Err(pick.vm.range_error(&format!("Invalid numberingSystem : {text}")));
@@ -235,12 +236,12 @@ struct Picker<'a> {
 
 impl Picker<'_> {
     fn one_of<T: Copy>(&mut self, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
-        self.one_of_in(self.service.to_owned(), name, table)
+        self.one_of_in(self.service, name, table)
     }
 
-    fn one_of_in<T: Copy>(&mut self, service: String, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
-        let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect();
-        let place = choice(self.vm, self.options, &service, name, &words)?;
+    fn one_of_in<T: Copy>(&mut self, service: &str, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
+        let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect(); // bounded: a table of ours
+        let place = choice(self.vm, self.options, service, name, &words)?;
         Ok(place.map(|place| table[place].1))
     }
 
@@ -250,7 +251,7 @@ impl Picker<'_> {
             if style == Style::Currency {
                 return Err(self.vm.type_error("Currency code is required with currency style."));
             }
-            return Ok(String::new());
+            return Ok(String::default());
         }
         let text = crate::builtins::intl::word(self.vm, value)?;
         if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
@@ -265,7 +266,7 @@ impl Picker<'_> {
             if style == Style::Unit {
                 return Err(self.vm.type_error("Invalid unit argument for Intl.NumberFormat() ''"));
             }
-            return Ok(String::new());
+            return Ok(String::default());
         }
         let text = crate::builtins::intl::word(self.vm, value)?;
         let is_unit = units::is_simple(&text)
@@ -289,7 +290,7 @@ impl Picker<'_> {
         if !INCREMENTS.contains(&increment) {
             return Err(self.vm.range_error("roundingIncrement value is out of range."));
         }
-        let service = "SetNumberFormatDigitOptions".to_owned();
+        let service = "SetNumberFormatDigitOptions";
         let priority = self.one_of_in(service, "roundingPriority", &PRIORITIES)?.flatten();
         let max_default = if increment == 1 { max_default } else { min_default };
         let [has_fraction, has_significant] = [0, 2].map(|at| raw[at..at + 2].iter().any(|one| !one.is_undefined()));
@@ -383,11 +384,11 @@ impl NumberFormat {
             CurrencyDisplay::Symbol => currency.symbol,
             CurrencyDisplay::Code | CurrencyDisplay::Name => currency.code,
         });
-        symbol.to_owned()
+        symbol.into()
     }
 
     fn currency_name(&self, place: usize) -> String {
-        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[place]).to_owned()
+        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[place]).into()
     }
 }
 
@@ -427,6 +428,7 @@ fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
         return Ok(Quantity::Infinite(number < 0.0));
     }
     let sign = if number.is_sign_negative() { "-" } else { "" };
+    // bounded: a number
     match Decimal::parse(&format!("{sign}{}", number_text(number.abs()))) {
         Some(decimal) => charged(vm, decimal),
         None => Ok(Quantity::NaN),
@@ -445,10 +447,33 @@ fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
 }
 
 fn text(vm: &mut Vm, format: &NumberFormat, quantity: &Quantity) -> Result {
+    let _hold = room(vm, quantity)?;
     let parts = format.format(quantity).into_parts();
-    let text: String = parts.iter().map(|(_, text)| &**text).collect();
+    joined(vm, parts.iter().map(|(_, text)| &**text))
+}
+
+/// Room for the parts of a number.
+fn room(vm: &mut Vm, quantity: &Quantity) -> Result<Hold> {
+    vm.hold(parts_cost(quantity))
+}
+
+/// Bytes of the parts of a number: for three digits two of them, with a text each.
+fn parts_cost(quantity: &Quantity) -> usize {
+    const DIGIT: usize = (2 * size_of::<pattern::Part>() + 32) / 3 + 16;
+    match quantity {
+        Quantity::NaN | Quantity::Infinite(_) => 0,
+        Quantity::Finite(decimal) => decimal.width().saturating_mul(DIGIT),
+    }
+}
+
+/// The texts of all parts, charged for.
+fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
+    let mut text = Buffer::new();
+    for part in parts {
+        text.extend_from_slice(vm, part.as_bytes())?;
+    }
     vm.work(4 + text.len() / 16)?;
-    Ok(vm.string(&text))
+    Ok(vm.string_of(text))
 }
 
 /// The state of a receiver.
@@ -540,10 +565,10 @@ fn name_of<T: PartialEq>(table: &[(&'static str, T)], value: T) -> &'static str 
 fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let format = receiver(vm, this, "formatToParts")?;
     let quantity = quantity(vm, arg(arguments, 0))?;
+    let _hold = room(vm, &quantity)?;
     let parts = format.format(&quantity).into_parts();
-    vm.work(8 + parts.len() * 2)?;
-    let parts: Vec<(&str, &str, Option<&str>)> = parts.iter().map(|(kind, text)| (*kind, &**text, None)).collect();
-    Ok(parts_value(vm, &parts))
+    vm.work(8 + parts.len())?;
+    parts_value(vm, parts.iter().map(|(kind, text)| (*kind, &**text, None)))
 }
 
 /// `format.format`: a function that knows its formatter, always the same.

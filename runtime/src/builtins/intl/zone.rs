@@ -1,6 +1,8 @@
 //! Time zones: their offsets, from the bundled database, and their names in English.
 //!
 //! `zones.txt` is written by `tests/node/zones.mjs`, which describes it.
+//!
+//! bounded: by the longest line of `zones.txt`; what names a zone is a word, see [`super::word`]
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};

@@ -5,7 +5,7 @@ use crate::error::{Result, Thrown};
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
-use crate::outcome::{Failure, MOST_DETAILS, MOST_TOOL_INPUT, Status, cut_json};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_NAME, MOST_TOOL_INPUT, Status, cut_json};
 use crate::promise::State;
 use crate::symbol::{Sym, known};
 use crate::value::Value;
@@ -21,7 +21,7 @@ impl Vm {
         let Open { tool, promise, style, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,
-            Err(error) if error.fatal => return Err(fatal(error, self.heap.text(tool).into_owned())),
+            Err(error) if error.fatal => return Err(fatal(error, self.short_text(tool, MOST_NAME)?)),
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
@@ -42,7 +42,7 @@ impl Vm {
             (Err(error), Style::Throws) => {
                 let object = self.new_error(Class::Error, &error.message);
                 self.describe_failure(object, &error, tool);
-                let tool = self.heap.text(tool).into_owned();
+                let tool = self.short_text(tool, MOST_NAME)?;
                 let failed = Box::new(Failed { tool, input: cut_json(&call.input, MOST_TOOL_INPUT).into() });
                 self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
                 self.reject_promise(promise, object);

@@ -184,7 +184,10 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
         vm.work(1 + bytes / 16)?;
         // The name twice, and the place.
         names.grow(vm, 2 * bytes + 64)?;
-        let name = vm.key_text(key);
+        let name = match key {
+            PropertyKey::Index(index) => index.to_string(),
+            PropertyKey::Symbol(name) => crate::heap::lossy(vm.symbols.text(name)).into_owned(), // charged: above
+        };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
         let place = *places.entry(name.clone()).or_insert(pairs.pairs.len());
@@ -440,7 +443,7 @@ impl Vm {
     /// An argument of the wrong type as Node's messages describe it.
     fn received(&mut self, value: Value) -> Result<String> {
         if value.is_nullish() {
-            return self.to_text(value);
+            return Ok(self.to_text_lossy(value));
         }
         if value.is_object() {
             return Ok(format!("an instance of {}", self.class_name(value))); // bounded: a class of ours

@@ -131,7 +131,7 @@ const RESOLVED: &[(&str, &[(&str, &str)])] = &[
 
 /// A pattern as CLDR writes it, without quotes.
 fn pattern_text(pattern: &[Item]) -> String {
-    let mut text = String::new();
+    let mut text = String::new(); // bounded: by a pattern
     for item in pattern {
         match item {
             Item::Literal(literal) => text.push_str(literal),
@@ -163,6 +163,7 @@ impl DateTimeFormat {
         let hour_cycle = choice(vm, given, SERVICE, "hourCycle", &CYCLES)?;
         let in_locale = || {
             let tag = tags.first()?;
+            // bounded: a word
             CYCLES.iter().position(|cycle| tag.contains("-u-") && tag.contains(&format!("-hc-{cycle}")))
         };
         let cycle = match hour12 {
@@ -180,7 +181,7 @@ impl DateTimeFormat {
                 None => return Err(vm.range_error(&format!("Invalid time zone specified: {name}"))),
             }
         };
-        let mut request = Vec::new();
+        let mut request = Vec::new(); // bounded: by FIELDS
         let mut explicit = None;
         for &(name, kind, words, letters) in FIELDS {
             let field = if kind == Kind::Fraction {
@@ -218,7 +219,7 @@ impl DateTimeFormat {
         let has_hour = styles[1].is_some() || request.iter().any(|field| field.kind() == Kind::Hour);
         let locale = match in_locale() {
             Some(own) if hour12.is_none() && hour_cycle.is_none_or(|cycle| cycle == own) => {
-                format!("{locale}-u-hc-{}", CYCLES[own])
+                format!("{locale}-u-hc-{}", CYCLES[own]) // bounded: a locale that there is
             }
             _ => locale,
         };
@@ -228,7 +229,8 @@ impl DateTimeFormat {
 
     /// What `resolvedOptions` says, in its order.
     pub fn resolved(&self) -> Vec<(&'static str, Resolved)> {
-        let text = |text: &str| Resolved::Text(text.to_owned());
+        let text = |text: &str| Resolved::Text(text.into());
+        // bounded: by the table below
         let mut out = vec![
             ("locale", text(&self.locale)),
             ("calendar", text("gregory")),
@@ -290,7 +292,7 @@ fn styled([date, time]: [Option<usize>; 2], cycle: usize) -> Vec<Item> {
         (Some(_), Some(_)) => ", ",
         _ => "",
     };
-    let mut pattern = parse(&format!("{date_text}{glue}{time_text}"));
+    let mut pattern = parse(&format!("{date_text}{glue}{time_text}")); // bounded: by the longest styles
     for item in &mut pattern {
         if let Item::Field(field) = item
             && field.kind() == Kind::Hour

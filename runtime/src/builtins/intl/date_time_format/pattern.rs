@@ -1,5 +1,7 @@
 //! From the fields that are asked for to the pattern of en-US, by the distance between the fields of
 //! a request and those of the patterns of CLDR (UTS 35, part 4, "Matching Skeletons").
+//!
+//! bounded: by the tables of patterns, and by a request that has a field of a kind once
 
 use std::sync::LazyLock;
 

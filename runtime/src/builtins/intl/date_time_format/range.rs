@@ -1,5 +1,7 @@
 //! Ranges of two times, by the interval patterns of en-US: what both times share is shown once, where
 //! the pattern has its parts in the usual order; else both times are shown in full.
+//!
+//! bounded: by two patterns
 
 use super::DateTimeFormat;
 use super::pattern::{Field, Item, Kind, best, best_with_own_hours, fields};

@@ -1,4 +1,6 @@
 //! Times as the parts of a pattern.
+//!
+//! bounded: by a pattern
 
 use super::DateTimeFormat;
 use super::pattern::{Field, Item, Kind, fields};

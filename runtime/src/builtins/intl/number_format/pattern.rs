@@ -1,4 +1,6 @@
 //! From a number and the options of a formatter to typed parts: what ICU's patterns for English say.
+//!
+//! charged: by who asks for the digits, see `quantity` and `room` in the module above
 
 use super::decimal::{Decimal, Quantity};
 use super::units;
@@ -7,6 +9,9 @@ use std::borrow::Cow;
 
 /// A piece of a formatted number: its type in `formatToParts`, and its text.
 pub type Part = (&'static str, Cow<'static, str>);
+
+/// A part of a range, and of which of its numbers it is.
+pub type Sourced = (Part, &'static str);
 
 /// A formatted number: what stands around the digits, and the digits.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +32,12 @@ pub struct Formatted {
 
 impl Formatted {
     /// All parts in order.
-    pub fn into_parts(self) -> Vec<Part> {
-        [self.before, self.number, self.compact, self.behind, self.unit].concat()
+    pub fn into_parts(mut self) -> Vec<Part> {
+        self.before.append(&mut self.number);
+        for mut more in [self.compact, self.behind, self.unit] {
+            self.before.append(&mut more);
+        }
+        self.before
     }
 }
 
@@ -248,4 +257,59 @@ pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: 
         out.push(("literal", " ".into()));
     }
     out.push(("unit", trimmed.to_owned().into()));
+}
+
+/// Two numbers with a dash; what stands around both is written once where ICU does so.
+pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
+    let (first, second) = (format.format(start), format.format(end));
+    let text = |formatted: &Formatted| formatted.clone().into_parts();
+    if start.is_negative() == end.is_negative() && text(&first) == text(&second) {
+        let mut parts = first.into_parts();
+        // ICU has no place for it in a pattern with brackets.
+        if !matches!(parts.first(), Some(("literal", _))) {
+            parts.insert(0, ("approximatelySign", "~".into()));
+        }
+        return parts.into_iter().map(|part| (part, "shared")).collect();
+    }
+    // Sign, currency and power of ten are written once where they are the same and more than one character.
+    let (around, other) = (around(&first), around(&second));
+    let length: usize = around.iter().map(|(_, text)| text.chars().count()).sum();
+    let once = around == other && length > 1;
+    let dash = if !once && length > 0 || is_scientific(&first) { " – " } else { "–" };
+    let mut out = Vec::new();
+    let mut push = |parts: Vec<Part>, source| out.extend(parts.into_iter().map(|part| (part, source)));
+    push(first.before, if once { "shared" } else { "startRange" });
+    push(first.number, "startRange");
+    if !once {
+        push([first.compact, first.behind].concat(), "startRange");
+    }
+    push(vec![("literal", dash.into())], "shared");
+    if !once {
+        push(second.before, "endRange");
+    }
+    push(second.number, "endRange");
+    push([second.compact, second.behind].concat(), if once { "shared" } else { "endRange" });
+    let unit = match (second.unit.len(), format.style) {
+        (1.., Style::Unit) => {
+            let mut unit = Vec::new();
+            unit_parts(&format.unit, format.unit_display, 1, true, &mut unit);
+            unit
+        }
+        (1.., Style::Currency) => {
+            vec![("literal", " ".into()), ("currency", format.currency_name(1).into())]
+        }
+        _ => second.unit,
+    };
+    push(unit, "shared");
+    out
+}
+
+/// What stands around a number, without the space that keeps letters and digits apart.
+fn around(formatted: &Formatted) -> Vec<Part> {
+    let parts = [&formatted.before[..], &formatted.compact, &formatted.behind].concat();
+    parts.into_iter().filter(|(_, text)| text != "\u{a0}").collect()
+}
+
+fn is_scientific(formatted: &Formatted) -> bool {
+    formatted.number.iter().any(|(kind, _)| *kind == "exponentInteger")
 }
