@@ -190,6 +190,46 @@ const GREEDY: &[(&str, &str)] = &[
     ("patterns", "return new RegExp('(a|b)'.repeat(3e5)).test('a')"),
     ("groups", "return /^(?:(a)|(b)|(c))*$/.exec('abc'.repeat(1e6)).length"),
     ("raw text", "return String.raw({raw: new Array(1e6).fill('xxxxxxxxxx')}).length"),
+    ("messages of operators", "const t = 'x'.repeat(3e7); try { t in t } catch (e) { return e.message.length }"),
+    (
+        "messages of a key",
+        "const k = 'x'.repeat(2e7), o = null; for (let i = 0; i < 9; i++) try { o[k] } catch {} return 1",
+    ),
+    (
+        "messages of an error",
+        "const e = new Error('x'.repeat(2e7)); for (let i = 0; i < 9; i++) try { null[e] } catch {} return 1",
+    ),
+    ("the name of a tool", "try { await callTool('x'.repeat(3e7)) } catch (e) { return e.message.length }"),
+    ("the text of an error", "const e = new Error('x'.repeat(2e7)); return [String(e), e.stack].length"),
+    ("Base64", "return btoa(atob('/+/+'.repeat(4e6))).length"),
+    ("what is no JSON", "try { JSON.parse('x'.repeat(3e7)) } catch (e) { return e.message }"),
+    ("JSON with escapes", "return JSON.parse('\"' + '\\\\n'.repeat(1.4e7) + '\"').length"),
+    ("the indent of JSON", "return JSON.stringify(1, null, 'x'.repeat(3e7))"),
+    ("names of JSON", "for (let i = 0; i < 250; i++) JSON.stringify({ [i + 'x'.repeat(1e6)]: 1 })"),
+    ("names that JSON may have", "return JSON.stringify({}, Array.from({ length: 1.5e6 }, (_, i) => i))"),
+    (
+        "promises in a result",
+        "const all = [new Promise(() => 1)]; for (let i = 0; i < 4e5; i++) all.push([]); return all",
+    ),
+    ("an array that is undefined", "return new Array(4e6).fill(undefined).toSorted().length"),
+    ("flatMap", "const many = new Array(1e6).fill(1); return [1, 2, 3, 4, 5, 6].flatMap(() => many).length"),
+    ("parts of a number", "return new Intl.NumberFormat().formatToParts(10n ** 900000n).length"),
+    ("a range of numbers", "return new Intl.NumberFormat().formatRange(10n ** 400000n, 10n ** 400001n).length"),
+    (
+        "what is deep on the console",
+        "let o = {}; for (let i = 0; i < 1e5; i++) o['a' + i] = 1; for (let i = 0; i < 95; i++) o = { o };
+        console.dir(o, { depth: null })",
+    ),
+    (
+        "cells of a table",
+        "const row = {}; for (let i = 0; i < 90; i++) row['c' + i] = 'x'.repeat(9000);
+        console.table(new Array(1000).fill(row))",
+    ),
+    (
+        "frames of a stack",
+        "const e = new Error('a', { cause: new Error('b') });
+        e.cause.stack = e.stack = '\\n    at' + '\\n'.repeat(8e6); console.log(e)",
+    ),
     (
         "indented JSON",
         "let deep = []; for (let i = 0; i < 3e4; i++) deep = [deep]; return JSON.stringify(deep, null, 4).length",
@@ -287,6 +327,37 @@ fn names_that_no_tool_has_are_refused_before_anybody_looks_at_them() {
             r#"["TOOL_NOT_FOUND",true,true]"#,
             "{call}"
         );
+    }
+}
+
+#[test]
+fn an_error_shows_no_more_of_a_value_than_is_read() {
+    for act in [
+        "[1].find(text)",
+        "[1].map(new Error(text))",
+        "new Promise(text)",
+        "text.length = 1",
+        "text.name = 1",
+        "text in text",
+        "null[text]",
+        "Object.freeze({})[text] = 1",
+        "({ [text]: 1 }).a.b",
+        "({ [text]: null })[text].a",
+        "new Map([text])",
+        "new Set([1]).union(text)",
+        "structuredClone(() => text)",
+        "new Intl.NumberFormat('en', { style: text })",
+        "new Intl.NumberFormat('en', { numberingSystem: text })",
+        "new Intl.NumberFormat().formatRange(text, 1)",
+        "JSON.stringify((() => { const o = {}; o[text] = o; return o })())",
+        "await callTool(text)",
+        "await callTool('t:a', text)",
+    ] {
+        let script = format!(
+            "const text = 'x'.repeat(1e7); try {{ {act} }} catch (error) {{ return error.message.length < 20_000 }}"
+        );
+        let result = outcome(&script, 256 << 20).result.map_err(|failure| failure.message);
+        assert_eq!(result.as_deref(), Ok("true"), "{act}");
     }
 }
 

@@ -66,6 +66,14 @@ fn what_looks_at_a_long_text_is_charged_for() {
         "text.toUpperCase()",
         "text.localeCompare(least)",
         "BigInt(5) < text",
+        "new Error(text) < 'a'",
+        "String(new Error(text)).length",
+        "new Error(text).stack.length",
+        "btoa(text).length",
+        "atob(text).length",
+        "[other].indexOf(text)",
+        "[other].lastIndexOf(text)",
+        "[other].includes(text)",
         "5n == text",
     ] {
         let steps = steps(TEXT, expression);
@@ -151,6 +159,24 @@ fn long_runs_are_compared_in_time_by_their_length() {
         let compared = "(text + 'x').localeCompare(text + 'y', 'en', { numeric: true })";
         let (few, many) = (steps(&before, compared), steps(&long, compared));
         assert!(few >= 1_000 && many > few * 10 && many < few * 24, "{mark}: {few} and {many} steps");
+    }
+}
+
+#[test]
+fn what_is_done_for_each_of_many_is_charged_for_each() {
+    const MANY: &str = "const big = 1n << 800000n, other = big + (1n << 799999n), same = new Array(300).fill(big),
+        keys = Array.from({ length: 1000 }, (_, i) => i), rows = Array.from({ length: 300 }, () => ({ a: 1 })),
+        wide = Object.fromEntries(keys.map((i) => ['k' + i, i]))";
+    for (expression, least) in [
+        ("same.indexOf(other)", 300 * 800_000 / 512),
+        ("same.lastIndexOf(other)", 300 * 800_000 / 512),
+        ("same.includes(other)", 300 * 800_000 / 512),
+        ("JSON.stringify(rows, keys)", 300 * 1000),
+        ("console.table(rows.map(() => wide), ['a'])", 300 * 1000),
+        ("new Intl.NumberFormat().formatToParts(10n ** 3000n)", 2000),
+    ] {
+        let steps = steps(MANY, expression);
+        assert!(steps >= least, "{expression}: {steps} steps");
     }
 }
 
