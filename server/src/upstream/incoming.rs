@@ -1,13 +1,16 @@
 //! Messages of MCP servers, as they are read: what cannot be understood fails the call that it answers, at
 //! once, instead of leaving it to its timeout.
 
-use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
 /// How much of the beginning and of the end of a text is looked at to find its id.
 pub const EDGE: usize = 512;
 /// How deep JSON may be nested: so deep its reader follows.
 const DEEPEST: usize = 128;
+
+/// What stands in place of an answer that is too long; outside of what JSON-RPC keeps for itself.
+pub const TOO_LARGE: ErrorCode = ErrorCode(-31_999);
 
 /// What a text is.
 #[derive(Debug)]
@@ -93,7 +96,7 @@ pub fn failure(id: RequestId, why: &str) -> ServerJsonRpcMessage {
 /// The error that takes the place of an answer that is too long.
 #[must_use]
 pub fn too_long(id: RequestId, message: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::internal_error(message, None), Some(id))
+    ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, message, None), Some(id))
 }
 
 /// Whether JSON is nested deeper than its reader follows.

@@ -1,6 +1,7 @@
 //! What all upstreams that speak MCP have in common: the client's side of the protocol, and the
 //! translation of its tools, results and errors.
 
+use super::incoming;
 use super::news::{Exchange, News, Report, Said};
 use super::{Example, ToolDefinition, ToolError};
 use crate::config::Lifecycle;
@@ -234,7 +235,11 @@ pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
     match error {
         ServiceError::McpError(error) => {
             // The reader of a connection says so, or the server of what it was sent.
-            let code = if error.code == ErrorCode::PARSE_ERROR { "MESSAGE_INVALID" } else { "TOOL_EXECUTION_ERROR" };
+            let code = match error.code {
+                ErrorCode::PARSE_ERROR => "MESSAGE_INVALID",
+                incoming::TOO_LARGE => "MESSAGE_TOO_LARGE",
+                _ => "TOOL_EXECUTION_ERROR",
+            };
             let mut told = ToolError::new(code, error.message.into_owned());
             told.details = error.data.map(|data| data.to_string());
             told

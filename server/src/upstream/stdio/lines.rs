@@ -7,6 +7,7 @@ use crate::upstream::incoming::{self, EDGE, Incoming};
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -89,8 +90,18 @@ impl Waiting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be made of a line: messages for calls that wait, and what the server says on its own.
+    /// What is to be made of a line: a message, or several in a list, as MCP of 2025-03-26 allows.
     fn messages(&self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
+        if line.trim_ascii_start().first() == Some(&b'[')
+            && let Ok(batch) = serde_json::from_slice::<Vec<&RawValue>>(line)
+        {
+            return batch.iter().flat_map(|message| self.message(message.get().as_bytes())).collect();
+        }
+        self.message(line)
+    }
+
+    /// What is to be made of a message: one for a call that waits, for all of them, or what the server says on its own.
+    fn message(&self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
         match incoming::read(line) {
             Incoming::Noise => Vec::new(),
             Incoming::Broken { id: Some(id), why } => self.failed(&id, |id| incoming::failure(id, &why)),
@@ -208,6 +219,12 @@ mod tests {
     async fn lines_go_through() {
         let text = format!("not json\n{}\n\n{{\"jsonrpc\":\"2.0\",\n{}\n", answer(1), answer(2));
         assert_eq!(relayed(text.as_bytes(), &[1, 2]).await, (Ok(()), vec![answer(1), answer(2)]));
+    }
+
+    #[tokio::test]
+    async fn several_messages_in_a_line_are_taken_one_by_one() {
+        let text = format!("[{}, 1, [{}],{}]\n[]\n[{}\n{}\n", answer(2), answer(1), answer(1), answer(3), answer(3));
+        assert_eq!(relayed(text.as_bytes(), &[1, 2, 3]).await, (Ok(()), vec![answer(2), answer(1), answer(3)]));
     }
 
     #[tokio::test]

@@ -55,6 +55,7 @@ async fn a_child_lives_dies_and_lives_again() {
     let pid = call(&upstream, "pid").await.expect("a number");
     assert_eq!(call(&upstream, "env").await, Ok(json!("given-")));
     let big = call(&upstream, "big").await.expect_err("too long");
+    assert_eq!(big.code, "MESSAGE_TOO_LARGE");
     assert!(big.message.ends_with("at most 100000 are allowed"), "{}", big.message);
     let died = call(&upstream, "die").await.expect_err("dies");
     assert_eq!(died.message, "The MCP server 'sh' ended while the tool 'die' was running");

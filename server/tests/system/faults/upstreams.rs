@@ -26,7 +26,7 @@ async fn tools() {
         ("good:news", Ok("told")),
         ("good:noise", Ok("loud")),
         ("good:wide", Ok("")),
-        ("good:long", fault("TOOL_EXECUTION_ERROR", "bytes; at most")),
+        ("good:long", fault("MESSAGE_TOO_LARGE", "bytes; at most")),
         ("good:control", fault("TOOL_EXECUTION_ERROR", "root@host")),
         ("good:ok", Ok("fine")),
     ];
