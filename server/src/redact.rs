@@ -13,7 +13,7 @@ use aho_corasick::AhoCorasick;
 use layers::Finder;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
 /// What stands in the place of a secret.
@@ -105,8 +105,18 @@ impl Redactor {
 
     fn members(&self, members: &mut Map<String, Value>) {
         if members.keys().any(|key| matches!(self.text(key), Cow::Owned(_))) {
-            let cleaned = std::mem::take(members).into_iter();
-            *members = cleaned.map(|(key, member)| (self.text(&key).into_owned(), member)).collect();
+            let mut alike: HashMap<String, usize> = HashMap::new();
+            for (key, member) in std::mem::take(members) {
+                let key = self.text(&key).into_owned();
+                // Keys that differ in a secret alone stay as many as they are.
+                let mut name = key.clone();
+                while members.contains_key(&name) {
+                    let count = alike.entry(key.clone()).or_insert(1);
+                    *count += 1;
+                    name = format!("{key} ({count})");
+                }
+                members.insert(name, member);
+            }
         }
         members.values_mut().for_each(|member| self.value(member));
     }

@@ -190,6 +190,15 @@ fn hostile_texts_take_linear_time() {
 }
 
 #[test]
+fn keys_that_differ_in_secrets_alone_stay_as_many() {
+    let mut value =
+        json!({"sk-1234567890": 1, "a": 2, "sk%2D1234567890": 3, "[secret] (2)": 4, "c2stMTIzNDU2Nzg5MA": 5});
+    redactor().value(&mut value);
+    let expected = json!({"[secret]": 1, "a": 2, "[secret] (2)": 3, "[secret] (2) (2)": 4, "[secret] (3)": 5});
+    assert_eq!(value.to_string(), expected.to_string());
+}
+
+#[test]
 fn keys_numbers_and_details_too() {
     let redactor = Redactor::new(["sk-1234567890", "8612345678"]);
     let mut value = json!({"sk-1234567890": [8_612_345_678_u64, {"a": "x sk-1234567890"}], "n": 1});

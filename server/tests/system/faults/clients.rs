@@ -158,3 +158,44 @@ async fn lines_that_are_no_messages() {
     assert!(answers.iter().any(|answer| answer["id"] == 4 && answer["result"]["tools"].is_array()), "{answers:?}");
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
 }
+
+/// More connections than the process may have descriptors: others are answered, meanwhile and afterwards.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_the_thousand() {
+    let victim = Victim::start_as("ulimit -n 1024", &[]).await;
+    let mut streams = Vec::new();
+    // Each is let in, or waits for it, or is turned away.
+    let mut late = 0;
+    while streams.len() < 2_000 && late < 20 {
+        match tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(victim.address())).await {
+            Ok(Ok(stream)) => streams.push(stream),
+            Ok(Err(_)) | Err(_) => late += 1,
+        }
+    }
+    assert!(streams.len() >= 300, "{} connections", streams.len());
+    victim.answers().await;
+    drop(streams);
+    victim.recovers("thousands of connections").await;
+    victim.end().await;
+}
+
+/// Sessions that nobody ends are bounded in number; each takes some 60 KB.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_begin_sessions() {
+    let victim = Victim::start(&[]).await;
+    let client = http_client();
+    let params =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rude", "version": "1"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
+    for _ in 0..3_000 {
+        let request = client.post(format!("{}/mcp", victim.url)).header("content-type", "application/json");
+        let request = request.header("accept", "application/json, text/event-stream").body(body.clone());
+        let response = request.send().await.expect("an answer");
+        assert!(!response.status().is_server_error() || response.status() == 503, "{}", response.status());
+        let _ = response.bytes().await;
+    }
+    victim.answers().await;
+    let held = victim.held();
+    assert!(held.megabytes < victim.before.megabytes + 150, "{held:?}, before: {:?}", victim.before);
+    victim.end().await;
+}

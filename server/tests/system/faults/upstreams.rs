@@ -161,3 +161,16 @@ async fn over_http() {
     }
     victim.end().await;
 }
+
+/// An answer that nests deeper than is read is an error at once, not a timeout.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nested_answers() {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good")], json!({}));
+    let victim = Victim::start(&["--config", &config]).await;
+    let got = victim.call("good:deep", 20 * SECOND).await;
+    assert!(!matches!(&got, Err((code, _)) if code == "TOOL_TIMEOUT"), "{got:?}");
+    victim.recovers("a nested answer").await;
+    victim.end().await;
+}
