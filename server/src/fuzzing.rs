@@ -1,10 +1,13 @@
-//! Doors for the targets of `fuzz/`: what a client and an upstream reach, without sockets and processes.
+//! Doors for the targets of `fuzz/` and for the sweep of `tests/`: what a client and an upstream reach, without
+//! sockets and processes.
 
-use crate::config::{StdioConfig, UpstreamConfig, UpstreamKind};
+use crate::config::{Sanitization, StdioConfig, UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 use crate::hub::Hub;
-use crate::upstream::Upstream;
+use crate::pipeline::{bound, sanitize};
 use crate::upstream::session::McpServer;
+use crate::upstream::{ToolError, Upstream, incoming};
+use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -42,4 +45,34 @@ where
         UpstreamKind::Http(_) => return None,
     };
     Some(McpServer::over(app, config, streams))
+}
+
+/// Everything that errors and texts are cleaned of.
+const ALL: Sanitization = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+
+/// An error without host paths and stacks; `sent` is what the caller has sent.
+#[must_use]
+pub fn clean_error(error: ToolError, sent: &Value) -> ToolError {
+    sanitize::error(bound::error(error), ALL, Some(sent))
+}
+
+/// A whole result that says that its tool has failed, cut and without host paths and stacks.
+pub fn clean_failure(result: &mut Value, sent: &Value) {
+    bound::content(result);
+    sanitize::content(result, ALL, sent);
+}
+
+/// All texts of some data without host paths and stacks.
+pub fn clean_data(value: &mut Value) {
+    sanitize::data(value, ALL);
+}
+
+/// Read a message of an MCP server. Gives what it was taken for.
+#[must_use]
+pub fn incoming(text: &[u8]) -> &'static str {
+    match incoming::read(text) {
+        incoming::Incoming::Message(_) => "message",
+        incoming::Incoming::Broken { .. } => "broken",
+        incoming::Incoming::Noise => "noise",
+    }
 }

@@ -5,13 +5,13 @@
 //! host paths and secrets → told and recorded.
 
 mod audit;
-mod bound;
+pub(crate) mod bound;
 mod cache;
 pub(crate) mod check;
 mod hook;
 mod pii;
 mod rate;
-mod sanitize;
+pub(crate) mod sanitize;
 mod telling;
 
 use crate::catalogue::{Catalogue, Entry, LONGEST_NAME, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};

@@ -26,6 +26,10 @@ const STACK: usize = 64 * 1024 * 1024;
 /// needs more is left out.
 const PATTERN_SIZES: [(usize, u64); 3] = [(8 << 10, 2), (64 << 10, 16), (512 << 10, 128)];
 
+/// Bytes of all patterns of a schema that are looked at: before its size is known, a pattern takes 200 times its bytes
+/// and a microsecond for each. Those that are too much are left out too.
+const MOST_PATTERNS: usize = 128 << 10;
+
 /// A compiled schema.
 pub struct Schema {
     validator: Validator,
@@ -147,6 +151,8 @@ fn pattern_options(size: usize) -> PatternOptions<jsonschema::Regex> {
 struct Patterns {
     /// What a match of one byte costs.
     weights: std::collections::HashMap<String, u64>,
+    /// Bytes of those that were looked at.
+    bytes: usize,
     left_out: Vec<String>,
 }
 
@@ -192,6 +198,11 @@ impl Patterns {
     fn is_linear(&mut self, pattern: &str) -> bool {
         if self.weights.contains_key(pattern) {
             return true;
+        }
+        self.bytes = self.bytes.saturating_add(pattern.len());
+        if self.bytes > MOST_PATTERNS {
+            self.left_out.push(pattern.to_owned());
+            return false;
         }
         let schema = serde_json::json!({"pattern": pattern});
         let fits =

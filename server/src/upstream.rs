@@ -6,7 +6,7 @@
 pub mod demo;
 pub mod fixture;
 pub mod http;
-mod incoming;
+pub(crate) mod incoming;
 mod lists;
 pub mod mcp;
 pub mod news;

@@ -1,14 +1,15 @@
 //! The sweep: every built-in with every kind of huge argument, in a process that is measured from outside.
 //!
 //! `kinds` has the values, `cases` puts them into calls of everything that [`agentscript::callables`] lists and of
-//! the forms in `forms`, `worker` runs one script after the other in a process of its own, and `watch` hands them
-//! out, looks at what the kernel says of time and memory, and ends what takes far too much. What passes a bound is
-//! run again in a new process before it is told.
+//! the forms in `forms`, `worker` runs them in a process of its own, those with the same values in one script, and
+//! `watch` hands them out, looks at what the kernel says of time and memory, and ends what takes far too much. What
+//! passes a bound is run again, by itself in a new process, before it is told.
 
 pub mod cases;
 pub mod forms;
 pub mod kinds;
 pub mod report;
+pub mod server;
 pub mod watch;
 pub mod worker;
 
@@ -19,7 +20,7 @@ pub struct Setting {
     pub name: &'static str,
     /// `maxMemoryBytes`.
     pub memory_bytes: u64,
-    /// `timeoutMs`: small, so that what looks at no clock is far over it.
+    /// `timeoutMs`: small, so that what looks at no clock is far over it, and what does takes no time.
     pub timeout_ms: u64,
     /// `maxResultBytes`.
     pub result_bytes: u64,
@@ -34,7 +35,7 @@ pub const SETTINGS: [Setting; 2] = [
     Setting {
         name: "256M",
         memory_bytes: 256 << 20,
-        timeout_ms: 300,
+        timeout_ms: 100,
         result_bytes: 16 << 20,
         console_bytes: 10 << 20,
         scale: 1.0,
@@ -42,7 +43,7 @@ pub const SETTINGS: [Setting; 2] = [
     Setting {
         name: "64M",
         memory_bytes: 64 << 20,
-        timeout_ms: 300,
+        timeout_ms: 100,
         result_bytes: 1 << 20,
         console_bytes: 256 << 10,
         scale: 0.25,
@@ -69,32 +70,70 @@ impl Setting {
     }
 }
 
-/// One script and its limits.
+/// What is measured, and its limits.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is called, on what, with what: `String.at(text:ascii; int:max)`.
+    /// What is called, on what, with what: `String#at(r=text:ascii; a=number:1e9) r.at(a)`.
     pub name: String,
-    /// What is called alone: `String.at`.
+    /// What is called alone: `String#at`.
     pub target: String,
-    /// The script. What is measured comes after its call of `sweep:go`.
-    pub script: String,
+    /// The object or the group that it belongs to.
+    pub part: String,
+    /// The statements that make its values.
+    pub values: String,
+    /// The expression that is measured, or the whole source.
+    pub measured: String,
+    /// Whether no other case can have the same values: it changes them, or its answer is measured.
+    pub alone: bool,
+    /// Whether compiling is what is measured.
+    pub is_source: bool,
     /// Which of [`SETTINGS`].
     pub setting: usize,
 }
 
+/// The script of cases with the same values. What is measured comes after a call of `sweep:go` with the place of its
+/// case, up to the next one or the end.
+///
+/// # Panics
+/// There is no case.
+#[must_use]
+pub fn script(cases: &[&Case]) -> String {
+    let first = cases.first().expect("at least one case");
+    if first.is_source {
+        return first.measured.clone();
+    }
+    let mut script = format!("const S = {};\n{}", SETTINGS[first.setting].scale, first.values);
+    for (at, case) in cases.iter().enumerate() {
+        let go = format!("await callTool('sweep:go', {{ at: {at} }});");
+        let measured = &case.measured;
+        // Promises and iterators do their work when someone asks.
+        script += &if measured == "RETURN" {
+            format!("{go}\nreturn a;")
+        } else if case.alone {
+            format!("{go}\nconst result = await ({measured});\n{NEXT}")
+        } else {
+            format!("{go}\ntry {{ const result = await ({measured}); {NEXT} }} catch {{}}\n")
+        };
+    }
+    script
+}
+
+/// What is said of a case whose values take far too long.
+const NO_VALUES: &str = "killed while it made its values";
+
+/// Have an iterator do its work.
+const NEXT: &str = "if (typeof result?.next === 'function') while (!result.next().done);";
+
 /// What a case took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Processor time from `sweep:go` to the end of the run and of what it held, in milliseconds.
+    /// Processor time from its `sweep:go` to the next one, or to the end of the run and of what it held, in
+    /// milliseconds.
     pub call_ms: f64,
-    /// Processor time before that.
-    pub prepare_ms: f64,
-    /// The most by which the resident memory of the process grew, in bytes.
+    /// The most resident memory of the process in that time, less what it had before the script, in bytes.
     pub grown: u64,
     /// Bytes of the answer.
     pub answer_bytes: u64,
-    /// Steps that the run counted in all.
-    pub steps: u64,
     /// How the run ended: its status and code, or what became of the process.
     pub end: String,
     /// Whether `sweep:go` was called.
@@ -104,10 +143,16 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Whether its values could not be made, so that no other case will get them.
+    #[must_use]
+    pub fn has_no_values(&self) -> bool {
+        !self.reached && (!self.lost || self.end == NO_VALUES)
+    }
+
     /// What is wrong with it, if anything.
     #[must_use]
     pub fn fault(&self, setting: &Setting) -> Option<&'static str> {
-        if self.lost {
+        if self.lost && self.end != NO_VALUES {
             return Some(if self.end.starts_with("ended") { "crash" } else { "killed" });
         }
         if self.end.starts_with("panic") {

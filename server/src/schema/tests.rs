@@ -49,6 +49,20 @@ fn what_is_common_is_checked() {
     assert!(!named.fits(&json!({"a": "x"})) && !named.fits(&json!({"b": 1})) && !named.fits(&json!({"c": "x"})));
 }
 
+/// A pattern of megabytes is not even looked at: it would take seconds and hundreds of megabytes.
+#[test]
+fn patterns_are_not_too_long() {
+    let long = |pattern: String| json!({"properties": {"s": {"pattern": pattern}, "id": {"type": "integer"}}});
+    let began = cpu_time::ThreadTime::now();
+    let checked = schema(long("(a|b)*".repeat(500_000)));
+    assert!(checked.fits(&json!({"s": "c", "id": 1})) && !checked.fits(&json!({"id": "x"})));
+    let many = (0..2_000).map(|at| (format!("p{at}"), json!({"pattern": format!("{}{at}", "(a|b)*".repeat(100))})));
+    let many = schema(json!({"properties": many.collect::<serde_json::Map<_, _>>()}));
+    assert!(!many.fits(&json!({"p0": "c"})) && many.fits(&json!({"p1999": "c"})));
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(schema(long("a{3}|".repeat(5_000))).fits(&json!({"s": ""})));
+}
+
 /// Patterns that need more than linear time are left out; the rest of the schema holds.
 #[test]
 fn patterns_are_linear() {

@@ -1,23 +1,38 @@
 //! All cases: what is called, on what, with what.
+//!
+//! Not every combination: every built-in is called on every kind of receiver with plain arguments, and with every
+//! kind of argument in every position while the others are plain; a huge receiver meets a huge argument where both
+//! stand for many like them.
 
 use super::kinds::{ARGUMENTS, FILLERS, Kind, receivers};
 use super::{Case, SETTINGS, forms};
-use agentscript::{Callable, Use, callables};
+use agentscript::{Callable, CompileOptions, Policy, Preset, Use, callables};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How many cases share their values.
+const MOST_TOGETHER: usize = 64;
 
 /// All cases under all settings, in an order that mixes them.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    let mut cases = Cases::default();
+    let mut cases = Cases { part: "values".into(), compiles: true, cases: Vec::new() };
     for kind in ARGUMENTS {
-        cases.add("value", &[(kind, "a")], "undefined", "a");
+        cases.add("value", &[(kind, "a")], "a");
     }
     for callable in callables() {
+        // The name of the object, or of the function where it belongs to none.
+        let whole = if callable.owner.is_empty() { callable.name } else { &callable.owner };
+        let first = whole.split('.').next().unwrap_or_default();
+        cases.part = if first.starts_with(char::is_uppercase) { first } else { "functions" }.into();
         cases.callable(&callable);
     }
+    cases.compiles = true;
+    cases.part = "operators and statements".into();
     forms::add(&mut cases);
+    cases.part = "sources".into();
     forms::add_sources(&mut cases);
-    let mut all = cases.0;
+    let mut all = cases.cases;
     all.sort_by_cached_key(|case| hash(&(&case.name, case.setting)));
     all
 }
@@ -29,51 +44,126 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Some of them: evenly spread, and of each target at least one.
+/// About so many of them, the same each time: half of those that are alone, and half of those that share their values,
+/// of which a few are taken from as many values as possible.
 #[must_use]
-pub fn sample(cases: Vec<Case>, count: usize) -> Vec<Case> {
-    let mut seen = std::collections::HashSet::new();
-    let every = (cases.len() / count.max(1)).max(1);
-    let pick = |(at, case): (usize, Case)| {
-        let first = case.setting == 0 && seen.insert(case.target.clone());
-        (first || at % every == 0).then_some(case)
+pub fn sample(cases: &[Case], count: usize) -> Vec<Case> {
+    let (alone, shared): (Vec<_>, Vec<_>) = together(cases).into_iter().partition(|batch| batch.len() == 1);
+    let some = |batches: Vec<Vec<&Case>>, of_each: usize| -> Vec<Case> {
+        let every = (batches.len() * of_each * 2 / count.max(1)).max(1);
+        let batches = batches.into_iter().step_by(every);
+        batches.flat_map(|batch| batch.into_iter().take(of_each).cloned().collect::<Vec<_>>()).collect()
     };
-    cases.into_iter().enumerate().filter_map(pick).collect()
+    let mut sample = some(alone, 1);
+    sample.extend(some(shared, OF_EACH));
+    sample
 }
 
+/// How many cases of the same values are in a sample.
+const OF_EACH: usize = 4;
+
+/// Cases with the same values together, as far as one leaves them as they are for the next; in an order that mixes
+/// what is called and with what.
+#[must_use]
+pub fn together(cases: &[Case]) -> Vec<Vec<&Case>> {
+    let mut groups: BTreeMap<(usize, &str), Vec<&Case>> = BTreeMap::new();
+    let mut batches: Vec<Vec<&Case>> = Vec::new();
+    for case in cases {
+        if case.alone {
+            batches.push(vec![case]);
+        } else {
+            groups.entry((case.setting, &case.values)).or_default().push(case);
+        }
+    }
+    batches.extend(groups.values().flat_map(|group| group.chunks(MOST_TOGETHER)).map(<[&Case]>::to_vec));
+    batches.sort_by_cached_key(|batch| hash(&(&batch[0].name, batch[0].setting)));
+    batches
+}
+
+fn compiles(script: &str) -> bool {
+    agentscript::compile(script, &CompileOptions::of(&Policy::preset(Preset::Experimental))).is_ok()
+}
+
+/// Methods that change what they are called on.
+const CHANGING: &[&str] = &[
+    "Array#copyWithin",
+    "Array#fill",
+    "Array#pop",
+    "Array#push",
+    "Array#reverse",
+    "Array#shift",
+    "Array#sort",
+    "Array#splice",
+    "Array#unshift",
+    "Map#clear",
+    "Map#delete",
+    "Map#set",
+    "Set#add",
+    "Set#clear",
+    "Set#delete",
+    "Params#append",
+    "Params#delete",
+    "Params#set",
+    "Params#sort",
+    "Object.assign",
+    "Object.freeze",
+    "Object.seal",
+    "Object.preventExtensions",
+    "Object.defineProperty",
+    "Object.defineProperties",
+    "Object.setPrototypeOf",
+];
+
 /// Cases as they are collected.
-#[derive(Default)]
-pub struct Cases(Vec<Case>);
+pub struct Cases {
+    part: String,
+    /// Whether calls compile: a script with one that does not does nothing.
+    compiles: bool,
+    cases: Vec<Case>,
+}
 
 impl Cases {
-    /// A case under every setting: values by the names of their variables, what comes before the measurement, and
-    /// the expression that is measured.
-    pub fn add(&mut self, target: &str, values: &[(&Kind, &str)], before: &str, measured: &str) {
+    /// A case under every setting: values by the names of their variables, and the expression that is measured.
+    pub fn add(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str) {
+        let changes = CHANGING.contains(&target)
+            || target.contains("#set ")
+            || ["Iterator#", "Url#set", "console.", "mcp"].iter().any(|beginning| target.starts_with(beginning));
+        let is_used_up = |kind: &Kind| kind.name.starts_with("iterator:") || kind.name == "function:grows";
+        let alone = changes || !self.compiles || values.iter().any(|(kind, _)| is_used_up(kind));
+        self.put(target, values, measured, alone);
+    }
+
+    /// A case whose values are its own, and whose answer is measured too.
+    pub fn add_alone(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str) {
+        self.put(target, values, measured, true);
+    }
+
+    fn put(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str, alone: bool) {
         let names: Vec<String> = values.iter().map(|(kind, name)| format!("{name}={}", kind.name)).collect();
-        let name = format!("{target}({})", names.join("; "));
-        // The values are made by what is measured, for once, where they are all that is.
+        let name = format!("{target}({}) {measured}", names.join("; "));
         let made: String = values.iter().map(|(kind, name)| format!("const {name} = {};\n", kind.js)).collect();
-        let go = "await callTool('sweep:go', {});\n";
-        for (number, setting) in SETTINGS.iter().enumerate() {
-            let scale = setting.scale;
-            let body = if target == "value" { format!("{go}{made}") } else { format!("{made}{before};\n{go}") };
-            // Promises and iterators do their work when someone asks.
-            let script = format!(
-                "const S = {scale};\n{body}const result = await ({measured});\n\
-                 if (typeof result?.next === 'function') while (!result.next().done);"
-            );
-            self.0.push(Case { name: name.clone(), target: target.to_owned(), script, setting: number });
+        for number in 0..SETTINGS.len() {
+            let (values, measured) = match target {
+                // The values are made by what is measured, for once, where they are all that is.
+                "value" => (String::new(), values[0].0.js.to_owned()),
+                _ => (made.clone(), measured.to_owned()),
+            };
+            let (name, target, part) = (name.clone(), target.to_owned(), self.part.clone());
+            self.cases.push(Case { name, target, part, values, measured, alone, is_source: false, setting: number });
         }
     }
 
     /// A case whose source is what is measured.
     pub fn add_source(&mut self, name: &str, source: &str) {
         for number in 0..SETTINGS.len() {
-            let script = format!("//source\n{source}");
-            self.0.push(Case {
+            self.cases.push(Case {
                 name: format!("source({name})"),
+                part: self.part.clone(),
                 target: format!("source {name}"),
-                script,
+                values: String::new(),
+                measured: source.to_owned(),
+                alone: true,
+                is_source: true,
                 setting: number,
             });
         }
@@ -82,21 +172,24 @@ impl Cases {
     fn callable(&mut self, callable: &Callable) {
         let Callable { owner, name, way } = callable;
         let dot = if owner.is_empty() { "" } else { "." };
+        self.compiles = *way != Use::Call || compiles(&format!("{owner}{dot}{name}(1)"));
         match way {
             Use::Call => self.function(&format!("{owner}{dot}{name}"), &format!("{owner}{dot}{name}"), None),
             Use::New => self.function(&format!("new {owner}{dot}{name}"), &format!("new {owner}{dot}{name}"), None),
             Use::Method => self.methods(owner, &format!("{owner}#{name}"), &format!("r.{name}")),
             Use::Get => {
                 for receiver in receivers(owner) {
-                    self.add(&format!("{owner}#get {name}"), &[(&receiver, "r")], "undefined", &format!("r.{name}"));
+                    self.add(&format!("{owner}#get {name}"), &[(&receiver, "r")], &format!("r.{name}"));
                 }
             }
             Use::Set => {
-                for receiver in receivers(owner) {
-                    for kind in ARGUMENTS {
-                        let target = format!("{owner}#set {name}");
-                        self.add(&target, &[(&receiver, "r"), (kind, "a")], "undefined", &format!("r.{name} = a"));
-                    }
+                let receivers = receivers(owner);
+                for kind in ARGUMENTS {
+                    let target = format!("{owner}#set {name}");
+                    self.add(&target, &[(&receivers[0], "r"), (kind, "a")], &format!("r.{name} = a"));
+                }
+                for receiver in &receivers {
+                    self.add(&format!("{owner}#set {name}"), &[(receiver, "r")], &format!("r.{name} = 'b'"));
                 }
             }
         }
@@ -104,20 +197,22 @@ impl Cases {
 
     fn methods(&mut self, family: &str, target: &str, callee: &str) {
         let receivers = receivers(family);
-        for (at, receiver) in receivers.iter().enumerate() {
-            self.add(target, &[(receiver, "r")], "undefined", &format!("{callee}()"));
-            for filler in FILLERS {
-                self.add(target, &[(receiver, "r")], &format!("const f = {filler}"), &format!("{callee}(f, f)"));
-            }
-            for kind in ARGUMENTS.iter().filter(|kind| kind.core || at < 2) {
-                self.add(target, &[(receiver, "r"), (kind, "a")], "undefined", &format!("{callee}(a)"));
+        for receiver in &receivers {
+            self.add(target, &[(receiver, "r")], &format!("{callee}()"));
+            let fillers = FILLERS.iter().filter(|filler| receiver.core || **filler != "{ a: 1 }");
+            for filler in fillers {
+                self.add(target, &[(receiver, "r")], &format!("{callee}({filler}, {filler})"));
             }
             // What a method does with itself.
-            self.add(target, &[(receiver, "r")], "undefined", &format!("{callee}(r, r)"));
+            self.add(target, &[(receiver, "r")], &format!("{callee}(r, r)"));
         }
-        let huge = receivers.iter().find(|receiver| receiver.core).unwrap_or(&receivers[0]);
-        for receiver in [&receivers[0], huge] {
-            self.function(target, callee, Some(receiver));
+        self.function(target, callee, Some(&receivers[0]));
+        let huge = receivers.iter().find(|receiver| receiver.core).filter(|huge| huge.name != receivers[0].name);
+        for kind in ARGUMENTS.iter().filter(|kind| kind.core) {
+            if let Some(huge) = huge {
+                self.add(target, &[(huge, "r"), (kind, "a")], &format!("{callee}(a)"));
+                self.add(target, &[(huge, "r"), (kind, "a")], &format!("{callee}('a', a)"));
+            }
         }
     }
 
@@ -126,16 +221,15 @@ impl Cases {
         let with = |kind| -> Vec<(&Kind, &str)> {
             receiver.map(|receiver| (receiver, "r")).into_iter().chain([(kind, "a")]).collect()
         };
+        // What methods and functions have in front of their second argument.
+        let others: &[&str] = match receiver {
+            Some(_) => &["a, a, a", "'a', a", "5, a"],
+            None => &["a, a, a", "'a', a", "[3, 1, 2], a", "{ a: 1 }, a"],
+        };
         for kind in ARGUMENTS {
-            if receiver.is_none() {
-                self.add(target, &with(kind), "undefined", &format!("{callee}(a)"));
-            }
-            self.add(target, &with(kind), "undefined", &format!("{callee}(a, a, a)"));
-            for filler in FILLERS.iter().filter(|_| kind.core || receiver.is_none()) {
-                self.add(target, &with(kind), &format!("const f = {filler}"), &format!("{callee}(f, a)"));
-            }
-            for filler in FILLERS.iter().take(3).filter(|_| kind.core) {
-                self.add(target, &with(kind), &format!("const f = {filler}"), &format!("{callee}(f, f, a)"));
+            self.add(target, &with(kind), &format!("{callee}(a)"));
+            for others in others.iter().filter(|_| kind.core) {
+                self.add(target, &with(kind), &format!("{callee}({others})"));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Operators and syntax with huge operands, and huge sources.
 
 use super::cases::Cases;
-use super::kinds::ARGUMENTS;
+use super::kinds::{ARGUMENTS, Kind};
 
 /// Forms of one operand `a`.
 const ONE: &[(&str, &str)] = &[
@@ -106,33 +106,71 @@ const TWO: &[&str] = &[
     "(() => { for (;;) a + b })()",
 ];
 
+/// Forms whose answer, or whose last words, are measured too, and those that change what they are given.
+const ALONE: &[&str] = &[
+    "throw",
+    "throw new",
+    "rejected",
+    "read of null",
+    "call of it",
+    "call of computed",
+    "method that is none",
+    "new of it",
+    "tool name",
+    "app function that is none",
+    "console in a loop",
+    "tool input in a loop",
+    "length written",
+    "length cut",
+];
+
+/// What stands for all others where two meet.
+const MEETING: &[&str] = &[
+    "text:ascii",
+    "text:digits",
+    "text:emoji",
+    "list:numbers",
+    "list:long-texts",
+    "list:deep",
+    "bigint:ones",
+    "object:wide",
+    "object:to-string",
+    "map:wide",
+    "unread:rows",
+    "error:long",
+    "number:6e7",
+];
+
 /// All forms with all values.
 pub fn add(cases: &mut Cases) {
     for kind in ARGUMENTS {
         for (name, form) in ONE {
-            cases.add(name, &[(kind, "a")], "undefined", form);
+            if ALONE.contains(name) {
+                cases.add_alone(name, &[(kind, "a")], form);
+            } else {
+                cases.add(name, &[(kind, "a")], form);
+            }
         }
         // The result itself.
-        cases.add(
-            "return",
-            &[(kind, "a")],
-            "undefined",
-            "(() => { result = a })()".replace("result = a", "return a").as_str(),
-        );
+        cases.add_alone("return", &[(kind, "a")], "RETURN");
+        // Two that are equal, but not the same.
+        for form in TWO {
+            two(cases, form, kind, kind);
+        }
     }
-    for kind in ARGUMENTS {
-        for other in ARGUMENTS.iter().filter(|other| kind.core && other.core) {
+    let meeting = || ARGUMENTS.iter().filter(|kind| MEETING.contains(&kind.name));
+    for kind in meeting() {
+        for other in meeting().filter(|other| other.name != kind.name) {
             for form in TWO {
-                cases.add(form, &[(kind, "a"), (other, "b")], "undefined", form);
+                two(cases, form, kind, other);
             }
         }
     }
-    // Two that are equal, but not the same.
-    for kind in ARGUMENTS.iter().filter(|kind| !kind.core) {
-        for form in TWO {
-            cases.add(form, &[(kind, "a"), (kind, "b")], "undefined", form);
-        }
-    }
+}
+
+fn two(cases: &mut Cases, form: &str, kind: &Kind, other: &Kind) {
+    let values = [(kind, "a"), (other, "b")];
+    if form == "a[b] = b" { cases.add_alone(form, &values, form) } else { cases.add(form, &values, form) }
 }
 
 /// Sources of nearly 2 MB: compiling them is what is measured.

@@ -1,7 +1,7 @@
-//! What came out, for people: the worst of each target, and everything above a bound.
+//! What came out, for people: the worst of each target and of each part, and everything above a bound.
 
 use super::{Case, Measured, SETTINGS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// Results as they come in.
@@ -9,37 +9,47 @@ use std::fmt::Write;
 pub struct Report {
     cases: usize,
     not_reached: usize,
-    worst: BTreeMap<String, Worst>,
+    targets: BTreeMap<String, Worst>,
+    /// By setting and part.
+    parts: BTreeMap<(usize, String), Worst>,
     /// Cases that passed a bound: their faults, the cases and what they took.
     pub faults: Vec<(&'static str, Case, Measured)>,
 }
 
-/// The largest factors of a target.
+/// The largest factors of a target or a part.
 #[derive(Clone, Default)]
 struct Worst {
     cases: usize,
+    faults: usize,
     time: (f64, String),
     memory: (f64, String),
+}
+
+impl Worst {
+    fn add(&mut self, case: &Case, measured: &Measured) {
+        let setting = &SETTINGS[case.setting];
+        let name = format!("{} {}", setting.name, case.name);
+        self.cases += 1;
+        self.faults += usize::from(measured.fault(setting).is_some());
+        let time = measured.call_ms / setting.timeout_ms as f64;
+        let memory = measured.grown as f64 / setting.memory_bytes as f64;
+        if time > self.time.0 {
+            self.time = (time, name.clone());
+        }
+        if memory > self.memory.0 {
+            self.memory = (memory, name);
+        }
+    }
 }
 
 impl Report {
     /// Add a result.
     pub fn add(&mut self, case: &Case, measured: Measured) {
-        let setting = &SETTINGS[case.setting];
-        let name = format!("{} {}", setting.name, case.name);
         self.cases += 1;
-        self.not_reached += usize::from(!measured.reached && !measured.lost);
-        let worst = self.worst.entry(case.target.clone()).or_default();
-        worst.cases += 1;
-        let time = measured.call_ms / setting.timeout_ms as f64;
-        let memory = measured.grown as f64 / setting.memory_bytes as f64;
-        if time > worst.time.0 {
-            worst.time = (time, name.clone());
-        }
-        if memory > worst.memory.0 {
-            worst.memory = (memory, name);
-        }
-        if let Some(fault) = measured.fault(setting) {
+        self.not_reached += usize::from(!measured.reached && measured.fault(&SETTINGS[case.setting]).is_none());
+        self.targets.entry(case.target.clone()).or_default().add(case, &measured);
+        self.parts.entry((case.setting, case.part.clone())).or_default().add(case, &measured);
+        if let Some(fault) = measured.fault(&SETTINGS[case.setting]) {
             self.faults.push((fault, case.clone(), measured));
         }
     }
@@ -50,58 +60,92 @@ impl Report {
         self.cases
     }
 
+    /// The parts, as a table for the documentation.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut out = String::from(
+            "| limits | part | cases | time ÷ `timeoutMs` | memory ÷ `maxMemoryBytes` | above a bound |\n\
+             |---|---|---:|---:|---:|---:|\n",
+        );
+        for ((setting, part), worst) in &self.parts {
+            let setting = &SETTINGS[*setting];
+            let (time, memory) = (worst.time.0, worst.memory.0);
+            let name = format!("{} ms, {} MiB", setting.timeout_ms, setting.memory_bytes >> 20);
+            let _ = writeln!(out, "| {name} | {part} | {} | {time:.2} | {memory:.2} | {} |", worst.cases, worst.faults);
+        }
+        let reached = self.cases - self.not_reached;
+        let _ = writeln!(out, "\n{} cases, in {} of which the values could be made.", self.cases, reached);
+        out
+    }
+
     /// The whole as Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let mut out = String::new();
-        let reached = self.cases - self.not_reached;
-        let _ = writeln!(
-            out,
-            "{} cases, {} of which reached their call; {} above a bound.\n",
-            self.cases,
-            reached,
-            self.faults.len()
-        );
+        let mut out = self.table();
         let mut faults: BTreeMap<(&str, &str), Vec<(&Case, &Measured)>> = BTreeMap::new();
         for (fault, case, measured) in &self.faults {
             faults.entry((&case.target, fault)).or_default().push((case, measured));
         }
-        if !faults.is_empty() {
-            let _ = writeln!(
-                out,
-                "| target | fault | cases | ms | MB | ends | first case |\n|---|---|---|---|---|---|---|"
-            );
-        }
+        let _ =
+            writeln!(out, "\n| target | fault | cases | ms | MB | ends | worst case |\n|---|---|---|---|---|---|---|");
         for ((target, fault), mut list) in faults {
-            list.sort_by_key(|(case, measured)| (case.name.len(), measured.grown));
-            let (case, _) = list[0];
+            list.sort_by(|(_, a), (_, b)| (b.grown, b.call_ms as u64).cmp(&(a.grown, a.call_ms as u64)));
+            let (case, measured) = list[0];
             let most_ms = list.iter().map(|(_, measured)| measured.call_ms).fold(0.0, f64::max);
             let most = list.iter().map(|(_, measured)| measured.grown).max().unwrap_or_default() >> 20;
-            let ends = &list[0].1.end;
-            let _ = writeln!(
-                out,
-                "| `{target}` | {fault} | {} | {most_ms:.0} | {most} | {} | {} `{}` |",
-                list.len(),
-                ends.chars().take(60).collect::<String>(),
-                SETTINGS[case.setting].name,
-                case.name.replace('|', "\\|")
-            );
+            let ends: String = measured.end.chars().take(60).collect();
+            let (count, setting) = (list.len(), SETTINGS[case.setting].name);
+            let cells = [target, fault, &count.to_string(), &format!("{most_ms:.0}"), &most.to_string(), &ends];
+            let _ = writeln!(out, "| {} | {setting} `{}` |", cells.join(" | ").replace("||", "\\|\\|"), case.name);
         }
         let _ = writeln!(out, "\n| target | cases | time × | in | memory × | in |\n|---|---|---|---|---|---|");
-        let mut worst: Vec<(&String, &Worst)> = self.worst.iter().collect();
+        let mut worst: Vec<(&String, &Worst)> = self.targets.iter().collect();
         worst.sort_by(|(_, a), (_, b)| b.time.0.max(b.memory.0).total_cmp(&a.time.0.max(a.memory.0)));
         for (target, worst) in worst {
+            let (time, memory) = (&worst.time, &worst.memory);
             let _ = writeln!(
                 out,
-                "| `{}` | {} | {:.2} | {} | {:.2} | {} |",
-                target.replace('|', "\\|"),
-                worst.cases,
-                worst.time.0,
-                worst.time.1.replace('|', "\\|"),
-                worst.memory.0,
-                worst.memory.1.replace('|', "\\|")
+                "| `{target}` | {} | {:.2} | {} | {:.2} | {} |",
+                worst.cases, time.0, time.1, memory.0, memory.1
             );
         }
         out
     }
+}
+
+/// A result as a line, so that a sweep can go on where it was ended.
+#[must_use]
+pub fn line(case: &Case, measured: &Measured) -> String {
+    let Measured { call_ms, grown, answer_bytes, end, reached, lost } = measured;
+    let (setting, name) = (SETTINGS[case.setting].name, &case.name);
+    format!("{setting}\t{name}\t{call_ms}\t{grown}\t{answer_bytes}\t{reached}\t{lost}\t{end}\n")
+}
+
+/// Lines that [`line`] has made, by setting and name.
+#[must_use]
+pub fn known(lines: &str) -> HashMap<(&str, &str), Measured> {
+    let read = |line| -> Option<_> {
+        let parts: Vec<&str> = str::splitn(line, 8, '\t').collect();
+        let [setting, name, call_ms, grown, answer_bytes, reached, lost, end] = parts.try_into().ok()?;
+        let measured = Measured {
+            call_ms: call_ms.parse().ok()?,
+            grown: grown.parse().ok()?,
+            answer_bytes: answer_bytes.parse().ok()?,
+            end: end.to_owned(),
+            reached: reached == "true",
+            lost: lost == "true",
+        };
+        Some(((setting, name), measured))
+    };
+    lines.lines().filter_map(read).collect()
+}
+
+/// A page with a table in place of what stands between the marks `<!-- NAME` and `<!-- /NAME`.
+#[must_use]
+pub fn written(page: &str, name: &str, table: &str) -> Option<String> {
+    let (head, rest) = page.split_once(&format!("<!-- {name}"))?;
+    let (mark, rest) = rest.split_once('\n')?;
+    let end = format!("<!-- /{name}");
+    let (_, tail) = rest.split_once(&end)?;
+    Some(format!("{head}<!-- {name}{mark}\n{table}{end}{tail}"))
 }

@@ -1,10 +1,10 @@
-//! The process that runs cases: one line of JSON in, one out, until its input ends. A line before it says when the
-//! arguments are made.
+//! The process that runs cases: one line of JSON in for each script, one out for each case and one at the end. A line
+//! before each case says that it begins.
 //!
 //! The clock of a run is the processor time of its process, and stands still until the script calls `sweep:go`: how
-//! busy the machine is and what it takes to make the arguments change nothing.
+//! busy the machine is and what it takes to make the values change nothing.
 
-use super::{Case, Measured, SETTINGS, Setting};
+use super::{Case, Measured, SETTINGS, Setting, server};
 use agentscript::{Clock, CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, Tools};
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
@@ -17,96 +17,122 @@ use std::time::Duration;
 /// The stack of the thread that runs scripts: as large as those of the server.
 const STACK: usize = 8 << 20;
 
-/// The line that says that arguments are made.
+/// The line that says that a case begins.
 pub const GO: &str = "go";
+
+/// The line that says that a script has ended.
+pub const DONE: &str = "done";
 
 /// Run what standard input says, on a thread like those of the server.
 pub fn serve() {
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(|| {
-        let mut output = std::io::stdout().lock();
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             let order: Value = serde_json::from_str(&line).unwrap_or_default();
             let setting = &SETTINGS[order["setting"].as_u64().unwrap_or_default() as usize];
-            let measured = measure(order["script"].as_str().unwrap_or_default(), setting);
-            if writeln!(output, "{}", write(&measured)).and_then(|()| output.flush()).is_err() {
-                return;
+            match order["script"].as_str() {
+                Some(script) => measure(script, order["source"] == true, setting),
+                None => server::measure(&order),
             }
+            say(DONE);
         }
     });
     thread.expect("a thread").join().expect("the worker catches what panics");
 }
 
-/// A case as a line for a worker.
-#[must_use]
-pub fn order(case: &Case) -> String {
-    json!({"script": case.script, "setting": case.setting}).to_string()
-}
-
-/// What a worker answers.
-#[must_use]
-pub fn read(line: &str) -> Option<Measured> {
-    let value: Value = serde_json::from_str(line).ok()?;
-    Some(Measured {
-        call_ms: value["call"].as_f64()?,
-        prepare_ms: value["prepare"].as_f64()?,
-        grown: value["grown"].as_u64()?,
-        answer_bytes: value["answer"].as_u64()?,
-        steps: value["steps"].as_u64()?,
-        end: value["end"].as_str()?.to_owned(),
-        reached: value["reached"].as_bool()?,
-        lost: false,
-    })
-}
-
-fn write(measured: &Measured) -> Value {
-    json!({
-        "call": measured.call_ms,
-        "prepare": measured.prepare_ms,
-        "grown": measured.grown,
-        "answer": measured.answer_bytes,
-        "steps": measured.steps,
-        "end": measured.end,
-        "reached": measured.reached,
-    })
-}
-
-fn measure(script: &str, setting: &Setting) -> Measured {
-    // The kernel forgets the most memory there was.
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
-    let before = status_bytes("VmRSS:");
-    let clock = Arc::new(CallClock::default());
-    let began = ProcessTime::now();
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let outcome = run(script, setting, &clock);
-        let answer = outcome.to_json().len() as u64;
-        (answer, outcome)
-    }));
-    let (answer_bytes, steps, end) = match &outcome {
-        Ok((answer, outcome)) => {
-            let code = outcome.result.as_ref().map_or_else(|failure| failure.code.clone(), |_| String::new());
-            (*answer, outcome.stats.steps, format!("{} {code}", outcome.status().as_str()).trim_end().to_owned())
-        }
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            (0, 0, format!("panic: {}", text.unwrap_or_default()))
-        }
-    };
-    drop(outcome);
-    let total = began.elapsed();
-    let call = clock.begun.get().map_or(Duration::ZERO, |begun| begun.elapsed());
-    Measured {
-        call_ms: call.as_secs_f64() * 1e3,
-        prepare_ms: total.saturating_sub(call).as_secs_f64() * 1e3,
-        grown: status_bytes("VmHWM:").saturating_sub(before),
-        answer_bytes,
-        steps,
-        end,
-        reached: clock.begun.get().is_some(),
-        lost: false,
+/// Tell whoever watches. When nobody does, there is nothing left to do.
+pub fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
+        std::process::exit(0);
     }
 }
 
-fn run(script: &str, setting: &Setting, clock: &Arc<CallClock>) -> Outcome {
+/// What is measured begins: the kernel forgets the most memory there was.
+pub fn go() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    say(GO);
+}
+
+/// Cases with the same values as a line for a worker.
+#[must_use]
+pub fn order(cases: &[&Case]) -> String {
+    let (source, setting) = (cases[0].is_source, cases[0].setting);
+    json!({"script": super::script(cases), "source": source, "setting": setting}).to_string()
+}
+
+/// What a worker says of a case, and which of its script it is.
+#[must_use]
+pub fn read(line: &str) -> Option<(usize, Measured)> {
+    let value: Value = serde_json::from_str(line).ok()?;
+    let measured = Measured {
+        call_ms: value["call"].as_f64()?,
+        grown: value["grown"].as_u64()?,
+        answer_bytes: value["answer"].as_u64()?,
+        end: value["end"].as_str()?.to_owned(),
+        reached: value["reached"].as_bool()?,
+        lost: false,
+    };
+    Some((value["at"].as_u64()? as usize, measured))
+}
+
+/// A case under way.
+struct Call {
+    at: usize,
+    begun: ProcessTime,
+    /// Resident memory before its script began.
+    before: u64,
+}
+
+impl Call {
+    fn begin(at: usize, before: u64) -> Self {
+        go();
+        Self { at, begun: ProcessTime::now(), before }
+    }
+
+    fn end(&self, end: &str, answer_bytes: u64) {
+        let call = self.begun.elapsed().as_secs_f64() * 1e3;
+        let grown = status_bytes("VmHWM:").saturating_sub(self.before);
+        let line = json!({
+            "at": self.at, "call": call, "grown": grown, "answer": answer_bytes, "end": end, "reached": true,
+        });
+        say(&line.to_string());
+    }
+}
+
+fn measure(script: &str, is_source: bool, setting: &Setting) {
+    let before = status_bytes("VmRSS:");
+    let clock = Arc::new(CallClock::default());
+    let mut call = None;
+    if is_source {
+        call = Some(Call::begin(0, before));
+        clock.begin();
+    }
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = compile_and_run(script, setting, &clock, &mut call, before);
+        let answer = outcome.to_json().len() as u64;
+        (answer, outcome)
+    }));
+    let (answer, end) = match &outcome {
+        Ok((answer, outcome)) => {
+            let code = outcome.result.as_ref().map_or_else(|failure| failure.code.clone(), |_| String::new());
+            (*answer, format!("{} {code}", outcome.status().as_str()).trim_end().to_owned())
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            (0, format!("panic: {}", text.unwrap_or_default()))
+        }
+    };
+    drop(outcome);
+    match call {
+        Some(call) => call.end(&end, answer),
+        None => {
+            let line = json!({"at": 0, "call": 0.0, "grown": 0, "answer": 0, "end": end, "reached": false});
+            say(&line.to_string());
+        }
+    }
+}
+
+fn policy(setting: &Setting) -> Policy {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;
     limits.max_memory_bytes = setting.memory_bytes;
@@ -114,17 +140,19 @@ fn run(script: &str, setting: &Setting, clock: &Arc<CallClock>) -> Outcome {
     limits.max_result_bytes = setting.result_bytes;
     limits.max_console_bytes = setting.console_bytes;
     // Time and memory alone have to hold.
-    (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (u64::MAX / 4, u64::MAX / 4, 1000);
-    // A script that is itself what is measured has no call of `sweep:go`.
-    if let Some(source) = script.strip_prefix("//source\n") {
-        clock.begin();
-        return compile_and_run(source, &policy, clock);
-    }
-    compile_and_run(script, &policy, clock)
+    (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (u64::MAX / 4, u64::MAX / 4, 2000);
+    policy
 }
 
-fn compile_and_run(script: &str, policy: &Policy, clock: &Arc<CallClock>) -> Outcome {
-    let script = match agentscript::compile(script, &CompileOptions::of(policy)) {
+fn compile_and_run(
+    script: &str,
+    setting: &Setting,
+    clock: &Arc<CallClock>,
+    call: &mut Option<Call>,
+    before: u64,
+) -> Outcome {
+    let policy = policy(setting);
+    let script = match agentscript::compile(script, &CompileOptions::of(&policy)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };
@@ -135,7 +163,7 @@ fn compile_and_run(script: &str, policy: &Policy, clock: &Arc<CallClock>) -> Out
         seed: 1,
         slice: Some(Duration::from_millis(50)),
     };
-    let mut run = script.start(inputs, policy);
+    let mut run = script.start(inputs, &policy);
     let mut events = Vec::new();
     loop {
         match run.resume(std::mem::take(&mut events)) {
@@ -147,15 +175,17 @@ fn compile_and_run(script: &str, policy: &Policy, clock: &Arc<CallClock>) -> Out
                     // What nobody answers: the run is told that its time is over.
                     clock.jump();
                 }
-                for call in calls {
-                    let result = match call.tool.as_str() {
-                        "sweep:go" => Ok("null".to_owned()),
-                        name => Ok(answer(name, &call.input)),
-                    };
-                    if call.tool == "sweep:go" {
+                for made in calls {
+                    if made.tool == "sweep:go" {
+                        if let Some(call) = call.take() {
+                            call.end("ok", 0);
+                        }
+                        let input: Value = serde_json::from_str(&made.input).unwrap_or_default();
+                        *call = Some(Call::begin(input["at"].as_u64().unwrap_or_default() as usize, before));
                         clock.begin();
+                        run.forget_time();
                     }
-                    events.push(Event::Settled { id: call.id, result });
+                    events.push(Event::Settled { id: made.id, result: Ok(answer(&made.tool, &made.input)) });
                 }
             }
         }
@@ -168,6 +198,7 @@ fn answer(tool: &str, input: &str) -> String {
     let count = input["n"].as_u64().unwrap_or(1).min(10_000_000) as usize;
     let list = |item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<Vec<String>>().join(",");
     match tool {
+        "sweep:go" => "null".to_owned(),
         "sweep:text" => format!("{{\"text\":\"{}\"}}", "text ".repeat(count)),
         "sweep:rows" => format!("{{\"rows\":[{}]}}", list(&|at| format!("{{\"id\":{at},\"name\":\"row {at}\"}}"))),
         "sweep:keys" => format!("{{\"keys\":{{{}}}}}", list(&|at| format!("\"key{at}\":{at}"))),
@@ -178,7 +209,7 @@ fn answer(tool: &str, input: &str) -> String {
 }
 
 /// A line of `/proc/self/status` in bytes; 0 where there is no such file.
-fn status_bytes(name: &str) -> u64 {
+pub fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default() * 1024
@@ -193,9 +224,6 @@ struct CallClock {
 
 impl CallClock {
     fn begin(&self) {
-        // Whoever watches counts from here too.
-        let mut output = std::io::stdout();
-        let _ = writeln!(output, "{GO}").and_then(|()| output.flush());
         let _ = self.begun.set(ProcessTime::now());
     }
 
