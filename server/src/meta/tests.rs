@@ -28,6 +28,25 @@ fn descriptions_are_short() {
     assert!(whole / 4 < 2_000, "{whole}");
 }
 
+/// The time that declarations take is in proportion to their schemas.
+#[test]
+fn declarations_of_long_schemas_take_no_time() {
+    let choices: Vec<String> = (0..50_000).map(|at| format!("choice {at}")).collect();
+    // All of them make the same name of a type, and each is referred to twice.
+    let name = |at: usize| format!("a{}", format!("{at:b}").replace('0', "-").replace('1', "."));
+    let types: Map<String, Value> =
+        (0..10_000).map(|at| (name(at), json!({"properties": {"id": {"const": at}}}))).collect();
+    let uses: Vec<Value> = (0..20_000).map(|at| json!({"$ref": format!("#/$defs/{}", name(at / 2))})).collect();
+    let began = cpu_time::ThreadTime::now();
+    let one = json!({"properties": {"a": {"enum": choices}}});
+    assert!(typescript::type_of(&one, &one).contains("\"choice 49999\""));
+    let many = json!({"$defs": types, "properties": {"a": {"anyOf": uses}}});
+    let function = typescript::Function { name: None, tool: "a", description: "", input: &many, output: None };
+    let declared = typescript::declarations([function].into_iter());
+    assert!(declared.contains("type A = ") && declared.contains("type A10000 = "), "{}", &declared[..1_000]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
 #[test]
 fn three_spellings() {
     for name in ["codecall:search", "codecall.search", "codecall_search"] {

@@ -8,7 +8,7 @@ mod comment;
 use crate::catalogue::Entry;
 use comment::comment;
 use serde_json::{Map, Value};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Longest signature. A longer one is written again with less detail.
 const LONGEST: usize = 8_000;
@@ -95,10 +95,10 @@ fn detailed(
     names: &mut Names,
     head: &dyn Fn(&str, &str) -> String,
 ) -> String {
-    let taken = names.0.len();
+    let taken = names.order.len();
     let mut text = String::new();
     for detail in DETAILS {
-        names.0.truncate(taken);
+        names.keep(taken);
         let mut input = Writer::new(input_schema, detail, names, "Input");
         let input_type = input.root();
         let mut declarations = input.declarations();
@@ -130,7 +130,13 @@ pub fn type_of(schema: &Value, root: &Value) -> String {
 
 /// Names of types that are taken.
 #[derive(Default)]
-struct Names(Vec<String>);
+struct Names {
+    taken: HashSet<String>,
+    /// For each text that was wanted: with which number to look on.
+    numbers: HashMap<String, u32>,
+    /// In their order: names, the texts they are made of, and what was in `numbers` before.
+    order: Vec<(String, String, u32)>,
+}
 
 impl Names {
     /// A name that is not taken, from any text.
@@ -145,14 +151,24 @@ impl Names {
         if base.is_empty() || base.starts_with(|c: char| c.is_numeric()) {
             base.insert(0, 'T');
         }
-        let mut name = base.clone();
-        let mut number = 2;
-        while self.0.contains(&name) {
-            name = format!("{base}{number}");
+        let before = self.numbers.get(&base).copied().unwrap_or(1);
+        let mut number = before;
+        let mut name = if number == 1 { base.clone() } else { format!("{base}{number}") };
+        while !self.taken.insert(name.clone()) {
             number += 1;
+            name = format!("{base}{number}");
         }
-        self.0.push(name.clone());
+        self.numbers.insert(base.clone(), number + 1);
+        self.order.push((name.clone(), base, before));
         name
+    }
+
+    /// Give back all but the first ones.
+    fn keep(&mut self, count: usize) {
+        for (name, base, before) in self.order.drain(count..).rev() {
+            self.taken.remove(&name);
+            self.numbers.insert(base, before);
+        }
     }
 }
 
@@ -197,12 +213,9 @@ impl Type {
 
     /// Several types in one: each once, in their order.
     fn joined(types: Vec<Self>, binding: Binding) -> Option<Self> {
-        let mut parts: Vec<Self> = Vec::new();
-        for part in types {
-            if !parts.iter().any(|other| other.text == part.text) {
-                parts.push(part);
-            }
-        }
+        let mut known = HashSet::new();
+        let mut parts = types;
+        parts.retain(|part| known.insert(part.text.clone()));
         if parts.len() < 2 {
             return parts.pop();
         }

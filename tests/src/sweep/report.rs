@@ -89,7 +89,7 @@ impl Report {
         let _ =
             writeln!(out, "\n| target | fault | cases | ms | MB | ends | worst case |\n|---|---|---|---|---|---|---|");
         for ((target, fault), mut list) in faults {
-            list.sort_by(|(_, a), (_, b)| (b.grown, b.call_ms as u64).cmp(&(a.grown, a.call_ms as u64)));
+            list.sort_by_key(|(_, measured)| std::cmp::Reverse((measured.grown, measured.call_ms as u64)));
             let (case, measured) = list[0];
             let most_ms = list.iter().map(|(_, measured)| measured.call_ms).fold(0.0, f64::max);
             let most = list.iter().map(|(_, measured)| measured.grown).max().unwrap_or_default() >> 20;

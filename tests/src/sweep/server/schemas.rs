@@ -40,6 +40,7 @@ pub static SCHEMAS: &[Maker] = schemas! {
     "holds itself": |bytes| (json!({"$defs": {"n": {"type": ["object", "array", "string"], "properties": {"o": {"$ref": "#/$defs/n"}}, "items": {"$ref": "#/$defs/n"}}}, "properties": {"a": {"items": {"$ref": "#/$defs/n"}}}}), json!({"a": vec![deep(100); bytes / 5_000]})),
     "holds itself often": |_| (json!({"type": "object", "required": names(50), "properties": (0..50).map(|at| (format!("p{at}"), json!({"$ref": "#"}))).collect::<Map<_, _>>()}), json!({"p0": {"p1": {}}})),
     "references": |bytes| (references(bytes / 40), json!({"a": 1})),
+    "types of one name": |bytes| (types_of_one_name(bytes / 80), json!({"a": {"id": 1}})),
     "reference of a long name": |bytes| (json!({"properties": {"a": {"$ref": format!("#/$defs/{}", "a~1%25".repeat(bytes / 6))}}}), json!({"a": 1})),
     "reference elsewhere": |bytes| (json!({"properties": {"a": {"$ref": format!("http://a/{}", "b".repeat(bytes))}}}), json!({"a": 1})),
     "deep": |bytes| (nested(60, bytes), json!({"a": 1})),
@@ -104,6 +105,14 @@ fn references(count: usize) -> Value {
     let mut schemas: Map<String, Value> = (0..count).map(link).collect();
     schemas.insert(format!("d{count}"), json!({"type": "string"}));
     json!({"$defs": schemas, "properties": {"a": {"$ref": "#/$defs/d0"}}})
+}
+
+/// Types that are referred to twice each, and of whose names nothing is left but one letter.
+fn types_of_one_name(count: usize) -> Value {
+    let name = |at: usize| format!("a{}", format!("{at:b}").replace('0', "-").replace('1', "."));
+    let types: Map<String, Value> = (0..count).map(|at| (name(at), json!({"properties": {"id": {}}}))).collect();
+    let uses: Vec<Value> = (0..2 * count).map(|at| json!({"$ref": format!("#/$defs/{}", name(at / 2))})).collect();
+    json!({"$defs": types, "properties": {"a": {"anyOf": uses}}})
 }
 
 /// Objects within objects, as deep as readers of JSON follow, with many beside each other.
