@@ -4,7 +4,7 @@
 //! What the author of a schema gives is taken first (`const`, `default`, `examples`, `enum`), then the
 //! smallest value that its keywords allow. Whether the value really fits is for the caller to check.
 
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
@@ -14,6 +14,9 @@ const DEEPEST: usize = 8;
 const DEEPEST_OPTIONAL: usize = 4;
 /// Schemas that are looked at for one value: one that refers to itself in many places would have no end.
 const MOST: u32 = 5_000;
+
+/// Longest pattern that texts are tried on, in bytes.
+const LONGEST_PATTERN: usize = 256;
 
 /// What of an object is filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,8 +250,8 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
     let Some(pattern) = members.get("pattern") else {
         return Some(shaped(usual, 'x', least, most));
     };
-    let schema = json!({"pattern": pattern});
-    let fits = |text: &String| jsonschema::is_valid(&schema, &json!(text));
+    let pattern = pattern.as_str().filter(|pattern| pattern.len() <= LONGEST_PATTERN).and_then(schema::pattern)?;
+    let fits = |text: &String| pattern.is_valid(&json!(text));
     let tried = || std::iter::once(usual).chain(TRIED.iter().copied());
     let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);
     let mended = tried().map(|text| shaped(text, text.chars().next_back().unwrap_or('x'), least, most));
@@ -318,6 +321,18 @@ mod tests {
         assert_eq!(result["users"][0]["id"], "123");
         assert!(jsonschema::is_valid(&schema, &result), "{result}");
         assert_eq!(input(&schema), Some(json!({})));
+    }
+
+    /// Nothing fits what is no pattern, or what is not matched in linear time.
+    #[test]
+    fn patterns_that_nothing_is_tried_on() {
+        let counts = "((a{1,1000}){1,1000}){1,1000}";
+        for pattern in [json!(counts), json!("["), json!(5), json!("(?=.*b)".repeat(50)), json!("a".repeat(1_000_000))]
+        {
+            let schema = json!({"required": ["a"], "properties": {"a": {"type": "string", "pattern": pattern}}});
+            assert_eq!(input(&schema), None, "{schema:.100}");
+            assert!(!result(Some(&schema)).1, "{schema:.100}");
+        }
     }
 
     #[test]

@@ -142,6 +142,13 @@ fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// What tells whether a text fits a pattern; absent: it is none, or it is not matched in linear time.
+#[must_use]
+pub fn pattern(pattern: &str) -> Option<Validator> {
+    let schema = serde_json::json!({"pattern": pattern});
+    jsonschema::options().with_pattern_options(pattern_options(PATTERN_SIZES[1].0)).build(&schema).ok()
+}
+
 fn pattern_options(size: usize) -> PatternOptions<jsonschema::Regex> {
     PatternOptions::regex().size_limit(size)
 }
