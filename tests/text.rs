@@ -1,5 +1,6 @@
 //! Text, numbers and regular expressions of any size: what is done with them is charged for before, and counted while
 //! it grows.
+#![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{CompileOptions, Inputs, Outcome, Policy, Preset, Progress, compile};
 
@@ -221,34 +222,75 @@ fn a_sigma_knows_its_letters_however_long_the_text_is() {
     assert_eq!(run(script, &policy(1 << 28)).result.expect("it succeeds"), "[]");
 }
 
+/// A kind of source: its name, how many times its length compiling it takes at most, how it begins, what is repeated with
+/// `#` for a number, how it ends.
+type Source = (&'static str, u64, &'static str, &'static str, &'static str);
+
+const ORDINARY: &str = "
+const rows# = (await callTool('users:list', { limit: 10, offset: # })).rows.filter((row) => row.active && row.age > 18);
+for (const row of rows#) {
+  if (row.name.startsWith('A')) console.log(`${row.name}: ${row.total * 2}`);
+  else total += row.count ?? 0; // what counts
+}
+";
+
+const SOURCES: &[Source] = &[
+    ("ordinary code", 40, "let total = 0;", ORDINARY, ""),
+    ("functions", 50, "", "function f#(){return f#}", ""),
+    ("comments", 20, "", "// abc\n/* x */", ""),
+    ("a long string", 20, "'", "a", "'"),
+    ("short strings", 60, "[", "'a',", "]"),
+    ("all names different", 60, "", "let a#;", ""),
+    ("numbers", 40, "[", "#.5,", "]"),
+    ("keys", 50, "x={", "a#:1,", "}"),
+    ("regular expressions", 60, "", "/a#/;", ""),
+    ("the same ones", 60, "", "/[\\p{L}\\p{N}]/iu;", ""),
+    ("others", 60, "", "/[\\p{L}\\p{N}]#/iu;", ""),
+    ("a large one", 60, "/", "\\p{L}", "/iu"),
+    ("one of classes", 60, "/", "[\\p{L}a]", "/iu"),
+    ("one large class", 60, "/[", "\\p{L}", "]/iu"),
+    ("one of sets", 60, "/", "[\\p{L}--\\p{N}]", "/iv"),
+    ("one of groups", 60, "/", "(?:a{1,9}){1,9}", "/"),
+    ("one that is wrong", 60, "/", "a", "(/"),
+    ("many that are wrong", 120, "", "/(/;", ""),
+    ("refusals", 220, "", "eval(1);", ""),
+    ("comparisons", 120, "", "a<", ""),
+    ("template literals", 110, "", "`${1}${2}`;", ""),
+    ("a template literal", 110, "`", "${1}", "`"),
+    ("arrays", 110, "[", "[],", "]"),
+    ("nested arrays", 110, "[", "[[[[]]]],", "]"),
+    ("holes", 110, "[", ",", "]"),
+    ("elements", 110, "[", "1,", "]"),
+    ("large integers", 60, "[", "0x#aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaan,", "]"),
+    ("lines of a letter", 180, "", "a\n", ""),
+    ("sums", 180, "a", "+1", ""),
+    ("assignments", 180, "", "a=1;", ""),
+    ("calls", 180, "", "f();", ""),
+    ("arrow functions", 180, "", "()=>1;", ""),
+    ("blocks", 180, "", "{}", ""),
+    ("semicolons", 220, "", ";", ""),
+];
+
+/// A source of a kind of so many bytes.
+fn source(&(_, _, begin, part, end): &Source, bytes: usize) -> String {
+    let mut source = begin.to_owned();
+    for number in 0.. {
+        let part = part.replace('#', &number.to_string());
+        if source.len() + part.len() + end.len() > bytes {
+            break;
+        }
+        source += &part;
+    }
+    source + end
+}
+
 /// Whatever a source of 256 KiB holds, it is compiled with so much memory.
 #[test]
 fn compiling_takes_bounded_memory() {
-    const BYTES: usize = 256 << 10;
-    let filled = |part: &str| part.repeat(BYTES / part.len());
-    let numbered =
-        |part: &str| (0..BYTES / (part.len() + 5)).map(|number| part.replace('#', &number.to_string())).collect();
-    let scripts: Vec<String> = vec![
-        filled("/[\\p{L}\\p{N}]/iu;"),
-        numbered("/[\\p{L}\\p{N}]#/iu;"),
-        format!("/{}/iu", filled("\\p{L}")),
-        format!("/{}/iu", filled("[\\p{L}a]")),
-        format!("/[{}]/iu", filled("\\p{L}")),
-        format!("/{}/iv", filled("[\\p{L}--\\p{N}]")),
-        format!("/{}/", filled("(?:a{1,9}){1,9}")),
-        format!("/{}(/", filled("a")),
-        filled("/(/;"),
-        filled("eval(1);"),
-        filled("a<"),
-        filled("a\n"),
-        filled(";"),
-        format!("[{}]", filled(&format!("0x{}n,", "f".repeat(19_000)))),
-        format!("a{}", filled("+1")),
-        numbered("function f#(){return f#}"),
-        format!("`{}`", filled("${1}")),
-    ];
     let options = CompileOptions { max_bytes: 1 << 20, ..CompileOptions::default() };
-    for script in scripts {
+    let mut faults = Vec::new();
+    for kind @ &(name, most, ..) in SOURCES {
+        let script = source(kind, 256 << 10);
         let info = allocation_counter::measure(|| {
             if let Err(error) = compile(&script, &options) {
                 let texts: usize = error.diagnostics.iter().map(|diagnostic| diagnostic.message.len()).sum();
@@ -256,8 +298,55 @@ fn compiling_takes_bounded_memory() {
             }
         });
         let factor = info.bytes_max / script.len() as u64;
-        assert!(factor <= 280, "{:.40}: {factor} × the source", script);
+        if factor > most {
+            faults.push(format!("{name}: {factor} × the source, not {most}"));
+        }
     }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// The process that [`a_process_that_compiles_takes_bounded_memory`] measures: it compiles the source of that number.
+#[test]
+#[ignore = "it is started by another test"]
+fn measured() {
+    let number = |name: &str| -> usize { std::env::var(name).expect("it is set").parse().expect("a number") };
+    let kilobytes = |name: &str| -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").expect("the kernel says so");
+        let line = status.lines().find(|line| line.starts_with(name)).expect("it is there");
+        line.split_whitespace().nth(1).expect("a number").parse().expect("a number")
+    };
+    let script = source(&SOURCES[number("SOURCE")], number("BYTES"));
+    let options = CompileOptions { max_bytes: 4 << 20, ..CompileOptions::default() };
+    assert!(compile("return [1].map((x) => x + 1)", &options).is_ok());
+    let before = kilobytes("VmRSS");
+    let began = std::time::Instant::now();
+    let end = compile(&script, &options).map_or_else(|error| error.failure.code.clone(), |_| "ok".into());
+    let taken = began.elapsed().as_millis();
+    println!("grown: {} {taken} {end}", kilobytes("VmHWM").saturating_sub(before));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_compiles_takes_bounded_memory() {
+    let program = std::env::current_exe().expect("the path of this program");
+    let mut faults = Vec::new();
+    for bytes in [64 << 10, 2 << 20] {
+        for (number, (name, most, ..)) in SOURCES.iter().enumerate() {
+            let mut command = std::process::Command::new(&program);
+            command.args(["--exact", "measured", "--ignored", "--nocapture"]);
+            let output = command.env("SOURCE", number.to_string()).env("BYTES", bytes.to_string()).output();
+            let text = String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned();
+            let line = text.lines().find_map(|line| line.split_once("grown: ")).map_or("", |(_, rest)| rest);
+            let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX >> 10);
+            let factor = (grown << 10) / bytes;
+            println!("{bytes} bytes of {name}: {factor} × the source ({line})");
+            // What the process itself takes for its first script of this kind.
+            if grown << 10 > most * bytes + (4 << 20) {
+                faults.push(format!("{bytes} bytes of {name}: {factor} × the source, not {most} ({line})"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]

@@ -21,17 +21,19 @@
 
 mod brackets;
 mod scan;
+mod tokens;
 mod words;
 
 use crate::token::{Token, Trivia};
 use crate::{Diagnostic, Language, Span, erase};
 use logos::Logos;
+use tokens::Tokens;
 
 pub(crate) type Spanned<'s> = (u32, Token<'s>, u32);
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Tokens of the part of `text` that is code as the grammar expects them.
-pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<Spanned<'_>>> {
+pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Tokens<'_>> {
     let source = text.get(..code.end as usize).unwrap_or(text);
     let mut raw = Token::lexer(source);
     raw.bump(code.start as usize);
@@ -45,7 +47,7 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Vec<S
         source,
         typescript: language == Language::TypeScript,
         raw,
-        out: Vec::with_capacity(source.len() * 2 / 5 + 8),
+        out: Tokens::for_source(source.len()),
         // A line may need none.
         frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),
@@ -149,7 +151,7 @@ struct Layout<'s> {
     source: &'s str,
     typescript: bool,
     raw: logos::Lexer<'s, Token<'s>>,
-    out: Vec<Spanned<'s>>,
+    out: Tokens<'s>,
     frames: Vec<Frame>,
     frame: Frame,
     position: Position,

@@ -8,8 +8,14 @@ use std::cell::Cell;
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
+/// Beyond this a tree grows by a fourth at a time, not by as much again.
+const LARGE: usize = 256 << 10;
+
 /// Most memory that a thread keeps for its next tree.
 const SPARE: usize = 64 << 10;
+
+/// What a part may take more than its size.
+const ALIGNMENT: usize = 16;
 
 thread_local! {
     /// The memory of the last tree of the thread: to ask for it anew would take longer than to fill it.
@@ -38,14 +44,31 @@ impl Arena {
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
         // A tree takes some twelve times its source; more is asked for as it is needed.
-        let usual = 512 + 12 * bytes.min(1 << 20);
+        let usual = 512 + 12 * bytes.min(LARGE / 12);
         let last =
             LAST.try_with(Cell::take).ok().flatten().filter(|last| last.chunk_capacity() >= usual.min(SPARE / 2));
         Self(last.unwrap_or_else(|| Bump::with_capacity(usual)))
     }
 
+    /// The next block, for so many bytes at least, is a fourth of all where they are many.
+    #[inline]
+    fn room(&self, bytes: usize) {
+        if self.0.chunk_capacity() < bytes + ALIGNMENT {
+            self.grow(bytes);
+        }
+    }
+
+    #[cold]
+    fn grow(&self, bytes: usize) {
+        let all = self.0.allocated_bytes();
+        // A block is at most so large, and at least half of that.
+        let most = (all / 4).max(2 * bytes + LARGE / 8);
+        self.0.set_allocation_limit((all >= LARGE).then(|| all + most));
+    }
+
     /// One part.
     pub(crate) fn alloc<T: Copy>(&self, value: T) -> &T {
+        self.room(size_of::<T>());
         self.0.alloc(value)
     }
 
@@ -65,6 +88,7 @@ impl Arena {
         if last.before.is_none() {
             return std::slice::from_ref(&last.item);
         }
+        self.room(list.len * size_of::<T>());
         let items = self.0.alloc_slice_fill_copy(list.len, last.item);
         let mut link = list.last;
         for item in items.iter_mut().rev() {
@@ -78,6 +102,7 @@ impl Arena {
 
     /// Items behind each other.
     pub(crate) fn copy<T: Copy>(&self, items: &[T]) -> &[T] {
+        self.room(size_of_val(items));
         self.0.alloc_slice_copy(items)
     }
 
@@ -93,7 +118,10 @@ impl Arena {
     pub(crate) fn text<'s>(&'s self, text: Cow<'s, str>) -> &'s str {
         match text {
             Cow::Borrowed(text) => text,
-            Cow::Owned(text) => self.0.alloc_str(&text),
+            Cow::Owned(text) => {
+                self.room(text.len());
+                self.0.alloc_str(&text)
+            }
         }
     }
 }

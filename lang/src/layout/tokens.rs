@@ -1,0 +1,87 @@
+//! The list of tokens: in blocks, so that it never has room for twice as many, and so that those that the parser has
+//! taken are freed while the tree grows.
+
+use super::Spanned;
+use std::ops::{Index, IndexMut};
+
+/// Tokens of a block.
+const BLOCK: usize = 1 << 11;
+
+/// Tokens in the order of the source.
+#[derive(Debug)]
+pub(crate) struct Tokens<'s> {
+    full: Vec<Vec<Spanned<'s>>>,
+    last: Vec<Spanned<'s>>,
+}
+
+impl<'s> Tokens<'s> {
+    /// None, with room for those of a usual source of so many bytes.
+    pub(super) fn for_source(bytes: usize) -> Self {
+        Self { full: Vec::new(), last: Vec::with_capacity((bytes * 2 / 5 + 8).min(BLOCK)) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.full.len() * BLOCK + self.last.len()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, token: Spanned<'s>) {
+        if self.last.len() == BLOCK {
+            self.full.push(std::mem::replace(&mut self.last, Vec::with_capacity(BLOCK)));
+        }
+        self.last.push(token);
+    }
+
+    pub(super) fn pop(&mut self) {
+        if self.last.is_empty() {
+            self.last = self.full.pop().unwrap_or_default();
+        }
+        self.last.pop();
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        while self.len() > len {
+            self.pop();
+        }
+    }
+
+    #[inline]
+    pub(super) fn last(&self) -> Option<&Spanned<'s>> {
+        self.last.last().or_else(|| self.full.last()?.last())
+    }
+
+    #[inline]
+    pub(super) fn last_mut(&mut self) -> Option<&mut Spanned<'s>> {
+        self.last.last_mut().or_else(|| self.full.last_mut()?.last_mut())
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&Spanned<'s>> {
+        self.full.get(index / BLOCK).unwrap_or(&self.last).get(index % BLOCK)
+    }
+}
+
+impl<'s> Index<usize> for Tokens<'s> {
+    type Output = Spanned<'s>;
+    #[inline]
+    fn index(&self, index: usize) -> &Spanned<'s> {
+        &self.full.get(index / BLOCK).unwrap_or(&self.last)[index % BLOCK]
+    }
+}
+
+impl IndexMut<usize> for Tokens<'_> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut Self::Output {
+        &mut self.full.get_mut(index / BLOCK).unwrap_or(&mut self.last)[index % BLOCK]
+    }
+}
+
+/// Each block is freed when its last token was taken.
+impl<'s> IntoIterator for Tokens<'s> {
+    type Item = Spanned<'s>;
+    type IntoIter =
+        std::iter::Chain<std::iter::Flatten<std::vec::IntoIter<Vec<Spanned<'s>>>>, std::vec::IntoIter<Spanned<'s>>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.full.into_iter().flatten().chain(self.last)
+    }
+}
