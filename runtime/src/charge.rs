@@ -199,6 +199,7 @@ impl<T> Buffer<T> {
     }
 
     /// The list, which is not counted from here on: for who counts it at once.
+    #[inline]
     pub fn into_vec(mut self) -> Vec<T> {
         let slack = self.items.capacity() - self.items.len();
         if slack * size_of::<T>() > LARGE {

@@ -91,14 +91,16 @@ impl Reader<'_> {
 
     pub fn escaped_string(&mut self) -> Parsed<Buffer<u8>> {
         self.at += 1;
-        let mut out = Buffer::new();
+        let mut out = Buffer::with_capacity(self.vm, USUAL)?;
         // A high surrogate that may be the first half of a pair.
         let mut high: Option<u16> = None;
         loop {
             let rest = &self.text[self.at..];
             let plain = plain_length::<false>(rest);
             if plain > 0 {
-                out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                if high.is_some() {
+                    out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                }
                 out.extend_from_slice(self.vm, &rest[..plain])?;
                 self.at += plain;
             }
@@ -106,7 +108,9 @@ impl Reader<'_> {
                 None => return Err(Fault::Expected("Unterminated string")),
                 Some(b'"') => {
                     self.at += 1;
-                    out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                    if high.is_some() {
+                        out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                    }
                     return Ok(out);
                 }
                 Some(b'\\') => {}
@@ -131,10 +135,10 @@ impl Reader<'_> {
                 Some(_) => return Err(Fault::Expected("Bad escaped character")),
             };
             self.at += 1;
-            out.write(self.vm, MOST_UNIT + 1, |out| {
-                flush(&mut high, out);
-                out.push(character);
-            })?;
+            if high.is_some() {
+                out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+            }
+            out.push(self.vm, character)?;
         }
     }
 
@@ -279,6 +283,9 @@ impl Reader<'_> {
         Thrown::value(error)
     }
 }
+
+/// Bytes of a short string with escapes.
+const USUAL: usize = 64;
 
 /// Most bytes of a UTF-16 code unit.
 const MOST_UNIT: usize = 3;
