@@ -60,9 +60,9 @@ impl Report {
         self.cases
     }
 
-    /// The parts, as a table for the documentation.
+    /// The parts, as a table for the documentation. `all` is how many cases there are, whether they were run or not.
     #[must_use]
-    pub fn table(&self) -> String {
+    pub fn table(&self, all: usize) -> String {
         let mut out = String::from(
             "| limits | part | cases | time ÷ `timeoutMs` | memory ÷ `maxMemoryBytes` | above a bound |\n\
              |---|---|---:|---:|---:|---:|\n",
@@ -74,14 +74,14 @@ impl Report {
             let _ = writeln!(out, "| {name} | {part} | {} | {time:.2} | {memory:.2} | {} |", worst.cases, worst.faults);
         }
         let reached = self.cases - self.not_reached;
-        let _ = writeln!(out, "\n{} cases, in {} of which the values could be made.", self.cases, reached);
+        let _ = writeln!(out, "\n{} of {all} cases, in {reached} of which the values could be made.", self.cases);
         out
     }
 
     /// The whole as Markdown.
     #[must_use]
-    pub fn markdown(&self) -> String {
-        let mut out = self.table();
+    pub fn markdown(&self, all: usize) -> String {
+        let mut out = self.table(all);
         let mut faults: BTreeMap<(&str, &str), Vec<(&Case, &Measured)>> = BTreeMap::new();
         for (fault, case, measured) in &self.faults {
             faults.entry((&case.target, fault)).or_default().push((case, measured));
