@@ -47,7 +47,8 @@ pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
 
 /// Where the piece from `at` on ends; nothing where there is no place to cut it.
 fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = bytes.get(at + PIECE..)?;
+    // The last piece, and all of a short text.
+    let Some(rest) = bytes.get(at + PIECE..) else { return Some(bytes.len()) };
     let start = rest.iter().take_while(|&&byte| byte & 0xC0 == 0x80).count();
     let mut ahead = start;
     while ahead < FAR {
