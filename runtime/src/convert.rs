@@ -70,15 +70,16 @@ impl NumberText {
 /// The number that a text stands for (ECMAScript 7.1.4.1.1); NaN where it stands for none.
 pub fn text_number(text: &str) -> f64 {
     let text = text.trim_matches(is_space);
-    let radix = |digits: &str, radix: u32| {
-        let valid = !digits.is_empty() && digits.bytes().all(|digit| char::from(digit).is_digit(radix));
+    let radix = |radix: u32, is_digit: fn(u8) -> bool| {
+        let digits = &text[2..];
+        let valid = !digits.is_empty() && digits.bytes().all(is_digit);
         if valid { parse_radix(digits, radix) } else { f64::NAN }
     };
     match text.as_bytes() {
         [] => 0.0,
-        [b'0', b'x' | b'X', ..] => radix(&text[2..], 16),
-        [b'0', b'o' | b'O', ..] => radix(&text[2..], 8),
-        [b'0', b'b' | b'B', ..] => radix(&text[2..], 2),
+        [b'0', b'x' | b'X', ..] => radix(16, |digit| digit.is_ascii_hexdigit()),
+        [b'0', b'o' | b'O', ..] => radix(8, |digit| matches!(digit, b'0'..=b'7')),
+        [b'0', b'b' | b'B', ..] => radix(2, |digit| matches!(digit, b'0' | b'1')),
         _ => match text {
             "Infinity" | "+Infinity" => f64::INFINITY,
             "-Infinity" => f64::NEG_INFINITY,
@@ -110,7 +111,7 @@ pub fn parse_radix(digits: &str, radix: u32) -> f64 {
 }
 
 /// The same in a radix that is a power of two, however many digits there are: the first 64 significant bits decide, and
-/// whether any bit behind them is set.
+/// whether any bit behind them is set. It ends where there are too many for any number.
 fn binary_number(digits: &str, radix: u32) -> f64 {
     let bits = radix.trailing_zeros();
     let (mut mantissa, mut dropped, mut sticky) = (0_u64, 0_i32, false);
@@ -123,13 +124,15 @@ fn binary_number(digits: &str, radix: u32) -> f64 {
             if mantissa >> 63 == 0 {
                 mantissa = mantissa << 1 | bit;
             } else {
-                dropped = dropped.saturating_add(1);
+                dropped += 1;
                 sticky |= bit == 1;
             }
         }
+        if dropped > 960 {
+            return f64::INFINITY;
+        }
     }
-    let value = (mantissa | u64::from(sticky)) as f64;
-    if dropped > 960 { f64::INFINITY } else { value * 2_f64.powi(dropped) }
+    (mantissa | u64::from(sticky)) as f64 * 2_f64.powi(dropped)
 }
 
 /// The text that WTF-8 begins with, up to the first lone surrogate.

@@ -2,7 +2,7 @@
 
 use super::url::coded;
 use super::{Global, native, object};
-use crate::charge::{Buffer, Hold};
+use crate::charge::{BYTES_A_STEP, Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, code_points};
@@ -31,31 +31,43 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// How much of Base64 is read between two looks at the limits: a multiple of four.
+const PIECE: usize = 1 << 14;
+
 /// `atob(text)`: the bytes behind Base64, each as a character.
 fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let text = base64_input(vm, arguments)?;
-    let bytes = vm.heap.bytes(text); // charged: by base64_input
-    let mut digits = Buffer::with_capacity(vm, bytes.len())?;
-    digits.extend(vm, bytes.iter().copied().filter(|byte| !is_blank(*byte)))?;
+    let input = base64_input(vm, arguments)?;
+    let bytes = vm.heap.str(input).bytes as usize;
+    let mut digits = Buffer::with_capacity(vm, bytes)?;
+    let mut is_base64 = true;
+    for from in (0..bytes).step_by(PIECE) {
+        vm.work(PIECE / BYTES_A_STEP)?;
+        let bytes = vm.heap.bytes(input); // charged: above
+        let piece = &bytes[from..bytes.len().min(from + PIECE)];
+        is_base64 &= piece.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte) || is_blank(*byte));
+        digits.extend(vm, piece.iter().copied().filter(|byte| !is_blank(*byte)))?;
+    }
     let length = digits.len();
     while digits.last() == Some(&b'=') {
         digits.pop();
     }
     let padding = length - digits.len();
-    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    if !digits.iter().all(is_digit) || padding > 2 || padding > 0 && !length.is_multiple_of(4) {
+    let has_padding_inside = digits.contains(&b'=');
+    if !is_base64 || has_padding_inside || padding > 2 || padding > 0 && !length.is_multiple_of(4) {
         return Err(vm.throw(Class::InvalidCharacterError, "Invalid character"));
     }
-    let _hold = vm.hold(base64::decoded_len_estimate(digits.len()))?;
-    let Ok(bytes) = FORGIVING.decode(&*digits) else {
-        let message = "The string to be decoded is not correctly encoded.";
-        return Err(vm.throw(Class::InvalidCharacterError, message));
-    };
-    drop(digits);
-    let wide = bytes.iter().filter(|byte| !byte.is_ascii()).count();
-    let mut text = Buffer::with_capacity(vm, bytes.len() + wide)?;
-    for byte in bytes {
-        text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
+    let mut text = Buffer::new();
+    // bounded: a piece
+    let mut decoded = vec![0; PIECE / 4 * 3];
+    for piece in digits.chunks(PIECE) {
+        vm.work(PIECE / BYTES_A_STEP * 4)?;
+        let Ok(length) = FORGIVING.decode_slice(piece, &mut decoded) else {
+            let message = "The string to be decoded is not correctly encoded.";
+            return Err(vm.throw(Class::InvalidCharacterError, message));
+        };
+        for &byte in decoded.iter().take(length) {
+            text.extend_from_slice(vm, char::from(byte).encode_utf8(&mut [0; 2]).as_bytes())?;
+        }
     }
     Ok(vm.string_of(text))
 }
