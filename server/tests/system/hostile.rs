@@ -96,7 +96,7 @@ async fn calls_that_go_wrong() {
     for (tool, code, part) in [
         ("fail", "TOOL_EXECUTION_ERROR", "out of order"),
         ("never", "TOOL_TIMEOUT", "Tool 'good:never' timed out after 500ms"),
-        ("huge", "TOOL_EXECUTION_ERROR", "The answer has 50000"),
+        ("huge", "MESSAGE_TOO_LARGE", "The answer has 50000"),
         ("die", "TOOL_EXECUTION_ERROR", "The MCP server 'good' ended while the tool 'die' was running"),
     ] {
         let began = Instant::now();
