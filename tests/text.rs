@@ -126,6 +126,9 @@ const LONG: &[&str] = &[
     "return 3n ** 300000000n > 0n",
     "return 'ﷺ'.repeat(4e6).localeCompare('x'.repeat(2) + 'ﷺ'.repeat(4e6))",
     "return ('e' + 'ﷺ'.repeat(4e6)).localeCompare('é' + 'ﷺ'.repeat(4e6))",
+    "return new URLSearchParams('%e2%82%AC'.repeat(2e7)).size",
+    "return new URLSearchParams('%ff%'.repeat(3e7)).size",
+    "return String(new URLSearchParams([['€'.repeat(3e7), '']])).length",
 ];
 
 #[test]

@@ -12,7 +12,11 @@ use crate::heap::{Exotic, Yields, block, to_utf16};
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use percent_encoding::percent_decode;
 use url::form_urlencoded;
+
+/// Bytes of a name or a value that are decoded or encoded between two looks at the limits.
+const PIECE: usize = 64 << 10;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -136,17 +140,68 @@ fn copied(vm: &mut Vm, other: Value) -> Result<Pairs> {
 }
 
 /// The pairs of a query: one after the other, each charged for and counted before it is made.
+/// <https://url.spec.whatwg.org/#concept-urlencoded-parser>
 fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
     let mut pairs = Pairs::default();
     vm.work(1)?;
     for part in query.split('&') {
-        vm.work(1 + part.len() / 8)?;
-        vm.reserve(part.len())?;
-        for (name, value) in form_urlencoded::parse(part.as_bytes()) {
-            pairs.push(vm, (name.into(), value.into()))?;
+        vm.work(1)?;
+        if part.is_empty() {
+            continue;
         }
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let pair = (decoded(vm, name)?, decoded(vm, value)?);
+        pairs.push(vm, pair)?;
     }
     Ok(pairs)
+}
+
+/// A name or a value of a query, decoded in pieces: a long one ends with its run.
+fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
+    let mut bytes = Buffer::<u8>::with_capacity(vm, text.len())?;
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let mut end = rest.len().min(PIECE);
+        if end < rest.len() {
+            // An escape stays in one piece.
+            let escape = rest[end - 2..end].iter().position(|byte| *byte == b'%');
+            end -= escape.map_or(0, |at| 2 - at);
+        }
+        let (piece, more) = rest.split_at(end);
+        vm.work(1 + piece.len() / 8)?;
+        for (index, word) in piece.split(|byte| *byte == b'+').enumerate() {
+            if index > 0 {
+                bytes.push(vm, b' ')?;
+            }
+            bytes.extend(vm, percent_decode(word))?;
+        }
+        rest = more;
+    }
+    let error = match String::from_utf8(bytes.into_vec()) {
+        Ok(mut text) => {
+            text.shrink_to_fit();
+            return Ok(text);
+        }
+        Err(error) => error,
+    };
+    let bytes = error.as_bytes();
+    let _decoded = vm.hold(bytes.len())?;
+    let (mut length, mut text) = (0, Hold::NONE);
+    for chunk in bytes.utf8_chunks() {
+        vm.work(1 + chunk.valid().len() / 64)?;
+        length +=
+            chunk.valid().len() + if chunk.invalid().is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
+    }
+    text.grow(vm, length)?;
+    let mut out = String::with_capacity(length); // charged: above
+    for chunk in bytes.utf8_chunks() {
+        vm.work(1 + chunk.valid().len() / 64)?;
+        out.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    Ok(out)
 }
 
 fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
@@ -299,14 +354,25 @@ fn serialized(vm: &mut Vm, this: Value) -> Result<(String, Hold)> {
         index += 1;
     }
     let hold = vm.hold(length)?;
-    let mut out = form_urlencoded::Serializer::new(String::with_capacity(length)); // charged: above
-    for index in 0..index {
-        let Some((name, value)) = receiver(vm, this)?.pairs.get(index) else { break };
-        out.append_pair(name, value);
-        let bytes = name.len() + value.len();
-        vm.work(1 + bytes / 16)?;
+    let mut out = String::with_capacity(length); // charged: above
+    for index in 0..2 * index {
+        if index > 0 {
+            out.push(if index % 2 == 0 { '&' } else { '=' });
+        }
+        let mut at = 0;
+        while let Some((name, value)) = receiver(vm, this)?.pairs.get(index / 2) {
+            let rest = if index % 2 == 0 { &name.as_bytes()[at..] } else { &value.as_bytes()[at..] };
+            let piece = &rest[..rest.len().min(PIECE)];
+            out.extend(form_urlencoded::byte_serialize(piece));
+            let (length, is_last) = (piece.len(), piece.len() == rest.len());
+            vm.work(1 + length / 16)?;
+            if is_last {
+                break;
+            }
+            at += length;
+        }
     }
-    Ok((out.finish(), hold))
+    Ok((out, hold))
 }
 
 /// `params.size`
