@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Longest configuration, in bytes.
-pub const CONFIGURATION: u64 = 16 << 20;
+pub const CONFIGURATION: u64 = 4 << 20;
 /// Longest script and longest JSON that is named on the command line, in bytes. The limit of a script itself
 /// is that of its policy.
 pub const INPUT: u64 = 64 << 20;
