@@ -1,5 +1,6 @@
 //! Any bytes as the messages of an upstream: it connects or says why not, its tools can be described,
-//! searched and called, and everything is over soon after its stream has ended.
+//! searched and called, and everything is over soon after its stream has ended. Its clock is paused, so that
+//! nothing waits for those who do not answer.
 //!
 //! Each line is said when the client has asked something, with its `@` replaced by the id of the
 //! request. A line that begins with `!` is said at once, together with the next one.
@@ -17,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use streams::{PATIENCE, block_on};
+use streams::{Clock, PATIENCE, block_on};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// What answers the greeting of a client, unless the bytes begin with `-`.
@@ -29,7 +30,7 @@ static CONFIG: LazyLock<UpstreamConfig> = LazyLock::new(|| {
     Config::parse(text, Format::Json, &|_| None).expect("a configuration").upstreams["u"].clone()
 });
 
-fuzz_target!(|data: &[u8]| block_on(async {
+fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
     let (client, server) = tokio::io::duplex(1 << 16);
     let (from, to) = tokio::io::split(server);
     let said = tokio::spawn(say(data.to_vec(), BufReader::new(from), to));
@@ -45,8 +46,10 @@ fuzz_target!(|data: &[u8]| block_on(async {
                 cancel: Default::default(),
                 listener: Default::default(),
             };
-            let _ = upstream.call(call.clone()).await.map_err(|error| error.message.len());
-            let _ = upstream.call_whole(call).await;
+            // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does
+            // not answer either.
+            let _ = tokio::time::timeout(call.timeout, upstream.call(call.clone())).await;
+            let _ = tokio::time::timeout(call.timeout, upstream.call_whole(call)).await;
         }
         let _ = upstream.trouble();
         upstream.close().await;
