@@ -113,8 +113,8 @@ impl Finder {
         if layers == MOST_LAYERS {
             return;
         }
-        for leads in escapes(layer) {
-            self.search(&unescaped(layer, leads, b'+'), layers + 1, found);
+        for escapes in escapes(layer) {
+            self.search(&unescaped(layer, escapes, b'+'), layers + 1, found);
         }
         let decoded = [form(layer), base64(layer, self.shortest), hex(layer, self.shortest)];
         for inner in decoded.into_iter().flatten() {
@@ -142,31 +142,57 @@ impl Layer<'_> {
     }
 }
 
-/// What escapes of JSON and JavaScript, of addresses, and of HTML begin with.
-const LEADS: [&[u8]; 3] = [b"\\", b"%", b"&"];
+/// Which escapes are taken off.
+#[derive(Clone, Copy)]
+struct Escapes {
+    /// What they begin with: a backslash (JSON, JavaScript), a per-cent sign (addresses), an ampersand (HTML).
+    leads: &'static [u8],
+    /// Whether a backslash stays before a letter that needs none, as for lenient readers of JSON and in Python. In
+    /// JavaScript it goes.
+    keeps_backslash: bool,
+}
 
-/// Which escapes are to be taken off, by what they begin with: all that there are, and where there are several kinds
-/// each for itself, as what looks like one of another kind may be part of the secret.
-fn escapes(from: &Layer<'_>) -> Vec<&'static [u8]> {
-    let mut kinds: Vec<&[u8]> = LEADS.into_iter().filter(|lead| from.bytes.contains(&lead[0])).collect();
+impl Escapes {
+    const fn of(leads: &'static [u8]) -> Self {
+        Self { leads, keeps_backslash: false }
+    }
+}
+
+/// Which escapes are to be taken off: all that there are, and where there are several kinds each for itself, as what
+/// looks like one of another kind may be part of the secret.
+fn escapes(from: &Layer<'_>) -> Vec<Escapes> {
+    let leads: [&'static [u8]; 3] = [b"\\", b"%", b"&"];
+    let mut kinds: Vec<Escapes> =
+        leads.into_iter().filter(|lead| from.bytes.contains(&lead[0])).map(Escapes::of).collect();
     if kinds.len() > 1 {
-        kinds.push(b"\\%&");
+        kinds.push(Escapes::of(b"\\%&"));
+    }
+    if from.bytes.windows(2).any(|pair| pair[0] == b'\\' && is_needless(pair[1])) {
+        let keeping: Vec<Escapes> = kinds.iter().filter(|kind| kind.leads.contains(&b'\\')).copied().collect();
+        kinds.extend(keeping.into_iter().map(|kind| Escapes { keeps_backslash: true, ..kind }));
     }
     kinds
 }
 
-/// The same of a form of HTML, where a space is a plus; none where there are no escapes or no pluses.
-fn form(from: &Layer<'_>) -> Option<Layer<'static>> {
-    (from.bytes.contains(&b'%') && from.bytes.contains(&b'+')).then(|| unescaped(from, b"%", b' '))
+/// Whether this letter means itself behind a backslash, and without one too, in JSON.
+fn is_needless(letter: u8) -> bool {
+    letter.is_ascii_punctuation() && !matches!(letter, b'"' | b'\'' | b'/' | b'\\')
 }
 
-/// Without the escapes that begin with one of `leads`. A plus stands for `plus`.
-fn unescaped(from: &Layer<'_>, leads: &[u8], plus: u8) -> Layer<'static> {
+/// The same of a form of HTML, where a space is a plus; none where there are no escapes or no pluses.
+fn form(from: &Layer<'_>) -> Option<Layer<'static>> {
+    (from.bytes.contains(&b'%') && from.bytes.contains(&b'+')).then(|| unescaped(from, Escapes::of(b"%"), b' '))
+}
+
+/// Without these escapes. A plus stands for `plus`.
+fn unescaped(from: &Layer<'_>, escapes: Escapes, plus: u8) -> Layer<'static> {
     let bytes = &*from.bytes;
     let mut out = Layer::empty();
     let mut at = 0;
     while at < bytes.len() {
-        let escape = if leads.contains(&bytes[at]) { escape(&bytes[at..]) } else { None };
+        let is_kept =
+            escapes.keeps_backslash && bytes[at] == b'\\' && bytes.get(at + 1).copied().is_some_and(is_needless);
+        let escape = if escapes.leads.contains(&bytes[at]) && !is_kept { escape(&bytes[at..]) } else { None };
         let Some((escaped, length)) = escape else {
             out.push(if bytes[at] == b'+' { plus } else { bytes[at] }, from.place(at));
             at += 1;

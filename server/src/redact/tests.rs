@@ -109,6 +109,20 @@ fn escapes_of_one_kind_leave_those_of_others() {
     }
 }
 
+/// A backslash before a letter that needs none stays for lenient readers of JSON and in Python; in JavaScript it goes.
+#[test]
+fn a_needless_backslash_stays_or_goes() {
+    for (secret, text) in [
+        (r":bcdef\", r"\u003abcdef\!"),
+        (r":bcdef\", r"\\u003a\u0062cdef\u005c!"),
+        (r"ab\!cdef", r"\u0061b\!cdef"),
+        ("ab!cdef", r"\u0061b\!cdef"),
+    ] {
+        let clean = Redactor::new([secret]).text(text).into_owned();
+        assert!(clean.contains(MASK), "{secret}: {text}: {clean}");
+    }
+}
+
 #[test]
 fn texts_without_secrets_stay() {
     let redactor = redactor();
