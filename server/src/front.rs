@@ -29,7 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use watch::Level;
 
 /// How long a client has to take what is on its way when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// Changes of upstreams that follow each other are told once.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
@@ -189,7 +189,7 @@ async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<
         changed.mark_unchanged();
         let Some(peers) = peers.upgrade() else { return };
         for peer in present(&peers) {
-            let _ = tokio::time::timeout(FAREWELL, peer.notify_tool_list_changed()).await;
+            let _ = tokio::time::timeout(GRACE_PERIOD, peer.notify_tool_list_changed()).await;
         }
     }
 }
@@ -356,7 +356,7 @@ impl ServerHandler for Front {
     ) -> Result<CallToolResponse, ErrorData> {
         let single = meta::named(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
-        let (watcher, telling) = watch::watcher(&context, self.wanted.level(), single, answered.clone());
+        let (watcher, forwarding) = watch::watcher(&context, self.wanted.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
         if request.name.len() > LONGEST_NAME {
             let length = request.name.len();
@@ -365,8 +365,8 @@ impl ServerHandler for Front {
         }
         let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());
         // After the end of the input, rmcp sends answers and lets notifications wait for ever.
-        let telling = self.ended.run_until_cancelled(telling);
-        match watch::told(answer, telling, &answered).await {
+        let forwarding = self.ended.run_until_cancelled(forwarding);
+        match watch::told(answer, forwarding, &answered).await {
             Some(result) => Ok(result.into()),
             None => {
                 let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();

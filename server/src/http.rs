@@ -39,7 +39,7 @@ const HEALTH: &str = "/healthz";
 /// How long a client may stop in the middle of a body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 /// How long answers may take that are on their way when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 /// A server that has its address and answers as soon as it is told to.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl HttpServer {
         let serving = Connections::new(&hub.config().http).serve(self.listener, router, cancel.clone());
         let ended = async {
             cancel.cancelled().await;
-            tokio::time::sleep(FAREWELL).await;
+            tokio::time::sleep(GRACE_PERIOD).await;
         };
         tokio::select! {
             () = serving => {}

@@ -9,7 +9,7 @@ use crate::meta::{self, Answer, Request};
 use crate::offload::{self, weight};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::results::Results;
-use crate::runs::{ExecuteRequest, Finished, Happening, Runs, Watcher};
+use crate::runs::{ExecuteRequest, Finished, RunEvent, Runs, Watcher};
 use crate::stateless::Stateless;
 use crate::upstream::{News, ToolError, Upstream, connect};
 use agentscript::Dialect;
@@ -232,11 +232,11 @@ impl Hub {
     fn discreet(&self, watcher: Watcher) -> Watcher {
         let watcher = watcher?;
         let secrets = Arc::clone(&self.config.secrets);
-        Some(Arc::new(move |mut happening| {
-            if let Happening::Message(message) = &mut happening {
+        Some(Arc::new(move |mut event| {
+            if let RunEvent::Message(message) = &mut event {
                 secrets.message(message);
             }
-            watcher(happening);
+            watcher(event);
         }))
     }
 

@@ -1,5 +1,5 @@
 //! Work in proportion to data of tools, scripts and clients: what is small is done in place, what is
-//! large in threads and places of its own, a few at a time and with a low priority, so that nobody who asks
+//! large in threads of its own, under permits, a few at a time and with a low priority, so that nobody who asks
 //! for little waits for it.
 //!
 //! Work cannot be interrupted. Whoever hands it over bounds it first (see [`crate::schema`] for the one
@@ -17,16 +17,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub const SMALL: usize = 64 * 1024;
 /// Native stack of large work: readers of JSON recurse, as deeply as they allow.
 const STACK: usize = 8 << 20;
-/// How long large work waits for its place.
+/// How long large work waits for its permit.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Places for large work, as many as there are processors, at least two.
-static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+/// Permits for large work, as many as there are processors, at least two.
+static PERMITS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     Arc::new(Semaphore::new(processors.max(2)))
 });
 
-/// There was no place for large work in time.
+/// There was no permit for large work in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The server is busy with large data of others; try again later, or with less")]
 pub struct Busy;
@@ -40,13 +40,13 @@ impl From<Busy> for crate::upstream::ToolError {
 /// Do `work` on about `bytes` of JSON.
 ///
 /// # Errors
-/// It is large, and there is no place for it in time.
+/// It is large, and there is no permit for it in time.
 pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
-    let _place = if bytes > SMALL { Some(place().await?) } else { None };
+    let _permit = if bytes > SMALL { Some(permit().await?) } else { None };
     Ok(now(bytes, work))
 }
 
-/// The same without waiting for a place, for what is bounded by other places already.
+/// The same without waiting for a permit, for what is bounded by others already.
 pub fn now<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     let is_shared =
         || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
@@ -73,10 +73,10 @@ fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-async fn place() -> Result<OwnedSemaphorePermit, Busy> {
-    let place = tokio::time::timeout(PATIENCE, Arc::clone(&PLACES).acquire_owned());
+async fn permit() -> Result<OwnedSemaphorePermit, Busy> {
+    let permit = tokio::time::timeout(PATIENCE, Arc::clone(&PERMITS).acquire_owned());
     // It is never closed.
-    place.await.map_err(|_| Busy)?.map_err(|_| Busy)
+    permit.await.map_err(|_| Busy)?.map_err(|_| Busy)
 }
 
 /// About as many bytes as the JSON of a value has; more than [`SMALL`] is not counted to its end.
@@ -152,7 +152,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(400));
             std::time::Instant::now()
         };
-        let ended = tokio::spawn(async move { run(SMALL + 1, long).await }).await.expect("ends").expect("a place");
+        let ended = tokio::spawn(async move { run(SMALL + 1, long).await }).await.expect("ends").expect("a permit");
         assert!(others.await.expect("ends") < ended);
     }
 

@@ -12,7 +12,7 @@ mod hook;
 mod pii;
 mod rate;
 pub(crate) mod sanitize;
-mod telling;
+mod trace;
 
 use crate::catalogue::{Catalogue, Entry, LONGEST_NAME, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};
 use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
@@ -28,9 +28,9 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use telling::Telling;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use trace::CallTrace;
 
 /// The chain and what it needs.
 pub struct Pipeline {
@@ -148,8 +148,8 @@ impl Pipeline {
     /// Record a call that a client has made and that was refused before it came to the chain.
     pub fn refused(&self, tool: &str, caller: Caller, input: Value, error: ToolError) {
         let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
-        let telling = offload::now(weight, || Telling::begin(self, name, caller, &input, None));
-        telling.end(&Err(self.cleaned(error, None)), false);
+        let trace = offload::now(weight, || CallTrace::begin(self, name, caller, &input, None));
+        trace.end(&Err(self.cleaned(error, None)), false);
     }
 
     /// Finds secrets of the configuration.
@@ -209,9 +209,9 @@ impl Pipeline {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
-            (Telling::begin(self, name.clone(), call.caller, &sent, call.watcher.clone()), sent)
+            (CallTrace::begin(self, name.clone(), call.caller, &sent, call.watcher.clone()), sent)
         });
-        let (mut telling, sent) = match begun.await {
+        let (mut trace, sent) = match begun.await {
             Ok(begun) => begun,
             Err(busy) => {
                 let error = ToolError::from(busy);
@@ -220,7 +220,7 @@ impl Pipeline {
             }
         };
         let result = match found {
-            Ok(entry) => self.pass(&snapshot, entry, call, &sent, whole, &mut telling).await,
+            Ok(entry) => self.pass(&snapshot, entry, call, &sent, whole, &mut trace).await,
             Err(error) => Err(error),
         };
         let result = match result {
@@ -235,7 +235,7 @@ impl Pipeline {
                 Err(busy) => Err(busy.into()),
             },
         };
-        telling.end(&result, whole);
+        trace.end(&result, whole);
         result
     }
 
@@ -280,12 +280,12 @@ impl Pipeline {
         mut call: ToolCall,
         sent: &Value,
         whole: bool,
-        telling: &mut Telling<'_>,
+        trace: &mut CallTrace<'_>,
     ) -> Result<Value, ToolError> {
         let work = check::work(entry.validator(), sent);
         offload::run(work, || self.admitted(snapshot, entry, &call, sent)).await??;
         let known = HookCall {
-            id: telling.id(),
+            id: trace.id(),
             name: entry.name.clone(),
             tool: Arc::clone(&entry.definition),
             caller: call.caller,
@@ -306,7 +306,7 @@ impl Pipeline {
                     continue;
                 }
                 Ok(Before::Answer(value)) => {
-                    telling.answered_by(hook.name());
+                    trace.answered_by(hook.name());
                     early = Some(Ok(value));
                 }
                 Err(error) => early = Some(Err(error)),
@@ -319,7 +319,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                match self.reach(entry, call, whole, telling.listener()).await {
+                match self.reach(entry, call, whole, trace.listener()).await {
                     Ok(value) => {
                         let work = check::work(entry.output_validator(), &value);
                         let checked = || check::output(entry, value, whole, self.check_output);
@@ -419,15 +419,15 @@ impl Pipeline {
         }
     }
 
-    /// A place under every limit that a tool fits, taken in the order of the rules, so that no two
+    /// A permit under every limit that a tool fits, taken in the order of the rules, so that no two
     /// calls wait for each other.
     async fn turn(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.fits(tool)) {
             // It is never closed.
-            places.extend(Arc::clone(semaphore).acquire_owned().await.ok());
+            permits.extend(Arc::clone(semaphore).acquire_owned().await.ok());
         }
-        places
+        permits
     }
 }
 

@@ -3,12 +3,12 @@
 //! A run goes on in slices; one that is not done goes to the end of the queue. While it waits for
 //! tools it takes no thread. Dropping the future of [`Runs::execute`] drops the run.
 
+mod admission;
 mod calls;
+mod context;
+mod dry_run;
 mod executor;
-mod life;
-mod places;
 mod queue;
-mod rehearsal;
 #[cfg(unix)]
 pub mod worker;
 
@@ -18,16 +18,16 @@ use crate::error::Error;
 use crate::pipeline::Pipeline;
 use crate::stateless::Recorder;
 use crate::upstream::Report;
+pub(crate) use admission::Admission;
+pub use admission::Refused;
 use agentscript::{
     CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
     ToolError,
 };
 use calls::{CallLog, Calls};
+pub(crate) use context::length;
+use context::{Ledger, RunContext};
 use executor::{Executor, Start};
-pub(crate) use life::length;
-use life::{Ledger, Life};
-pub(crate) use places::Places;
-pub use places::Refused;
 pub(crate) use queue::STACK;
 use queue::{Queue, Step, Task};
 use serde_json::{Value, json as object};
@@ -40,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
 /// alone, and ends there.
-const FAREWELL: Duration = Duration::from_millis(500);
+const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
 /// One script to run.
 #[derive(Clone, Debug)]
@@ -119,7 +119,7 @@ impl Finished {
 
 /// Something that happens in a run.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum RunEvent {
     /// The script has said something.
     Message(Message),
     /// A tool call begins.
@@ -155,7 +155,7 @@ pub enum Happening {
 }
 
 /// Who is told what happens in a run, as it happens. It must return at once.
-pub type Watcher = Option<Arc<dyn Fn(Happening) + Send + Sync>>;
+pub type Watcher = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
 
 /// All runs of a process.
 pub struct Runs {
@@ -166,7 +166,7 @@ pub struct Runs {
     queue: Arc<Queue>,
     executor: Executor,
     ledger: Arc<Ledger>,
-    places: Places,
+    admission: Admission,
 }
 
 impl Runs {
@@ -180,7 +180,7 @@ impl Runs {
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
             executor: Executor::Threads,
             ledger: Ledger::new(pool.max_memory_bytes),
-            places: Places::new(pool.max_runs, &pool),
+            admission: Admission::new(pool.max_runs, &pool),
             pool,
         }
     }
@@ -203,7 +203,7 @@ impl Runs {
         self.executor.describe()
     }
 
-    /// Runs with places of their own on the same threads, within the same memory.
+    /// Runs with permits of their own on the same threads, within the same memory.
     #[must_use]
     pub fn beside(&self, max_runs: usize) -> Self {
         Self {
@@ -213,14 +213,14 @@ impl Runs {
             queue: Arc::clone(&self.queue),
             executor: self.executor.clone(),
             ledger: Arc::clone(&self.ledger),
-            places: Places::new(max_runs, &self.pool),
+            admission: Admission::new(max_runs, &self.pool),
             pool: Pool { max_runs, ..self.pool },
         }
     }
 
     /// End all runs; new ones are refused.
     pub fn close(&self) {
-        self.places.close();
+        self.admission.close();
         self.executor.close();
     }
 
@@ -241,8 +241,8 @@ impl Runs {
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
-        let place = match self.places.enter(&cancel).await {
-            Ok(place) => place,
+        let permit = match self.admission.enter(&cancel).await {
+            Ok(permit) => permit,
             Err(refusal) => return refusal.into(),
         };
         if let Err(refusal) = self.ledger.admit() {
@@ -250,17 +250,17 @@ impl Runs {
         }
         // The client of a dry run is not told of what does not happen.
         let watcher = watcher.filter(|_| !request.dry_run);
-        let life = Life::begin(&self.ledger, self.pool, watcher, cancel, Some(place));
-        let _left = Left { life: Arc::clone(&life), bytes: request.policy.limits.max_memory_bytes };
-        let mut driven = std::pin::pin!(self.drive(request, &life, log));
+        let context = RunContext::begin(&self.ledger, self.pool, watcher, cancel, Some(permit));
+        let _left = Left { context: Arc::clone(&context), bytes: request.policy.limits.max_memory_bytes };
+        let mut driven = std::pin::pin!(self.drive(request, &context, log));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
-            () = self.places.closed().cancelled() => {
-                life.end("POOL_DISPOSED", "The server shut down while the script was running");
+            () = self.admission.closed().cancelled() => {
+                context.end("POOL_DISPOSED", "The server shut down while the script was running");
                 driven.await
             }
         };
-        life.settle(outcome)
+        context.settle(outcome)
     }
 
     fn inputs(&self, context: Option<String>, seed: Option<u64>, recorder: Option<&Arc<Recorder>>) -> Inputs {
@@ -280,14 +280,14 @@ impl Runs {
         }
     }
 
-    async fn drive(&self, request: ExecuteRequest, life: &Arc<Life>, log: &Arc<CallLog>) -> Outcome {
+    async fn drive(&self, request: ExecuteRequest, context: &Arc<RunContext>, log: &Arc<CallLog>) -> Outcome {
         let recorder = request.recorder;
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
             apps: request.allowed_apps.map(Into::into),
-            at_once: Arc::new(Semaphore::new(places(request.policy.limits.max_concurrency))),
-            life: Arc::clone(life),
+            at_once: Arc::new(Semaphore::new(permits(request.policy.limits.max_concurrency))),
+            context: Arc::clone(context),
             log: Arc::clone(log),
             dry: request.dry_run,
         };
@@ -305,8 +305,8 @@ impl Runs {
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
         loop {
             let step = tokio::select! {
-                step = self.queue.run(task, Arc::clone(life)) => step,
-                () = overdue(life) => {
+                step = self.queue.run(task, Arc::clone(context)) => step,
+                () = overdue(context) => {
                     Step::Ended(Box::new(refused("EXECUTION_ABORTED", "The run was cancelled")))
                 }
             };
@@ -332,7 +332,7 @@ impl Runs {
                     }
                 }
             }
-            let events = self.events(&mut pending, run.time_left(), &life.cancel).await;
+            let events = self.events(&mut pending, run.time_left(), &context.cancel).await;
             if let Some(recorder) = &recorder {
                 recorder.answers(&events);
             }
@@ -372,7 +372,7 @@ impl Runs {
 
 /// A run that nobody drives any more, whether it has ended or was given up.
 struct Left {
-    life: Arc<Life>,
+    context: Arc<RunContext>,
     /// What its script may take.
     bytes: u64,
 }
@@ -380,19 +380,19 @@ struct Left {
 impl Drop for Left {
     fn drop(&mut self) {
         // Where it has ended there is nobody to hear it.
-        self.life.stop();
+        self.context.stop();
         // This one, and whoever drives it: others are threads that have not let go of it.
-        if Arc::strong_count(&self.life) > 2 {
-            self.life.give_up(self.bytes);
+        if Arc::strong_count(&self.context) > 2 {
+            self.context.give_up(self.bytes);
         }
     }
 }
 
 /// Resolves when a cancelled run has had time enough to end.
-async fn overdue(life: &Life) {
-    life.cancel.cancelled().await;
-    life.stop();
-    tokio::time::sleep(FAREWELL).await;
+async fn overdue(context: &RunContext) {
+    context.cancel.cancelled().await;
+    context.stop();
+    tokio::time::sleep(GRACE_PERIOD).await;
 }
 
 /// An outcome that the runtime has not made knows nothing of what was before.
@@ -458,8 +458,8 @@ fn well_formed(text: &str) -> String {
     out + rest
 }
 
-/// A limit as a number of places; 0 is one.
-fn places(limit: u64) -> usize {
+/// A limit as a number of permits; 0 is one.
+fn permits(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
 }
 

@@ -68,7 +68,7 @@ impl Run {
                     .map_err(|error| self.unrecorded(&error))?;
             }
             all_ok &= finished.outcome.status() == Status::Ok;
-            let json = if self.dry_run { finished.rehearsed_json() } else { finished.outcome.to_json() };
+            let json = if self.dry_run { finished.dry_run_json() } else { finished.outcome.to_json() };
             let json = session.hub.pipeline().secrets().json_text(&json);
             let printed =
                 if self.is_one() { output::json(&json) } else { output::json_as_it_is(&script.labelled(&json)) };

@@ -1,7 +1,7 @@
 //! What upstreams say without being asked, passed on to clients with a session where `expose` is
 //! `direct`: changes of lists and of resources that were subscribed to, log messages.
 
-use super::{FAREWELL, Level, Peers, watch};
+use super::{GRACE_PERIOD, Level, Peers, watch};
 use crate::upstream::{News, Said};
 use rmcp::RoleServer;
 use rmcp::model::*;
@@ -52,7 +52,7 @@ pub async fn pass_on(mut news: Receiver<News>, peers: Weak<Mutex<Peers>>, wanted
         let (Some(peers), Some(wanted)) = (peers.upgrade(), wanted.upgrade()) else { return };
         if wanted.wants(&told) {
             for peer in super::present(&peers) {
-                let _ = tokio::time::timeout(FAREWELL, tell(&peer, told.clone())).await;
+                let _ = tokio::time::timeout(GRACE_PERIOD, tell(&peer, told.clone())).await;
             }
         }
     }

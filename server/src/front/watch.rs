@@ -2,7 +2,7 @@
 //! where it wants them, notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
-use crate::runs::{Happening, Watcher};
+use crate::runs::{RunEvent, Watcher};
 use crate::upstream::{Report, Said};
 use agentscript::Message;
 use rmcp::model::*;
@@ -20,21 +20,21 @@ const MOST: usize = 1_000;
 /// How long a client may take to read what was told before its answer.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-/// An answer, after all that was told before it. `answered` fires when it is known, and ends `telling`:
+/// An answer, after all that was told before it. `answered` fires when it is known, and ends `forwarding`:
 /// nobody waits for a watcher that a thread holds which is stuck, nor long for a client that does not read.
-pub async fn told<T>(answer: impl Future<Output = T>, telling: impl Future, answered: &CancellationToken) -> T {
+pub async fn told<T>(answer: impl Future<Output = T>, forwarding: impl Future, answered: &CancellationToken) -> T {
     let answer = async {
         let answer = answer.await;
         answered.cancel();
         answer
     };
-    let (mut answer, mut telling) = (std::pin::pin!(answer), std::pin::pin!(telling));
+    let (mut answer, mut forwarding) = (std::pin::pin!(answer), std::pin::pin!(forwarding));
     tokio::select! {
         answer = &mut answer => {
-            let _ = tokio::time::timeout(AFTERWARDS, telling).await;
+            let _ = tokio::time::timeout(AFTERWARDS, forwarding).await;
             answer
         }
-        _ = &mut telling => answer.await,
+        _ = &mut forwarding => answer.await,
     }
 }
 
@@ -69,7 +69,7 @@ pub fn named(name: &str) -> LoggingLevel {
     }
 }
 
-/// Who watches the run of a request, and the work of telling the client, which ends with the last
+/// Who watches the run of a request, and the work of forwarding the client, which ends with the last
 /// watcher, or with what was told when the request is `answered`. It is polled in the task of the request, so that messages go to the right stream. The request
 /// is a call of a `single` tool, whose progress is that of the request, or of as many as there are.
 pub fn watcher(
@@ -79,7 +79,7 @@ pub fn watcher(
     answered: CancellationToken,
 ) -> (Watcher, impl Future<Output = ()> + use<>) {
     let (sender, mut receiver) = mpsc::channel(MOST);
-    let watcher: Watcher = Some(Arc::new(move |happening| drop(sender.try_send(happening))));
+    let watcher: Watcher = Some(Arc::new(move |event| drop(sender.try_send(event))));
     let token = context.meta.get_progress_token();
     let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
     // Without a session, only a request that names a level wants log messages.
@@ -91,7 +91,7 @@ pub fn watcher(
     // A single tool counts from one itself.
     let step = if single { -1.0 } else { 0.0 };
     let mut client = Client { peer: context.peer.clone(), token, least, single, step, passed: false };
-    let telling = async move {
+    let forwarding = async move {
         loop {
             let next = tokio::select! {
                 biased;
@@ -101,11 +101,11 @@ pub fn watcher(
                     receiver.recv().await
                 }
             };
-            let Some(happening) = next else { break };
-            client.tell(happening).await;
+            let Some(event) = next else { break };
+            client.tell(event).await;
         }
     };
-    (watcher, telling)
+    (watcher, forwarding)
 }
 
 struct Client {
@@ -120,16 +120,16 @@ struct Client {
 }
 
 impl Client {
-    async fn tell(&mut self, happening: Happening) {
-        match happening {
-            Happening::CallStarted { tool, call, input } => {
+    async fn tell(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::CallStarted { tool, call, input } => {
                 self.progress(format!("{tool} …")).await;
                 self.log("codecall.tools", LoggingLevel::Info, || {
                     json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call.to_string()})
                 })
                 .await;
             }
-            Happening::CallEnded { tool, call, input, duration, error } => {
+            RunEvent::CallEnded { tool, call, input, duration, error } => {
                 let ms = duration.as_millis();
                 let how = error.as_ref().map_or("ok", |error| &error.code);
                 // The end of what an upstream has counted is its own business.
@@ -149,16 +149,16 @@ impl Client {
                 })
                 .await;
             }
-            Happening::CallReported { tool, report: Report::Progress { progress, total, message } } => {
+            RunEvent::CallReported { tool, report: Report::Progress { progress, total, message } } => {
                 self.reported(&tool, progress, total, message).await;
             }
-            Happening::CallReported { tool, report: Report::Said(said) } => {
+            RunEvent::CallReported { tool, report: Report::Said(said) } => {
                 let Said { level, logger, data } = said;
                 let app = tool.split([':', '.']).next().unwrap_or_default().to_owned();
                 let logger = logger.map_or_else(|| app.clone(), |logger| format!("{app}.{logger}"));
                 self.log(&logger, named(&level), || data).await;
             }
-            Happening::Message(Message::Log { level, message, metadata }) => {
+            RunEvent::Message(Message::Log { level, message, metadata }) => {
                 self.log("codecall.script", named(&level), || {
                     let mut data = json!({"message": message});
                     if let Some(metadata) = metadata {
@@ -168,7 +168,7 @@ impl Client {
                 })
                 .await;
             }
-            Happening::Message(Message::Notify { event, payload }) => {
+            RunEvent::Message(Message::Notify { event, payload }) => {
                 let params = json!({"event": event, "payload": parsed(&payload)});
                 let told = CustomNotification::new("notifications/codecall/event", Some(params));
                 let _ = self.peer.send_notification(ServerNotification::CustomNotification(told)).await;

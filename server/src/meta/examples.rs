@@ -26,7 +26,7 @@ pub fn of(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
 
 /// Whether an example of the author can be run, and calls tools with what fits.
 fn is_right(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool {
-    match rehearsed(snapshot, &example.code) {
+    match dry_run(snapshot, &example.code) {
         Ok(()) => true,
         Err(problem) => {
             tracing::warn!(tool = entry.name, problem, "an example of its author is left out");
@@ -40,7 +40,7 @@ fn is_right(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool 
 /// # Errors
 /// It cannot run, or the input of a call does not fit the tool's schema. As soon as the result of a tool is
 /// not known, nothing is: what follows is a guess. Nor is a call of a tool that is not there: its server may be.
-fn rehearsed(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
+fn dry_run(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;
     // A server has written it, so it must end soon whatever it is.

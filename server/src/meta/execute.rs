@@ -139,7 +139,7 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
         }
     };
     let json =
-        |finished: &Finished| runs::json(&if dry { finished.rehearsed_json() } else { finished.outcome.to_json() });
+        |finished: &Finished| runs::json(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
     let mut value = json(&finished).unwrap_or_else(|_| {
         finished.outcome = runs::without_depth(finished.outcome.clone());
         json(&finished).unwrap_or_default()

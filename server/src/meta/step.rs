@@ -1,7 +1,7 @@
 //! `codecall_step`: one step of a run whose client owns the tools.
 
 use super::*;
-use crate::runs::Happening;
+use crate::runs::RunEvent;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
 
 pub struct Step;
@@ -114,7 +114,7 @@ impl MetaTool for Step {
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
                 Ok(Evaluation { value, is_error, said }) => {
                     if let Some(watcher) = &request.watcher {
-                        said.into_iter().for_each(|message| watcher(Happening::Message(message)));
+                        said.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
                     }
                     Answer { value, is_error, meta: None }
                 }

@@ -1,7 +1,7 @@
 //! The tool calls of one run: made one by one, each noted in a log that the client gets.
 
-use super::life::Life;
-use super::{Happening, Watcher, json};
+use super::context::RunContext;
+use super::{RunEvent, Watcher, json};
 use crate::catalogue::LONGEST_NAME;
 use crate::index::cut;
 use crate::offload;
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 /// Calls that the log of a run has room for.
 const MOST: usize = 100;
 /// The same in a dry run, whose log is its answer.
-const MOST_REHEARSED: usize = 1_000;
+const MOST_DRY: usize = 1_000;
 /// Longest input in the log, in bytes; a longer one is cut.
 const LONGEST_INPUT: usize = 2_048;
 /// Longest message of an error in the log, in bytes.
@@ -31,7 +31,7 @@ pub struct Calls {
     pub allowed: Option<Arc<[String]>>,
     pub apps: Option<Arc<[String]>>,
     pub at_once: Arc<Semaphore>,
-    pub life: Arc<Life>,
+    pub context: Arc<RunContext>,
     pub log: Arc<CallLog>,
     /// Whether no tool may be reached.
     pub dry: bool,
@@ -47,7 +47,7 @@ impl Calls {
     async fn answer(&self, call: Call) -> Result<String, ToolError> {
         let Call { id, tool, input: text, timeout_ms } = call;
         let named = cut(&tool, LONGEST_NAME);
-        if !self.life.fits(&format!("The input of tool '{named}'"), text.len()) {
+        if !self.context.fits(&format!("The input of tool '{named}'"), text.len()) {
             return Err(aborted(named));
         }
         let input = match offload::run(text.len(), || json(&text)).await {
@@ -56,7 +56,7 @@ impl Calls {
                 return Err(ToolError::new("INVALID_INPUT", format!("The input of tool '{named}' must be an object")));
             }
             Ok(Err(_)) => {
-                self.life.unreadable(&format!("The input of tool '{named}'"));
+                self.context.unreadable(&format!("The input of tool '{named}'"));
                 return Err(aborted(named));
             }
             Err(busy) => return Err(busy.into()),
@@ -69,22 +69,22 @@ impl Calls {
             apps: self.apps.clone(),
             timeout: Duration::from_millis(timeout_ms),
             watcher: self.noted(id),
-            cancel: self.life.cancel.clone(),
+            cancel: self.context.cancel.clone(),
         };
-        if self.dry { self.rehearse(id, &call) } else { self.reach(call).await }
+        if self.dry { self.dry_run(id, &call) } else { self.reach(call).await }
     }
 
     /// Who watches a call: the log of the run, and whoever watches the run.
     fn noted(&self, id: CallId) -> Watcher {
-        let (log, watcher) = (Arc::clone(&self.log), self.life.watcher.clone());
-        Some(Arc::new(move |happening| {
-            match &happening {
-                Happening::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
-                Happening::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
-                Happening::Message(_) | Happening::CallReported { .. } => {}
+        let (log, watcher) = (Arc::clone(&self.log), self.context.watcher.clone());
+        Some(Arc::new(move |event| {
+            match &event {
+                RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
+                RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
+                RunEvent::Message(_) | RunEvent::CallReported { .. } => {}
             }
             if let Some(watcher) = &watcher {
-                watcher(happening);
+                watcher(event);
             }
         }))
     }
@@ -102,7 +102,7 @@ impl Calls {
             }
             Some(Err(_)) | None => return Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
         };
-        let most = self.life.bounds.max_message_bytes;
+        let most = self.context.bounds.max_message_bytes;
         if text.len() > most {
             let message = format!(
                 "The answer of tool '{tool}' has {} bytes, more than the {most} that a script can get; ask for less",
@@ -113,7 +113,7 @@ impl Calls {
         Ok(text)
     }
 
-    fn rehearse(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
+    fn dry_run(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
         let weight = offload::weight_of(&call.input);
         let shown = offload::now(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
         self.log.begin(id, u64::from(id.0), &call.tool, &shown);
@@ -159,7 +159,7 @@ struct Record {
 
 impl CallLog {
     pub fn new(dry: bool) -> Self {
-        Self { most: if dry { MOST_REHEARSED } else { MOST }, rows: Mutex::default() }
+        Self { most: if dry { MOST_DRY } else { MOST }, rows: Mutex::default() }
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows> {
@@ -223,9 +223,9 @@ impl CallLog {
     }
 
     /// The calls of a dry run as clients see them, and how many there is no room for.
-    pub fn rehearsed(&self) -> (Vec<Value>, u64) {
+    pub fn dry_run(&self) -> (Vec<Value>, u64) {
         let rows = self.rows();
-        let calls = rows.calls.values().map(Record::rehearsed).collect();
+        let calls = rows.calls.values().map(Record::dry_run).collect();
         (calls, rows.made - rows.calls.len() as u64)
     }
 }
@@ -252,7 +252,7 @@ impl Record {
         call
     }
 
-    fn rehearsed(&self) -> Value {
+    fn dry_run(&self) -> Value {
         let mut call = object!({"toolName": self.tool, "input": self.input});
         match &self.error {
             None => {

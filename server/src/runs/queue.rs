@@ -1,12 +1,17 @@
 //! The threads that run scripts, the queue in front of them, and a watch over both.
 //!
+//! Runs are ready or preempted, as in a multilevel feedback queue: a run that comes from outside is ready, one that was
+//! cut off by the end of its slice is preempted. Each level has threads of its own, and those of preempted runs give way
+//! to all others where there is more than one run: what is short does not wait for what is long, and what is long goes on.
+//!
 //! A slice cannot be interrupted from outside: where a run is in the middle of one long step (a sort,
 //! a JSON text of megabytes), its thread is late, and another one takes its place in the meantime. So
-//! at most `threads` slices are on time, and no run waits for a step of another one. A late thread gives
-//! way to the others where there are any, and then ends with its slice.
+//! at most so many slices of a level are on time, and no run waits for a step of another one. A late thread gives
+//! way to the others where there are any, and then ends with its slice. What a thread starts has its priority, so
+//! threads are started by the watch, which is never lowered, and by those who bring runs.
 
+use super::context::RunContext;
 use super::executor::{Driven, Start};
-use super::life::Life;
 use super::{Refused, refused};
 use crate::priority::Thread;
 use agentscript::{Event, Outcome, Progress, ScriptCache};
@@ -17,21 +22,21 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How long a run goes on before others have their turn.
-pub const SLICE: Duration = Duration::from_millis(5);
-/// A slice that takes longer than this is late.
-const LATE: Duration = Duration::from_millis(8);
-/// How long the thread of a late slice has a processor until it gives way to others. On a busy machine a slice is
-/// late without having had one.
-const LONG: Duration = Duration::from_millis(10);
+pub const SLICE: Duration = Duration::from_millis(2);
+/// How long a thread has a processor in a slice, after the first look at it, until it gives way to others. On a busy
+/// machine a slice is late without having had one.
+const LONG: Duration = Duration::from_millis(4);
 /// How often slices are looked at while there are any.
 const LOOK: Duration = Duration::from_millis(2);
 /// Looks without any slice after which the watch goes to sleep.
 const QUIET: u32 = 50;
-/// Threads that may be late at the same time; further ones make others wait.
-const MOST_LATE: usize = 64;
-/// How many turns in a row go to runs that come from outside while others, cut off by the end of their
-/// slice, wait too: what is short stays short, and what is long goes on.
-const IN_A_ROW: u32 = 3;
+/// Slices of ready runs at once, for each thread of preempted ones.
+const READY_PER_THREAD: usize = 4;
+/// Threads that wait for ready runs while there are others: on a busy machine it takes tens of milliseconds until a new
+/// thread begins, and next to nothing to wake one up.
+const SPARE: usize = 3;
+/// Threads of a level that may be late at the same time; further ones make others wait.
+const MOST_LATE: usize = 32;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 pub const STACK: usize = 16 * 1024 * 1024;
 
@@ -56,8 +61,35 @@ pub enum Step {
 
 struct Job {
     task: Task,
-    life: Arc<Life>,
+    context: Arc<RunContext>,
     answer: oneshot::Sender<Step>,
+}
+
+/// Whether a run comes from outside, or was cut off by the end of its slice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// It is new, or its tools have answered.
+    Ready,
+    /// Its slice was over.
+    Preempted,
+}
+
+impl Level {
+    /// The name of its threads.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "script",
+            Self::Preempted => "script-preempt",
+        }
+    }
+
+    /// A slice that takes longer than this is late. Those of preempted runs wait for a processor, too.
+    fn late(self) -> Duration {
+        match self {
+            Self::Ready => Duration::from_millis(4),
+            Self::Preempted => Duration::from_millis(50),
+        }
+    }
 }
 
 /// Tasks in their order. The threads end with it.
@@ -68,39 +100,44 @@ struct Shared {
     watchdog: Duration,
     stack: usize,
     state: Mutex<State>,
-    /// There is a job.
-    more: Condvar,
+    /// There is a job of this level.
+    more_ready: Condvar,
+    more_preempted: Condvar,
     /// There is a slice to be watched.
     watch: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Runs that come from outside: new ones, and those whose tools have answered.
-    fresh: VecDeque<Job>,
-    /// Runs that were cut off by the end of their slice.
-    worn: VecDeque<Job>,
-    /// Turns of fresh runs since a worn one had its turn.
-    in_a_row: u32,
+    ready: LevelState,
+    preempted: LevelState,
     /// Slices under way, by number.
     slices: BTreeMap<u64, Slice>,
     slice_number: u64,
-    /// How many of them are not late.
-    on_time: usize,
-    /// Threads, and how many of them have no slice.
-    workers: usize,
-    free: usize,
     /// Whether there is a thread that watches, and whether it is awake.
     watched: bool,
     watching: bool,
     closed: bool,
 }
 
+/// Runs of one level.
+#[derive(Default)]
+struct LevelState {
+    /// Those that wait for their turn.
+    jobs: VecDeque<Job>,
+    /// Slices under way that are not late.
+    on_time: usize,
+    /// Threads, and how many of them have no slice.
+    workers: usize,
+    free: usize,
+}
+
 struct Slice {
+    level: Level,
     thread: Thread,
     began: Instant,
     late: bool,
-    /// How long its thread had a processor when it was found late.
+    /// How long its thread had had a processor at the first look.
     spent: Option<Duration>,
     /// Whether its thread gives way to others.
     lowered: bool,
@@ -109,29 +146,29 @@ struct Slice {
 }
 
 impl Slice {
-    /// Whether its thread has had a processor for long since it was found late.
-    fn is_long(&self) -> bool {
-        let spent = self.spent.zip(self.thread.processor_time());
-        spent.is_some_and(|(before, now)| now.saturating_sub(before) > LONG)
+    /// Whether its thread has had a processor for long.
+    fn is_long(&mut self) -> bool {
+        let Some(now) = self.thread.processor_time() else { return false };
+        now.saturating_sub(*self.spent.get_or_insert(now)) > LONG
     }
 }
 
 impl Queue {
-    /// A queue for `threads` slices at a time. One that holds its thread for longer than `watchdog` is
+    /// A queue for `threads` slices of preempted runs at a time, and several times as many of ready ones. A slice that holds its thread for longer than `watchdog` is
     /// given up. Threads are started when they are needed.
     pub fn new(threads: usize, watchdog: Duration) -> Self {
         Self::with_stack(threads, watchdog, STACK)
     }
 
     pub(super) fn with_stack(threads: usize, watchdog: Duration, stack: usize) -> Self {
-        let (state, more, watch) = (Mutex::default(), Condvar::new(), Condvar::new());
-        Self(Arc::new(Shared { threads, watchdog, stack, state, more, watch }))
+        let (more_ready, more_preempted, watch) = (Condvar::new(), Condvar::new(), Condvar::new());
+        Self(Arc::new(Shared { threads, watchdog, stack, state: Mutex::default(), more_ready, more_preempted, watch }))
     }
 
     /// Do a task; other tasks have their turns in between.
-    pub async fn run(&self, task: Task, life: Arc<Life>) -> Step {
+    pub async fn run(&self, task: Task, context: Arc<RunContext>) -> Step {
         let (answer, answered) = oneshot::channel();
-        if let Err(error) = self.0.push(Job { task, life, answer }) {
+        if let Err(error) = self.0.push(Job { task, context, answer }) {
             return Step::Ended(Box::new(Refused::no_thread(&error).into()));
         }
         match answered.await {
@@ -145,10 +182,11 @@ impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.closed = true;
-        let jobs = (std::mem::take(&mut state.fresh), std::mem::take(&mut state.worn));
+        let jobs = (std::mem::take(&mut state.ready.jobs), std::mem::take(&mut state.preempted.jobs));
         drop(state);
         drop(jobs);
-        self.0.more.notify_all();
+        self.0.more_ready.notify_all();
+        self.0.more_preempted.notify_all();
         self.0.watch.notify_all();
     }
 }
@@ -158,44 +196,82 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(self: &Arc<Self>, job: Job) -> std::io::Result<()> {
-        let mut state = self.lock();
-        state.fresh.push_back(job);
-        if let Err(error) = self.staff(&mut state)
-            && state.workers == 0
-        {
-            let jobs = std::mem::take(&mut state.fresh);
-            drop(state);
-            drop(jobs);
-            return Err(error);
+    fn more(&self, level: Level) -> &Condvar {
+        match level {
+            Level::Ready => &self.more_ready,
+            Level::Preempted => &self.more_preempted,
         }
-        self.more.notify_one();
-        Ok(())
     }
 
-    /// See that there is a thread for a job that may have its turn now.
-    fn staff(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
+    /// How many slices of a level may be on time at once. Ready runs share the processors rather than wait for each
+    /// other: few of them need a whole slice.
+    fn at_once(&self, level: Level) -> usize {
+        match level {
+            Level::Ready => self.threads * READY_PER_THREAD,
+            Level::Preempted => self.threads,
+        }
+    }
+
+    fn push(self: &Arc<Self>, job: Job) -> std::io::Result<()> {
+        let mut state = self.lock();
         if !state.watched {
             self.start("script-watch", watch)?;
             (state.watched, state.watching) = (true, true);
         }
-        let waiting = !state.fresh.is_empty() || !state.worn.is_empty();
-        if waiting && state.free == 0 && state.on_time < self.threads && state.workers < self.threads + MOST_LATE {
-            self.start("script", work)?;
-            state.workers += 1;
-            state.free += 1;
+        state.ready.jobs.push_back(job);
+        let wanted = self.wanted(&mut state, Level::Ready, 0);
+        drop(state);
+        self.more(Level::Ready).notify_one();
+        let Err(error) = self.hire(Level::Ready, wanted) else { return Ok(()) };
+        let mut state = self.lock();
+        if state.ready.workers > 0 {
+            return Ok(());
+        }
+        let jobs = std::mem::take(&mut state.ready.jobs);
+        drop(state);
+        drop(jobs);
+        Err(error)
+    }
+
+    /// A run whose slice is over waits for its next turn.
+    fn push_preempted(&self, job: Job) {
+        let mut state = self.lock();
+        state.preempted.jobs.push_back(job);
+        if state.preempted.free > 0 {
+            self.more(Level::Preempted).notify_one();
+        } else {
+            self.watch.notify_one();
+        }
+    }
+
+    /// How many threads a level lacks for the jobs that may have their turns now, and to have a few to spare. They are
+    /// counted as if they were there, and started by [`Self::hire`] when the lock is free again: what a thread needs of
+    /// the system may take long.
+    fn wanted(&self, state: &mut State, level: Level, spare: usize) -> usize {
+        let most = self.at_once(level);
+        let lane = state.state_of(level);
+        let turns = lane.jobs.len().min(most.saturating_sub(lane.on_time));
+        let wanted = (turns + spare).saturating_sub(lane.free).min((most + MOST_LATE).saturating_sub(lane.workers));
+        lane.workers += wanted;
+        lane.free += wanted;
+        wanted
+    }
+
+    /// Start threads that are counted already. Those that cannot be started are not there.
+    fn hire(self: &Arc<Self>, level: Level, wanted: usize) -> std::io::Result<()> {
+        for at in 0..wanted {
+            if let Err(error) = self.start(level.name(), move |shared| work(shared, level)) {
+                let mut state = self.lock();
+                let lane = state.state_of(level);
+                lane.workers -= wanted - at;
+                lane.free -= wanted - at;
+                return Err(error);
+            }
         }
         Ok(())
     }
 
-    /// See that there is a thread in place of one that is late, or has ended.
-    fn replace(self: &Arc<Self>, state: &mut State) {
-        if let Err(error) = self.staff(state) {
-            tracing::warn!(%error, "no thread could be started in place of one that is late");
-        }
-    }
-
-    fn start(self: &Arc<Self>, name: &str, body: fn(&Arc<Self>)) -> std::io::Result<()> {
+    fn start(self: &Arc<Self>, name: &str, body: impl FnOnce(&Arc<Self>) + Send + 'static) -> std::io::Result<()> {
         let shared = Arc::clone(self);
         let thread = std::thread::Builder::new().name(name.into()).stack_size(self.stack);
         thread.spawn(move || body(&shared)).map(drop)
@@ -203,91 +279,100 @@ impl Shared {
 }
 
 impl State {
-    /// The job whose turn it is.
-    fn take(&mut self) -> Option<Job> {
-        if (self.worn.is_empty() || self.in_a_row < IN_A_ROW)
-            && let Some(job) = self.fresh.pop_front()
-        {
-            self.in_a_row += 1;
-            return Some(job);
+    fn state_of(&mut self, level: Level) -> &mut LevelState {
+        match level {
+            Level::Ready => &mut self.ready,
+            Level::Preempted => &mut self.preempted,
         }
-        self.in_a_row = 0;
-        self.worn.pop_front().or_else(|| self.fresh.pop_front())
     }
 
-    fn begin(&mut self, answer: oneshot::Sender<Step>) -> u64 {
+    /// How many runs want a processor.
+    fn busy(&self) -> usize {
+        self.slices.len() + self.ready.jobs.len() + self.preempted.jobs.len()
+    }
+
+    fn begin(&mut self, level: Level, answer: oneshot::Sender<Step>, lowered: bool) -> u64 {
         self.slice_number += 1;
         let (thread, began) = (Thread::current(), Instant::now());
-        let slice = Slice { thread, began, late: false, spent: None, lowered: false, answer: Some(answer) };
+        let slice = Slice { level, thread, began, late: false, spent: None, lowered, answer: Some(answer) };
         self.slices.insert(self.slice_number, slice);
-        self.on_time += 1;
-        self.free -= 1;
+        let lane = self.state_of(level);
+        lane.on_time += 1;
+        lane.free -= 1;
         self.slice_number
     }
 
-    /// A slice has ended. Gives whether its thread gives way to others, and who waits for it.
+    /// A slice has ended. Gives whether its thread was made to give way to others, and who waits for it.
     fn end(&mut self, number: u64) -> (bool, Option<oneshot::Sender<Step>>) {
-        self.free += 1;
         let Some(slice) = self.slices.remove(&number) else { return (false, None) };
+        let lane = self.state_of(slice.level);
+        lane.free += 1;
         if !slice.late {
-            self.on_time -= 1;
+            lane.on_time -= 1;
         }
         (slice.lowered, slice.answer)
     }
 }
 
-/// A thread that runs slices.
-fn work(shared: &Arc<Shared>) {
+/// A thread that runs slices of a level.
+fn work(shared: &Arc<Shared>, level: Level) {
     let mut state = shared.lock();
+    // It cannot get its priority back, so it ends when there is nothing to do.
+    let mut is_lowered = false;
     while !state.closed {
-        if state.on_time < shared.threads
-            && let Some(Job { task, life, answer }) = state.take()
+        let lane = state.state_of(level);
+        if lane.on_time < shared.at_once(level)
+            && let Some(Job { task, context, answer }) = lane.jobs.pop_front()
         {
             // Nobody waits any more: the run is dropped here.
             if answer.is_closed() {
                 drop(state);
-                drop((task, life));
+                drop((task, context));
                 state = shared.lock();
                 continue;
             }
-            let number = state.begin(answer);
+            let gives_way = level == Level::Preempted && !is_lowered && state.busy() > 0;
+            let number = state.begin(level, answer, is_lowered || gives_way);
             if !state.watching {
                 shared.watch.notify_one();
             }
             drop(state);
-            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &life)))
+            if gives_way {
+                Thread::current().lower();
+            }
+            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &context)))
                 .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
             let (lowered, answer) = shared.lock().end(number);
+            is_lowered = lowered;
             match (step, answer) {
                 (Step::Went(run, Progress::Yielded), Some(answer)) => {
-                    let job = Job { task: Task::Resume(run, Vec::new()), life, answer };
-                    shared.lock().worn.push_back(job);
+                    let job = Job { task: Task::Resume(run, Vec::new()), context, answer };
+                    shared.push_preempted(job);
                 }
                 (step, answer) => {
-                    // First its place: whoever hears of the end may come back at once.
-                    drop(life);
+                    // First its permit: whoever hears of the end may come back at once.
+                    drop(context);
                     drop(answer.map(|answer| answer.send(step)));
                 }
             }
             state = shared.lock();
-            // It cannot get its priority back.
-            if lowered {
+            if is_lowered && level == Level::Ready {
                 break;
             }
-        } else if state.free > shared.threads {
-            // It has stood in for one that was late.
+        } else if is_lowered || lane.free > shared.at_once(level) {
+            // It has stood in for one that was late, or cannot be what it was.
             break;
         } else {
-            state = shared.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared.more(level).wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    state.workers -= 1;
-    state.free -= 1;
-    // What it leaves, its own run perhaps, is for another one.
-    if !state.closed {
-        shared.replace(&mut state);
-        shared.more.notify_one();
-    }
+    let lane = state.state_of(level);
+    lane.workers -= 1;
+    lane.free -= 1;
+    // What it leaves, its own run perhaps, is for another one. The watch
+    // sees that there is one.
+    shared.more(level).notify_one();
+    shared.watch.notify_one();
 }
 
 /// The thread that looks whether others are late.
@@ -295,7 +380,8 @@ fn watch(shared: &Arc<Shared>) {
     let mut state = shared.lock();
     let mut quiet = 0;
     while !state.closed {
-        if quiet > QUIET {
+        // The lock was free in between: there may be something to do again.
+        if quiet > QUIET && state.busy() == 0 {
             state.watching = false;
             state = shared.watch.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.watching = true;
@@ -303,15 +389,15 @@ fn watch(shared: &Arc<Shared>) {
         state = shared.watch.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         quiet = if state.slices.is_empty() { quiet + 1 } else { 0 };
         let now = Instant::now();
-        let (mut late, mut lost) = (0, Vec::new());
-        let alone = state.slices.len() + state.fresh.len() + state.worn.len() <= 1;
+        let (mut late, mut lost) = (Vec::new(), Vec::new());
+        let is_alone = state.busy() <= 1;
         for slice in state.slices.values_mut() {
             let took = now.saturating_duration_since(slice.began);
-            if took > LATE && !slice.late {
+            if took > slice.level.late() && !slice.late {
                 slice.late = true;
-                slice.spent = slice.thread.processor_time();
-                late += 1;
-            } else if slice.late && !slice.lowered && !alone && slice.is_long() {
+                late.push(slice.level);
+            }
+            if !slice.lowered && !is_alone && slice.is_long() {
                 slice.lowered = true;
                 slice.thread.lower();
             }
@@ -319,10 +405,17 @@ fn watch(shared: &Arc<Shared>) {
                 lost.extend(slice.answer.take());
             }
         }
-        state.on_time -= late;
-        for _ in 0..late {
-            shared.replace(&mut state);
-            shared.more.notify_one();
+        for level in late {
+            state.state_of(level).on_time -= 1;
+            shared.more(level).notify_one();
+        }
+        let wanted = [(Level::Ready, SPARE), (Level::Preempted, 0)]
+            .map(|(level, spare)| (level, shared.wanted(&mut state, level, spare)));
+        drop(state);
+        for (level, wanted) in wanted {
+            if let Err(error) = shared.hire(level, wanted) {
+                tracing::warn!(%error, "no thread could be started in place of one that is late");
+            }
         }
         for answer in lost {
             tracing::error!("a slice of a script does not end; its thread is given up");
@@ -332,32 +425,39 @@ fn watch(shared: &Arc<Shared>) {
             );
             drop(answer.send(Step::Ended(Box::new(refused("WORKER_TIMEOUT", message)))));
         }
+        state = shared.lock();
+        // Runs that take long go on with the others where they have no thread.
+        if state.preempted.workers == 0 && !state.preempted.jobs.is_empty() {
+            let mut jobs = std::mem::take(&mut state.preempted.jobs);
+            state.ready.jobs.append(&mut jobs);
+            shared.more(Level::Ready).notify_one();
+        }
     }
 }
 
 /// Let a run go on until it waits, is done, or its slice is over.
-fn slice(task: Task, life: &Life) -> Step {
+fn slice(task: Task, context: &RunContext) -> Step {
     let (mut run, mut events) = match task {
         Task::Begin(start) => {
             #[cfg(test)]
             super::tests::misbehave(&start.script);
-            match start.start(&life.stop) {
+            match start.start(&context.stop) {
                 Ok(run) => (run, Vec::new()),
                 Err(outcome) => return Step::Ended(outcome),
             }
         }
         Task::Resume(run, events) => (run, events),
     };
-    if life.cancel.is_cancelled() {
+    if context.cancel.is_cancelled() {
         events.push(Event::Cancel);
     }
-    let mut progress = run.resume(events, &life.cancel);
-    life.heard(run.take_messages());
+    let mut progress = run.resume(events, &context.cancel);
+    context.heard(run.take_messages());
     if !matches!(progress, Progress::Done(_)) {
-        life.used(&run);
+        context.used(&run);
         // What has happened in this slice may have been too much.
-        if life.cancel.is_cancelled() {
-            progress = run.resume(vec![Event::Cancel], &life.cancel);
+        if context.cancel.is_cancelled() {
+            progress = run.resume(vec![Event::Cancel], &context.cancel);
         }
     }
     Step::Went(run, progress)

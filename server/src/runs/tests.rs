@@ -63,7 +63,7 @@ async fn a_script_gives_its_result() {
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let runs = runs(Pool { max_runs: 1, max_queue: 1, queue_timeout: Duration::from_millis(30), ..Pool::default() });
-    let _taken = runs.places.try_take().expect("the only place");
+    let _taken = runs.admission.try_take().expect("the only permit");
     let late = || execute(&runs, "return 1");
     let (first, second) = tokio::join!(late(), late());
     assert_ended(&first, "QUEUE_TIMEOUT", 0);
@@ -134,7 +134,7 @@ async fn a_thread_that_is_held_is_given_up_and_replaced() {
     assert!(began.elapsed() < Duration::from_millis(1_400), "{:?}", began.elapsed());
 }
 
-/// Until its thread ends, a run keeps its place and the memory that it may take, whether it was given up,
+/// Until its thread ends, a run keeps its permit and the memory that it may take, whether it was given up,
 /// cancelled, or nobody waits for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_keeps_what_it_has() {
@@ -151,10 +151,10 @@ async fn a_run_that_is_given_up_keeps_what_it_has() {
         };
         let (stalled, ()) = tokio::join!(stalled, given_up);
         assert!(["WORKER_TIMEOUT", "EXECUTION_ABORTED"].contains(&code(&stalled.outcome)), "{:?}", stalled.outcome);
-        assert_eq!(code(&execute(&runs, "return 1").await), "ok", "there is a place and memory for one more");
+        assert_eq!(code(&execute(&runs, "return 1").await), "ok", "there is a permit and memory for one more");
         let dropped = runs.execute(request("//! stall\nreturn 2"), None, CancellationToken::new());
         assert!(tokio::time::timeout(wait, dropped).await.is_err());
-        assert_eq!(code(&execute(&runs, "return 1").await), "QUEUE_TIMEOUT", "both places are taken");
+        assert_eq!(code(&execute(&runs, "return 1").await), "QUEUE_TIMEOUT", "both permits are taken");
         assert!(runs.ledger.admit().is_err(), "the memory too");
         tokio::time::sleep(Duration::from_millis(3_500)).await;
         assert_eq!(code(&execute(&runs, "return 1").await), "ok");
@@ -192,6 +192,30 @@ async fn long_steps_of_one_run_do_not_hold_up_another() {
     assert!(short_ended < long_ended, "the short run waited for the long one");
 }
 
+/// A run that is cut off by the end of its slice goes on: after pauses in which the watch falls asleep, and beside
+/// short runs without end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_long_goes_on() {
+    let runs = runs(Pool { threads: 1, ..Pool::default() });
+    let patience = Duration::from_secs(20);
+    let long = "let n = 0; for (let i = 0; i < 2e5; i++) n += i % 7; return n > 0";
+    for pause in [0, 80, 95, 100, 105, 110, 120, 150, 250] {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        let outcome = tokio::time::timeout(patience, execute(&runs, long)).await.expect("ends");
+        assert_eq!(code(&outcome), "ok");
+    }
+    let short = async {
+        loop {
+            let outcomes = tokio::join!(execute(&runs, "return 1"), execute(&runs, "return 2"));
+            assert_eq!((code(&outcomes.0), code(&outcomes.1)), ("ok", "ok"));
+        }
+    };
+    tokio::select! {
+        outcome = tokio::time::timeout(patience, execute(&runs, long)) => assert_eq!(code(&outcome.expect("ends")), "ok"),
+        () = short => {}
+    }
+}
+
 #[tokio::test]
 async fn threads_that_cannot_be_started() {
     let mut runs = runs(Pool::default());
@@ -211,8 +235,8 @@ async fn the_largest_run_ends_when_all_need_too_much() {
     let waits = Arc::new(tokio::sync::Notify::new());
     let watcher: Watcher = Some(Arc::new({
         let waits = Arc::clone(&waits);
-        move |happening| {
-            if matches!(happening, Happening::CallStarted { .. }) {
+        move |event| {
+            if matches!(event, RunEvent::CallStarted { .. }) {
                 waits.notify_one()
             }
         }
@@ -275,7 +299,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         allowed: None,
         apps: None,
         at_once: Arc::new(Semaphore::new(1)),
-        life: Life::begin(&runs.ledger, runs.pool, None, CancellationToken::new(), None),
+        context: RunContext::begin(&runs.ledger, runs.pool, None, CancellationToken::new(), None),
         log: Arc::new(CallLog::new(false)),
         dry: false,
     };
@@ -356,7 +380,7 @@ async fn a_dry_run_reaches_no_tool() {
         await callTool('users:nothing', {}).catch((e) => e.code); return 'end'";
     let finished =
         runs.execute(ExecuteRequest { dry_run: true, ..request(script) }, None, CancellationToken::new()).await;
-    let told: Value = serde_json::from_str(&finished.rehearsed_json()).expect("JSON");
+    let told: Value = serde_json::from_str(&finished.dry_run_json()).expect("JSON");
     assert_eq!((&told["status"], &told["dryRun"], &told["result"]), (&data!("ok"), &data!(true), &data!("end")));
     assert_eq!(told["logs"], data!(["object"]));
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::config::{Config, Pool, StatelessConfig};
 use crate::offload::{self, weight};
 use crate::pipeline::{LONGEST_MESSAGE, bounded};
 use crate::redact::Redactor;
-use crate::runs::{Places, Refused, STACK, length};
+use crate::runs::{Admission, Refused, STACK, length};
 use agentscript::Policy;
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ pub struct Stateless {
     policy: Policy,
     pool: Pool,
     secrets: Arc<Redactor>,
-    places: Places,
+    admission: Admission,
 }
 
 /// Why there is no evaluation.
@@ -53,7 +53,7 @@ impl Refusal {
 }
 
 impl Stateless {
-    /// With as many places as scripts have threads, and a queue as theirs. Threads are started when
+    /// With as many permits as scripts have threads, and a queue as theirs. Threads are started when
     /// there is something to do.
     #[must_use]
     pub fn new(config: &Config) -> Self {
@@ -62,13 +62,13 @@ impl Stateless {
             policy: config.policy.clone(),
             pool: config.pool,
             secrets: Arc::clone(&config.secrets),
-            places: Places::new(config.pool.threads, &config.pool),
+            admission: Admission::new(config.pool.threads, &config.pool),
         }
     }
 
     /// Take no more steps.
     pub fn close(&self) {
-        self.places.close();
+        self.admission.close();
     }
 
     /// The limits of a request: those of the server, and what is lower in `limits`.
@@ -83,7 +83,7 @@ impl Stateless {
     /// than the pool lets a run say.
     ///
     /// # Errors
-    /// The request makes no sense, or there is no place for it.
+    /// The request makes no sense, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
         let policy = self.policy(std::mem::take(&mut request.limits))?;
         let config = self.config.clone();
@@ -102,19 +102,19 @@ impl Stateless {
     /// Do work that takes a thread, with the native stack that scripts need.
     ///
     /// # Errors
-    /// There is no place for it, it was cancelled, or it crashed. What is cancelled while it works goes
-    /// on to its end and keeps its place until then.
+    /// There is no permit for it, it was cancelled, or it crashed. What is cancelled while it works goes
+    /// on to its end and keeps its permit until then.
     pub async fn blocking<T: Send + 'static>(
         &self,
         cancel: CancellationToken,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let place = self.places.enter(&cancel).await?;
+        let permit = self.admission.enter(&cancel).await?;
         let (give, given) = oneshot::channel();
         let thread = std::thread::Builder::new().name("step".into()).stack_size(STACK);
         let started = thread.spawn(move || {
             let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| Refused::crashed());
-            drop(place);
+            drop(permit);
             // Nobody may want it any more.
             let _ = give.send(done);
         });
@@ -122,7 +122,7 @@ impl Stateless {
         let done = tokio::select! {
             biased;
             done = given => done.unwrap_or_else(|_| Err(Refused::crashed())),
-            () = self.places.closed().cancelled() => Err(Refused::disposed()),
+            () = self.admission.closed().cancelled() => Err(Refused::disposed()),
             () = cancel.cancelled() => Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled")),
         };
         Ok(done?)
@@ -155,7 +155,7 @@ mod tests {
         let free = CancellationToken::new;
         let long = steps.blocking(free(), move || told.recv().is_ok());
         let others = async {
-            // The only place is taken once the other future was polled.
+            // The only permit is taken once the other future was polled.
             let late = || steps.evaluate(request("return 1"), free());
             let (first, second) = tokio::join!(late(), late());
             assert_eq!((code(first), code(second)), ("QUEUE_TIMEOUT", "QUEUE_FULL"));
@@ -179,7 +179,7 @@ mod tests {
         let long = steps.blocking(cancel.clone(), move || told.recv().is_ok());
         let (aborted, ()) = tokio::join!(long, async { cancel.cancel() });
         assert_eq!(code(aborted), "EXECUTION_ABORTED");
-        assert!(steps.places.try_take().is_none());
+        assert!(steps.admission.try_take().is_none());
         go_on.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
         let (go_on, told) = mpsc::channel::<()>();

@@ -326,8 +326,9 @@ impl Shared {
             Err(_) => return late(),
         };
         let peer = service.peer().clone();
-        let ears = Ears { changed, exchange: Arc::clone(&self.exchange), subscribed: self.subscribed.subscribe() };
-        let listener = tokio::spawn(listen(peer.clone(), ears));
+        let sink =
+            NotificationSink { changed, exchange: Arc::clone(&self.exchange), subscribed: self.subscribed.subscribe() };
+        let listener = tokio::spawn(listen(peer.clone(), sink));
         self.link.send_replace(Link::Up(peer.clone()));
         let mut ended = std::pin::pin!(service.waiting());
         let reason = loop {
@@ -379,7 +380,7 @@ impl Shared {
 }
 
 /// What a server says, and who is told.
-struct Ears {
+struct NotificationSink {
     changed: mpsc::Sender<()>,
     exchange: Arc<Exchange>,
     subscribed: watch::Receiver<BTreeSet<String>>,
@@ -387,10 +388,10 @@ struct Ears {
 
 /// Hear what a server says on its own: servers with sessions are asked once more for the resources that
 /// were subscribed to before; those without are asked for everything, again at every change of that.
-async fn listen(peer: Peer<RoleClient>, mut ears: Ears) {
+async fn listen(peer: Peer<RoleClient>, mut sink: NotificationSink) {
     let Some(info) = peer.peer_info() else { return };
     if info.protocol_version.as_str() < "2026-07-28" {
-        let wanted = ears.subscribed.borrow().clone();
+        let wanted = sink.subscribed.borrow().clone();
         for uri in wanted {
             #[expect(deprecated, reason = "servers with sessions know nothing else")]
             let _ = peer.subscribe(SubscribeRequestParams::new(uri)).await;
@@ -398,7 +399,7 @@ async fn listen(peer: Peer<RoleClient>, mut ears: Ears) {
         return;
     }
     loop {
-        let wanted = ears.subscribed.borrow_and_update().clone();
+        let wanted = sink.subscribed.borrow_and_update().clone();
         let mut filter = SubscriptionFilter::builder();
         filter = filter.tools_list_changed().resources_list_changed().prompts_list_changed();
         let filter = if wanted.is_empty() { filter.build() } else { filter.resource_subscriptions(wanted).build() };
@@ -411,17 +412,17 @@ async fn listen(peer: Peer<RoleClient>, mut ears: Ears) {
         loop {
             let next = tokio::select! {
                 next = subscription.next() => next,
-                changed = ears.subscribed.changed() => match changed {
+                changed = sink.subscribed.changed() => match changed {
                     Ok(()) => break,
                     Err(_) => return,
                 },
             };
             match next {
-                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(ears.changed.try_send(())),
-                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => ears.exchange.tell(News::Resources),
-                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => ears.exchange.tell(News::Prompts),
+                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(sink.changed.try_send(())),
+                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => sink.exchange.tell(News::Resources),
+                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => sink.exchange.tell(News::Prompts),
                 Ok(Some(ServerNotification::ResourceUpdatedNotification(told))) => {
-                    ears.exchange.tell(News::Updated(told.params.uri));
+                    sink.exchange.tell(News::Updated(told.params.uri));
                 }
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,

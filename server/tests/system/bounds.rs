@@ -226,8 +226,8 @@ async fn what_is_told_of_a_call_is_bounded() {
     let hub = hub(plain());
     let long = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&long);
-    let watcher: Watcher = Some(Arc::new(move |happening| {
-        if format!("{happening:?}").len() > 100_000 {
+    let watcher: Watcher = Some(Arc::new(move |event| {
+        if format!("{event:?}").len() > 100_000 {
             seen.store(true, Ordering::Relaxed);
         }
     }));

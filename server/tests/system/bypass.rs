@@ -429,22 +429,22 @@ async fn direct_calls_reach_what_is_visible() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_reaches_no_tool() {
     let world = world("{}");
-    let rehearsed = async |script: &str, dialect: agentscript::Dialect| {
+    let dry_run = async |script: &str, dialect: agentscript::Dialect| {
         let request = ExecuteRequest { dialect, dry_run: true, ..ExecuteRequest::new(script, Policy::default()) };
         let finished = world.hub.execute(request, None, CancellationToken::new()).await;
-        serde_json::from_str::<Value>(&finished.rehearsed_json()).expect("JSON")
+        serde_json::from_str::<Value>(&finished.dry_run_json()).expect("JSON")
     };
     for way in WAYS.iter().filter(|way| !way.contains("getTool") && !way.contains("throw reason")) {
         let script = way
             .replace("'NA' + 'ME'", "'NAME'")
             .replace("['NA', 'ME'].join('')", "'NAME'")
             .replace("NAME", "shop:other");
-        let told = rehearsed(&script, agentscript::Dialect::Async).await;
+        let told = dry_run(&script, agentscript::Dialect::Async).await;
         assert_eq!((&told["status"], &told["dryRun"]), (&json!("ok"), &json!(true)), "{script}: {told}");
         let calls = told["calls"].as_array().expect("a list");
         assert!(calls.iter().any(|call| call["toolName"] == "shop:other"), "{script}: {told}");
     }
-    let told = rehearsed("[1, 2].map(() => call_tool('shop', 'list', {}))", agentscript::Dialect::Sync).await;
+    let told = dry_run("[1, 2].map(() => call_tool('shop', 'list', {}))", agentscript::Dialect::Sync).await;
     assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(2)), "{told}");
     let script = "await parallel([1, 2, 3], () => shop.list({})); return await vault.open({})";
     let told = world.ask("codecall_execute", json!({"script": script, "dryRun": true})).await;

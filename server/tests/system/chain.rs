@@ -3,7 +3,7 @@
 use crate::kit::*;
 use codecall::config::Format;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
-use codecall::runs::{Happening, Watcher};
+use codecall::runs::{RunEvent, Watcher};
 use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use futures_util::future::join_all;
@@ -271,9 +271,9 @@ async fn records_of_all_calls() {
     for _ in 0..2 {
         world.invoke("t:echo", json!({"to": "ann@example.com"})).await;
     }
-    let happenings: Arc<Mutex<Vec<Happening>>> = Arc::default();
-    let seen = Arc::clone(&happenings);
-    let watcher: Watcher = Some(Arc::new(move |happening| seen.lock().expect("not poisoned").push(happening)));
+    let events: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
+    let seen = Arc::clone(&events);
+    let watcher: Watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
     let script = "callTool('t:slow', { to: 'ann@example.com' }); await callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false });
         await callTool('t:none', {}, { throwOnError: false }); return 1";
     let answer =
@@ -325,11 +325,11 @@ async fn records_of_all_calls() {
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));
     assert!(lines[0]["time"].as_str().is_some_and(|time| time.ends_with('Z')) && lines[0]["durationMs"].is_number());
     // What a client is told has the same two ends, and the same mask.
-    let happenings = happenings.lock().expect("not poisoned");
-    let count = |is: fn(&Happening) -> bool| happenings.iter().filter(|happening| is(happening)).count();
-    assert_eq!(count(|happening| matches!(happening, Happening::CallStarted { .. })), 3);
-    assert_eq!(count(|happening| matches!(happening, Happening::CallEnded { .. })), 3);
-    assert!(!format!("{happenings:?}").contains("@example"), "{happenings:?}");
+    let events = events.lock().expect("not poisoned");
+    let count = |is: fn(&RunEvent) -> bool| events.iter().filter(|event| is(event)).count();
+    assert_eq!(count(|event| matches!(event, RunEvent::CallStarted { .. })), 3);
+    assert_eq!(count(|event| matches!(event, RunEvent::CallEnded { .. })), 3);
+    assert!(!format!("{events:?}").contains("@example"), "{events:?}");
 }
 
 /// A file that cannot be written is told before anything runs.

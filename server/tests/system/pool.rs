@@ -131,7 +131,7 @@ const LONG: [&str; 8] = [
 fn longest_slice(script: &str, mut policy: Policy) -> (Duration, Duration) {
     policy.limits.timeout_ms = policy.limits.timeout_ms.min(3_500);
     let script = agentscript::compile(script, &agentscript::CompileOptions::of(&policy)).expect("compiles");
-    let mut run = script.start(Inputs { slice: Some(Duration::from_millis(5)), ..Inputs::default() }, &policy);
+    let mut run = script.start(Inputs { slice: Some(Duration::from_millis(2)), ..Inputs::default() }, &policy);
     let began = ThreadTime::now();
     let mut longest = Duration::ZERO;
     loop {
@@ -151,7 +151,7 @@ async fn figures() {
     for (script, policy) in endless.into_iter().chain(LONG.map(|script| (script, Policy::default()))) {
         let (longest, whole) = longest_slice(script, policy);
         let [longest, whole] = [longest, whole].map(|time| time.as_secs_f64() * 1e3);
-        print(&format!("longest slice of 5 ms: {longest:.1} ms of {whole:.1} ms: {script}"));
+        print(&format!("longest slice of 2 ms: {longest:.1} ms of {whole:.1} ms: {script}"));
     }
     told("small runs alone", &beside(&[], 300).await);
     for script in ENDLESS {

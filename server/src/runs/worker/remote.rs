@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a worker may go on with a step of a run that is cancelled, before it is ended: less than the
 /// server itself waits.
-const FAREWELL: Duration = Duration::from_millis(350);
+const GRACE_PERIOD: Duration = Duration::from_millis(350);
 /// What a worker may say at once, besides data of the run.
 const MOST_BESIDES: u64 = 32 * 1024 * 1024;
 
@@ -62,7 +62,7 @@ impl Remote {
 
     /// Go on, as [`Run::resume`](agentscript::Run::resume) does. A worker that is lost is the end of the run.
     pub fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
-        let mut watch = Watch::new(self.patience, Some((cancel, FAREWELL)));
+        let mut watch = Watch::new(self.patience, Some((cancel, GRACE_PERIOD)));
         let is_new = self.begin.is_some();
         let events = events.into_iter().map(Into::into).collect();
         let order = match self.begin.take() {

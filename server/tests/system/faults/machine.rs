@@ -93,10 +93,11 @@ async fn nothing_to_write_to() {
 async fn configurations_that_are_none() {
     let folder = Folder::new();
     let long = folder.file("long.toml", "x = 1\n".repeat(2_000_000));
+    let wide = folder.file("wide.toml", "x = 1\n".repeat(100_000));
     let deep = folder.file("deep.json", format!("{{\"vm\":{}", "[".repeat(1_000_000)));
     let broken = folder.file("broken.toml", b"\xff\xfe\x00");
     let absent = folder.path("absent.toml");
-    for config in [folder.path(""), long, deep, broken, absent] {
+    for config in [folder.path(""), long, wide, deep, broken, absent] {
         let began = Instant::now();
         let ended = codecall(&["tools", "--config", &config]).await;
         assert_eq!(ended.code, Some(2), "{config}: {ended:?}");

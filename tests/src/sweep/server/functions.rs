@@ -351,8 +351,8 @@ fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {
         allowed: None,
         apps: None,
         timeout: std::time::Duration::from_secs(600),
-        watcher: Some(Arc::new(|happening| {
-            black_box(&happening);
+        watcher: Some(Arc::new(|event| {
+            black_box(&event);
         })),
         cancel: CancellationToken::new(),
     };

@@ -1,16 +1,16 @@
 //! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
 
 use super::{Caller, Pipeline, Record, bound, sanitize};
-use crate::runs::{Happening, Watcher};
+use crate::runs::{RunEvent, Watcher};
 use crate::upstream::{Listener, Report, Said, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// A call under way. Dropped without [`Telling::end`], it was abandoned or has crashed, which is told
+/// A call under way. Dropped without [`CallTrace::end`], it was abandoned or has crashed, which is told
 /// and recorded too.
-pub struct Telling<'a> {
+pub struct CallTrace<'a> {
     pipeline: &'a Pipeline,
     id: u64,
     name: String,
@@ -25,13 +25,13 @@ pub struct Telling<'a> {
     ended: bool,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> CallTrace<'a> {
     /// A call begins.
     pub fn begin(pipeline: &'a Pipeline, name: String, caller: Caller, sent: &Arc<Value>, watcher: Watcher) -> Self {
         let shown = pipeline.shown(sent);
         let told = if watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
         let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
-        let telling = Self {
+        let trace = Self {
             pipeline,
             id,
             name,
@@ -43,8 +43,8 @@ impl<'a> Telling<'a> {
             answered_by: None,
             ended: false,
         };
-        telling.tell(|tool, input| Happening::CallStarted { tool, call: id, input });
-        telling
+        trace.tell(|tool, input| RunEvent::CallStarted { tool, call: id, input });
+        trace
     }
 
     /// Number of the call in this process.
@@ -81,7 +81,7 @@ impl<'a> Telling<'a> {
                     data: clean(said.data),
                 }),
             };
-            watcher(Happening::CallReported { tool: name.clone(), report });
+            watcher(RunEvent::CallReported { tool: name.clone(), report });
         })
     }
 
@@ -113,7 +113,7 @@ impl<'a> Telling<'a> {
             error
         });
         let error = error.as_ref();
-        self.tell(|tool, input| Happening::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
+        self.tell(|tool, input| RunEvent::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
         let record = Record {
             id: self.id,
             name: &self.name,
@@ -126,14 +126,14 @@ impl<'a> Telling<'a> {
         self.pipeline.hooks.iter().for_each(|hook| hook.recorded(&record));
     }
 
-    fn tell(&self, happening: impl FnOnce(String, Arc<Value>) -> Happening) {
+    fn tell(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
         if let Some(watcher) = &self.watcher {
-            watcher(happening(self.name.clone(), Arc::clone(&self.told)));
+            watcher(event(self.name.clone(), Arc::clone(&self.told)));
         }
     }
 }
 
-impl Drop for Telling<'_> {
+impl Drop for CallTrace<'_> {
     fn drop(&mut self) {
         if self.ended {
             return;

@@ -8,8 +8,8 @@ impl Finished {
     /// The outcome of a dry run as clients see it: what the script would call, as far as that is known
     /// without calling anything.
     #[must_use]
-    pub fn rehearsed_json(&self) -> String {
-        let (calls, omitted) = self.log.rehearsed();
+    pub fn dry_run_json(&self) -> String {
+        let (calls, omitted) = self.log.dry_run();
         let unknown = calls.iter().any(|call| call["result"] == "unknown");
         let mut more = json!({"dryRun": true, "calls": calls});
         if omitted > 0 {

@@ -2,7 +2,7 @@
 //! watches it, what ends it before its time, and what it has used of what all runs share.
 
 use super::executor::Driven;
-use super::{Happening, Refused, Watcher, json, refused};
+use super::{Refused, RunEvent, Watcher, json, refused};
 use crate::config::Pool;
 use agentscript::{Message, Outcome};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const ABORTED: &str = "EXECUTION_ABORTED";
 
 /// One run.
-pub struct Life {
+pub struct RunContext {
     pub watcher: Watcher,
     /// Fires when the run has to end, for whatever reason.
     pub cancel: CancellationToken,
@@ -29,8 +29,8 @@ pub struct Life {
     ledger: Arc<Ledger>,
     /// Its number in the ledger.
     number: u64,
-    /// Its place among the runs, which it keeps until no thread works on it any more.
-    _place: Option<OwnedSemaphorePermit>,
+    /// Its permit to run, which it keeps until no thread works on it any more.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 struct Why {
@@ -38,15 +38,15 @@ struct Why {
     message: String,
 }
 
-impl Life {
+impl RunContext {
     pub fn begin(
         ledger: &Arc<Ledger>,
         bounds: Pool,
         watcher: Watcher,
         cancel: CancellationToken,
-        place: Option<OwnedSemaphorePermit>,
+        permit: Option<OwnedSemaphorePermit>,
     ) -> Arc<Self> {
-        let life = Arc::new(Self {
+        let context = Arc::new(Self {
             watcher,
             cancel,
             stop: Arc::default(),
@@ -55,10 +55,10 @@ impl Life {
             messages: AtomicU64::new(0),
             ledger: Arc::clone(ledger),
             number: ledger.numbers.fetch_add(1, Ordering::Relaxed),
-            _place: place,
+            _permit: permit,
         });
-        ledger.open(life.number, Arc::downgrade(&life));
-        life
+        ledger.open(context.number, Arc::downgrade(&context));
+        context
     }
 
     /// The run has to end, with this code. The first reason counts.
@@ -108,7 +108,7 @@ impl Life {
                 return self.unreadable("The data of a message");
             }
             if let Some(watcher) = &self.watcher {
-                watcher(Happening::Message(message));
+                watcher(RunEvent::Message(message));
             }
         }
     }
@@ -154,7 +154,7 @@ pub fn length(message: &Message) -> usize {
     }
 }
 
-impl Drop for Life {
+impl Drop for RunContext {
     fn drop(&mut self) {
         self.ledger.close(self.number);
     }
@@ -175,7 +175,7 @@ struct Rows {
 
 struct Row {
     bytes: u64,
-    life: Weak<Life>,
+    context: Weak<RunContext>,
     /// Whether nobody can end it any more.
     given_up: bool,
 }
@@ -185,12 +185,12 @@ impl Ledger {
         Arc::new(Self { most, numbers: AtomicU64::new(0), rows: Mutex::default() })
     }
 
-    fn open(&self, number: u64, life: Weak<Life>) {
+    fn open(&self, number: u64, context: Weak<RunContext>) {
         self.rows
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .runs
-            .insert(number, Row { bytes: 0, life, given_up: false });
+            .insert(number, Row { bytes: 0, context, given_up: false });
     }
 
     fn close(&self, number: u64) {
@@ -242,14 +242,14 @@ impl Ledger {
             .values()
             .filter(|row| !row.given_up)
             .max_by_key(|row| row.bytes)
-            .and_then(|row| row.life.upgrade());
+            .and_then(|row| row.context.upgrade());
         drop(rows);
-        if let Some(life) = largest {
+        if let Some(context) = largest {
             let most = self.most;
             let message = format!(
                 "All running scripts together need more than {most} bytes, and this one has the most; keep less data"
             );
-            life.end("WORKER_MEMORY_EXCEEDED", message);
+            context.end("WORKER_MEMORY_EXCEEDED", message);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Places for what needs a thread: how many are taken at once, and who waits for one.
+//! Admission of what needs a thread: so many permits, and a bounded queue of those who wait for one.
 
 use crate::config::Pool;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ impl Refused {
     }
 }
 
-/// A number of places with a queue in front of them, bounded in length and in time.
-pub(crate) struct Places {
+/// Permits with a queue in front of them, bounded in length and in time.
+pub(crate) struct Admission {
     free: Arc<Semaphore>,
     waiting: AtomicUsize,
     most_waiting: usize,
@@ -49,10 +49,10 @@ pub(crate) struct Places {
     closed: CancellationToken,
 }
 
-impl Places {
-    pub fn new(places: usize, pool: &Pool) -> Self {
+impl Admission {
+    pub fn new(permits: usize, pool: &Pool) -> Self {
         Self {
-            free: Arc::new(Semaphore::new(places)),
+            free: Arc::new(Semaphore::new(permits)),
             waiting: AtomicUsize::new(0),
             most_waiting: pool.max_queue,
             patience: pool.queue_timeout,
@@ -70,7 +70,7 @@ impl Places {
         &self.closed
     }
 
-    /// One of the places, now or in time; given back when dropped.
+    /// One of the permits, now or in time; given back when dropped.
     pub async fn enter(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, Refused> {
         tokio::select! {
             biased;
@@ -78,20 +78,20 @@ impl Places {
             () = cancel.cancelled() => {
                 Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled before it began"))
             }
-            place = self.take() => place,
+            permit = self.take() => permit,
         }
     }
 
     async fn take(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        if let Some(place) = self.try_take() {
-            return Ok(place);
+        if let Some(permit) = self.try_take() {
+            return Ok(permit);
         }
         let most = self.most_waiting;
         let _waiting = Waiting::join(&self.waiting, most).ok_or_else(|| {
             Refused::new("QUEUE_FULL", format!("{most} scripts are waiting already; try again later"))
         })?;
         match tokio::time::timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(Refused::disposed()),
             Err(_) => {
                 let waited = self.patience.as_millis();
@@ -101,13 +101,13 @@ impl Places {
         }
     }
 
-    /// A place that nobody has at the moment.
+    /// A permit that nobody has at the moment.
     pub fn try_take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }
 }
 
-/// A place in the queue, given back when dropped.
+/// A position in the queue, given back when dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
