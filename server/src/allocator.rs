@@ -20,12 +20,18 @@ mod glibc {
     const MAPPED: libc::c_int = 256 << 10;
     /// So much may be free at the end of an arena.
     const FREE: libc::c_int = 1 << 20;
-    /// At least so many arenas: they spare threads a lock, and each has free memory of its own.
-    const ARENAS: usize = 4;
+    /// So many arenas: about one for each thread. Threads with an arena in common wait for each other's locks, which a
+    /// thread with a low priority may hold for tens of milliseconds. Each has free memory of its own, which is given
+    /// back.
+    const ARENAS: libc::c_int = 64;
     /// How often the size of the process is looked at.
     const LOOK: Duration = Duration::from_secs(2);
     /// Growth, in pages of 4 KiB, that is worth looking for free memory: 16 MB.
     const GROWN: u64 = 4096;
+    /// What makes it worth looking again soon: 1 MB.
+    const GIVEN: u64 = 256;
+    /// Longest time between two searches for free memory.
+    const LONGEST: Duration = Duration::from_secs(300);
 
     /// Keep little; before anything else, in every process of the program.
     pub fn tune() {
@@ -33,31 +39,34 @@ mod glibc {
         if std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"MALLOC_")) {
             return;
         }
-        // One for each processor, not eight.
-        let arenas = std::thread::available_parallelism().map_or(ARENAS, |processors| processors.get().max(ARENAS));
-        let arenas = libc::c_int::try_from(arenas).unwrap_or(libc::c_int::MAX);
         for (parameter, value) in
-            [(libc::M_MMAP_THRESHOLD, MAPPED), (libc::M_TRIM_THRESHOLD, FREE), (libc::M_ARENA_MAX, arenas)]
+            [(libc::M_MMAP_THRESHOLD, MAPPED), (libc::M_TRIM_THRESHOLD, FREE), (libc::M_ARENA_MAX, ARENAS)]
         {
             // SAFETY: it takes numbers, and refuses those that it does not know.
             unsafe { libc::mallopt(parameter, value) };
         }
     }
 
-    /// Give back what is free in the middle of arenas too, whenever the process has grown. It runs as long as it does.
+    /// Give back what is free in the middle of arenas too: when the process has grown, and afterwards for as long as it
+    /// holds less each time, as what was in use then is free later. It runs as long as the process does.
     pub fn give_back() {
         let body = || {
-            let mut least = pages();
+            let (mut least, mut waited, mut wait) = (pages(), Duration::ZERO, LONGEST);
             loop {
                 std::thread::sleep(LOOK);
+                waited += LOOK;
                 let now = pages();
-                if now > least.saturating_add(GROWN) {
-                    // SAFETY: it takes a number, and the locks of the arenas.
-                    unsafe { libc::malloc_trim(0) };
-                    least = pages();
-                } else {
+                let has_grown = now > least.saturating_add(GROWN);
+                if !has_grown && waited < wait {
                     least = least.min(now);
+                    continue;
                 }
+                // SAFETY: it takes a number, and the locks of the arenas.
+                unsafe { libc::malloc_trim(0) };
+                least = pages();
+                let has_given = now > least.saturating_add(GIVEN);
+                wait = if has_grown || has_given { LOOK * 2 } else { (wait * 2).min(LONGEST) };
+                waited = Duration::ZERO;
             }
         };
         // Without this thread there is only more memory in use.

@@ -145,17 +145,9 @@ struct Slice {
     answer: Option<oneshot::Sender<Step>>,
 }
 
-impl Slice {
-    /// Whether its thread has had a processor for long.
-    fn is_long(&mut self) -> bool {
-        let Some(now) = self.thread.processor_time() else { return false };
-        now.saturating_sub(*self.spent.get_or_insert(now)) > LONG
-    }
-}
-
 impl Queue {
-    /// A queue for `threads` slices of preempted runs at a time, and several times as many of ready ones. A slice that holds its thread for longer than `watchdog` is
-    /// given up. Threads are started when they are needed.
+    /// A queue for `threads` slices of preempted runs at a time, and several times as many of ready ones. A slice that
+    /// holds its thread for longer than `watchdog` is given up. Threads are started when they are needed.
     pub fn new(threads: usize, watchdog: Duration) -> Self {
         Self::with_stack(threads, watchdog, STACK)
     }
@@ -291,15 +283,34 @@ impl State {
         self.slices.len() + self.ready.jobs.len() + self.preempted.jobs.len()
     }
 
-    fn begin(&mut self, level: Level, answer: oneshot::Sender<Step>, lowered: bool) -> u64 {
+    fn begin(&mut self, thread: Thread, level: Level, answer: oneshot::Sender<Step>, lowered: bool) -> u64 {
         self.slice_number += 1;
-        let (thread, began) = (Thread::current(), Instant::now());
+        let began = Instant::now();
         let slice = Slice { level, thread, began, late: false, spent: None, lowered, answer: Some(answer) };
         self.slices.insert(self.slice_number, slice);
         let lane = self.state_of(level);
         lane.on_time += 1;
         lane.free -= 1;
         self.slice_number
+    }
+
+    /// The slices whose threads have not given way to others, and those threads.
+    fn unlowered(&self) -> Vec<(u64, Thread)> {
+        let slices = self.slices.iter().filter(|(_, slice)| !slice.lowered);
+        slices.map(|(number, slice)| (*number, slice.thread)).collect()
+    }
+
+    /// How long the threads of some slices have had a processor by now. Those that have had it for long give way to
+    /// others.
+    fn lower_long(&mut self, spent: Vec<(u64, Duration)>) {
+        for (number, now) in spent {
+            // One that has ended has nothing to give way with.
+            let Some(slice) = self.slices.get_mut(&number) else { continue };
+            if now.saturating_sub(*slice.spent.get_or_insert(now)) > LONG {
+                slice.lowered = true;
+                slice.thread.lower();
+            }
+        }
     }
 
     /// A slice has ended. Gives whether its thread was made to give way to others, and who waits for it.
@@ -316,6 +327,7 @@ impl State {
 
 /// A thread that runs slices of a level.
 fn work(shared: &Arc<Shared>, level: Level) {
+    let thread = Thread::current();
     let mut state = shared.lock();
     // It cannot get its priority back, so it ends when there is nothing to do.
     let mut is_lowered = false;
@@ -332,13 +344,13 @@ fn work(shared: &Arc<Shared>, level: Level) {
                 continue;
             }
             let gives_way = level == Level::Preempted && !is_lowered && state.busy() > 0;
-            let number = state.begin(level, answer, is_lowered || gives_way);
+            let number = state.begin(thread, level, answer, is_lowered || gives_way);
             if !state.watching {
                 shared.watch.notify_one();
             }
             drop(state);
             if gives_way {
-                Thread::current().lower();
+                thread.lower();
             }
             let step = catch_unwind(AssertUnwindSafe(|| slice(task, &context)))
                 .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
@@ -390,16 +402,12 @@ fn watch(shared: &Arc<Shared>) {
         quiet = if state.slices.is_empty() { quiet + 1 } else { 0 };
         let now = Instant::now();
         let (mut late, mut lost) = (Vec::new(), Vec::new());
-        let is_alone = state.busy() <= 1;
+        let looked_at = if state.busy() > 1 { state.unlowered() } else { Vec::new() };
         for slice in state.slices.values_mut() {
             let took = now.saturating_duration_since(slice.began);
             if took > slice.level.late() && !slice.late {
                 slice.late = true;
                 late.push(slice.level);
-            }
-            if !slice.lowered && !is_alone && slice.is_long() {
-                slice.lowered = true;
-                slice.thread.lower();
             }
             if took > shared.watchdog {
                 lost.extend(slice.answer.take());
@@ -412,6 +420,9 @@ fn watch(shared: &Arc<Shared>) {
         let wanted = [(Level::Ready, SPARE), (Level::Preempted, 0)]
             .map(|(level, spare)| (level, shared.wanted(&mut state, level, spare)));
         drop(state);
+        // The system is asked without the lock: nobody waits for its answer.
+        let spent = looked_at.into_iter().filter_map(|(number, thread)| Some((number, thread.processor_time()?)));
+        let spent: Vec<(u64, Duration)> = spent.collect();
         for (level, wanted) in wanted {
             if let Err(error) = shared.hire(level, wanted) {
                 tracing::warn!(%error, "no thread could be started in place of one that is late");
@@ -426,6 +437,7 @@ fn watch(shared: &Arc<Shared>) {
             drop(answer.send(Step::Ended(Box::new(refused("WORKER_TIMEOUT", message)))));
         }
         state = shared.lock();
+        state.lower_long(spent);
         // Runs that take long go on with the others where they have no thread.
         if state.preempted.workers == 0 && !state.preempted.jobs.is_empty() {
             let mut jobs = std::mem::take(&mut state.preempted.jobs);
