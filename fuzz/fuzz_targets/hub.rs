@@ -1,7 +1,8 @@
 //! One hub for all inputs of a target, in front of tools that give back what they get.
 
 use codecall::config::Format;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
+use codecall::tool::{ToolDefinition, ToolError};
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};

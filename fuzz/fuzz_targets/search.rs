@@ -3,9 +3,11 @@
 
 #![no_main]
 
-use codecall::catalogue::{Catalogue, ToolFilter, ToolPolicy};
+use codecall::catalogue::Catalogue;
+use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
+use codecall::config::ToolPolicy;
 use codecall::index::Index;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use cpu_time::ThreadTime;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@
 mod streams;
 
 use codecall::Config;
-use codecall::catalogue::ToolFilter;
+use codecall::tool::ToolFilter;
 use codecall::config::{Format, UpstreamConfig};
 use codecall::upstream::{Upstream, UpstreamCall};
 use libfuzzer_sys::fuzz_target;

@@ -3,28 +3,24 @@
 //! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
 //! makes a new one whenever an upstream's list changes.
 
-mod filter;
 mod listed;
 mod owner;
 mod policy;
 
-use crate::error::nearest;
-use crate::index::{Index, Segments};
+use crate::config::ToolPolicy;
+use crate::index::{Document, Index, Segments};
 use crate::redact::Redactor;
 use crate::schema::{Misfit, Schema, Unusable};
-use crate::upstream::{Example, ToolDefinition, Upstream};
-pub use filter::{ToolFilter, ToolPattern, matches};
+use crate::text::{cut, nearest};
+use crate::tool::{Example, LONGEST_NAME, ToolDefinition, ToolFilter, is_reserved};
+use crate::upstream::Upstream;
 pub use listed::Listed;
 use owner::Owners;
-pub use policy::{Expose, Mode, Placed, ToolMetadata, ToolPolicy};
+use policy::Policy;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
-
-/// Longest name of a tool in bytes, with its app, wherever one is given. A tool of a longer one does not
-/// exist, and a call of a longer one is refused.
-pub const LONGEST_NAME: usize = 256;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
@@ -97,12 +93,13 @@ impl Catalogue {
         let apps: BTreeSet<String> =
             self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty()).collect();
         let owners = Arc::new(Owners::new(&apps));
+        let policy = Policy::new(&self.policy, &self.secrets);
         for source in &self.sources {
             for tool in source.upstream.tools() {
-                let Some(placed) = self.policy.place(&source.filter, &tool, &self.secrets) else { continue };
+                let Some(placed) = policy.place(&source.filter, &tool) else { continue };
                 let name = placed.definition.full_name();
                 if name.len() > LONGEST_NAME {
-                    let beginning = crate::index::cut(&name, 64);
+                    let beginning = cut(&name, 64);
                     tracing::warn!(tool = beginning, "its name has more than {LONGEST_NAME} bytes; it is left out");
                     continue;
                 }
@@ -128,7 +125,7 @@ impl Catalogue {
                 }
             }
         }
-        let listed = Listed::new(&self.policy, &owners, visible.into_values());
+        let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
         *current = Arc::new(next);
@@ -223,7 +220,7 @@ impl Entry {
                 }
             },
         };
-        Err(format!("the input of '{}' does not fit its schema: {}", self.name, crate::index::cut(&reason, 500)))
+        Err(format!("the input of '{}' does not fit its schema: {}", self.name, cut(&reason, 500)))
     }
 
     /// The examples of its author that are right, as `check` says, which is asked once for each.
@@ -258,6 +255,16 @@ impl Entry {
             "outputSchema": tool.output_schema,
             "annotations": tool.annotations,
         })
+    }
+}
+
+impl Document for Arc<Entry> {
+    fn tool(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn app_title(&self) -> Option<String> {
+        self.upstream.title()
     }
 }
 
@@ -385,15 +392,6 @@ impl agentscript::Tools for Snapshot {
     fn is_reserved(&self, name: &str) -> bool {
         is_reserved(name)
     }
-}
-
-/// Whether `name` is a spelling of a tool of the server itself.
-#[must_use]
-pub fn is_reserved(name: &str) -> bool {
-    const OWN: &str = "codecall";
-    let name = name.trim_start();
-    name.get(..OWN.len()).is_some_and(|app| app.eq_ignore_ascii_case(OWN))
-        && name[OWN.len()..].starts_with([':', '.', '_', '/'])
 }
 
 /// Note that a tool has a spelling; one that two have belongs to neither.

@@ -10,13 +10,15 @@ pub mod policy;
 mod read;
 mod secrets;
 mod stateless;
+mod tools;
 
-use crate::catalogue::{ToolFilter, ToolPolicy};
 use crate::error::Error;
 use crate::files;
 use crate::redact::Redactor;
+use crate::tool::ToolFilter;
 use agentscript::{Policy, Preset};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,7 @@ pub use chain::{
 pub use http::{HttpServerConfig, ModelConfig};
 pub use isolation::{Any, ConfineConfig, Connect, IsolationConfig, IsolationMode};
 pub use stateless::StatelessConfig;
+pub use tools::{Expose, Mode, ToolMetadata, ToolPolicy};
 
 /// Everything that can be configured.
 #[derive(Clone, Debug)]
@@ -228,19 +231,6 @@ pub enum Strategy {
     Hybrid,
 }
 
-/// Spelling of listed tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Names {
-    /// `codecall:search`
-    Colon,
-    /// `codecall.search`
-    Dot,
-    /// `codecall_search`, which every client accepts.
-    #[default]
-    Underscore,
-}
-
 /// How many runs there may be, and what is a run's whatever its policy says.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
@@ -321,6 +311,11 @@ pub struct CodeExecution {
     pub max_tool_calls: u64,
     /// How many of its runs there may be at the same time: 1 to 100.
     pub pool_size: usize,
+}
+
+impl CodeExecution {
+    /// How long a run may take at least and at most, in milliseconds.
+    pub const TIMEOUTS: RangeInclusive<u64> = 1..=600_000;
 }
 
 impl Default for CodeExecution {

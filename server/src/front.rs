@@ -9,13 +9,13 @@ mod news;
 mod offers;
 mod watch;
 
-use crate::catalogue::LONGEST_NAME;
 use crate::error::Error;
+use crate::event::Watcher;
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
 use crate::offload;
-use crate::runs::Watcher;
-use crate::upstream::{News, ToolError};
+use crate::tool::{LONGEST_NAME, ToolError};
+use crate::upstream::News;
 use news::Wanted;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -126,7 +126,7 @@ impl Front {
         cancel: CancellationToken,
     ) -> Option<CallToolResult> {
         if meta::named(name).is_some() {
-            let answer = self.hub.meta(name, Value::Object(arguments), watcher, cancel).await?;
+            let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
             let weight = offload::weight(&answer.value);
             return Some(offload::now(weight, || self.result(answer)));
         }
@@ -334,7 +334,7 @@ impl ServerHandler for Front {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let Some(own) = meta::named(name) else { return list::tool(&self.hub, name) };
-        let listed = self.hub.config().tools.names.spell(own);
+        let listed = meta::spelled(own, self.hub.config().tools.names);
         self.tools.iter().find(|tool| tool.name == listed).cloned()
     }
 

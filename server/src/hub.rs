@@ -1,17 +1,17 @@
 //! The hub: everything a process has one of, put together. The command line and the MCP front are
 //! two users of it.
 
-use crate::catalogue::{Catalogue, Expose, ToolFilter};
-use crate::config::{Config, StdioConfig, UpstreamConfig, UpstreamKind};
+use crate::catalogue::Catalogue;
+use crate::config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
 use crate::error::Error;
-use crate::index::Engine;
-use crate::meta::{self, Answer, Request};
-use crate::offload::{self, weight};
+use crate::event::{RunEvent, Watcher};
 use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
 use crate::results::Results;
-use crate::runs::{ExecuteRequest, Finished, RunEvent, Runs, Watcher};
+use crate::runs::{ExecuteRequest, Finished, Runs};
+use crate::search::Engine;
 use crate::stateless::Stateless;
-use crate::upstream::{News, ToolError, Upstream, connect};
+use crate::tool::{ToolError, ToolFilter};
+use crate::upstream::{News, Upstream, connect};
 use agentscript::Dialect;
 use futures_util::future::join_all;
 use rmcp::ErrorData;
@@ -238,34 +238,6 @@ impl Hub {
             }
             watcher(event);
         }))
-    }
-
-    /// Call a meta-tool by any of its spellings; absent: there is none of that name.
-    pub async fn meta(
-        &self,
-        name: &str,
-        arguments: Value,
-        watcher: Watcher,
-        cancel: CancellationToken,
-    ) -> Option<Answer> {
-        let tool = meta::named(name)?;
-        if !tool.is_enabled(&self.config) {
-            return None;
-        }
-        if cancel.run_until_cancelled(self.begun()).await.is_none() {
-            return Some(Answer::cancelled());
-        }
-        let mut answer = match self.pipeline.count_meta(tool.id()) {
-            Ok(()) => tool.answer(Request { hub: self, arguments, watcher, cancel }).await,
-            Err(error) => {
-                let refused = Answer::refused(error.message.clone());
-                self.pipeline.refused(&format!("codecall:{}", tool.id()), Caller::Direct, arguments, error);
-                refused
-            }
-        };
-        let weight = weight(&answer.value);
-        let cleaned = offload::run(weight, || self.pipeline.secrets().value(&mut answer.value)).await;
-        Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
     }
 
     /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result

@@ -7,22 +7,11 @@
 //! have the same tools: a change of one app indexes only its own tools. An [`Index`] puts segments
 //! side by side; how rare a word is, is a matter of all of them.
 
-mod engine;
-mod fuse;
-#[cfg(feature = "embeddings")]
-mod meaning;
-#[cfg(feature = "embeddings")]
-mod model;
 mod thesaurus;
-// Without a model it is used by its tests alone.
-#[cfg(any(test, feature = "embeddings"))]
-mod vectors;
 mod words;
 
-use crate::catalogue::Entry;
-use crate::upstream::ToolDefinition;
-pub use engine::{Engine, Found};
-pub use fuse::fuse;
+use crate::text::cut;
+use crate::tool::ToolDefinition;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -68,6 +57,14 @@ const MOST_WORDS: usize = 64;
 /// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
 pub type Hit = (usize, f64);
 
+/// What is indexed.
+pub trait Document {
+    /// The tool.
+    fn tool(&self) -> &Arc<ToolDefinition>;
+    /// What its app calls itself; absent: nobody has said.
+    fn app_title(&self) -> Option<String>;
+}
+
 /// The tools of one app, by words.
 pub struct Segment {
     /// What it was made from.
@@ -101,19 +98,20 @@ pub struct Index {
 }
 
 impl Index {
-    /// Index `rows`; results refer to their places. Apps whose tools are those of `before` are taken
+    /// Index `rows`; results refer to their positions. Apps whose tools are those of `before` are taken
     /// from there.
     #[must_use]
-    pub fn new(rows: &[Arc<Entry>], before: &Segments) -> Self {
+    pub fn new<D: Document>(rows: &[D], before: &Segments) -> Self {
         // The tools of an app, their places among all, and what the app calls itself.
         type App = (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>);
         let mut apps: BTreeMap<&str, App> = BTreeMap::new();
         for (at, row) in (0_u32..).zip(rows) {
-            let (tools, places, title) = apps.entry(&row.definition.app).or_default();
-            tools.push(Arc::clone(&row.definition));
+            let tool = row.tool();
+            let (tools, places, title) = apps.entry(&tool.app).or_default();
+            tools.push(Arc::clone(tool));
             places.push(at);
             if title.is_none() {
-                *title = row.upstream.title();
+                *title = row.app_title();
             }
         }
         let mut index = Self { rows: rows.len(), ..Self::default() };
@@ -298,16 +296,6 @@ fn summary(text: &str) -> usize {
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());
     most.min(sentence).min(line)
-}
-
-/// The beginning of `text`, at most `most` bytes.
-#[must_use]
-pub fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 #[cfg(test)]

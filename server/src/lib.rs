@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod config;
 pub mod confine;
 pub mod error;
+pub mod event;
 pub mod files;
 pub mod front;
 #[cfg(feature = "fuzzing")]
@@ -26,8 +27,12 @@ pub mod runs;
 pub mod sample;
 pub mod sandbox;
 pub mod schema;
+pub mod search;
 pub mod stateless;
 pub mod terminal;
+pub mod text;
+pub mod tool;
+mod typescript;
 pub mod upstream;
 
 pub use config::Config;

@@ -9,14 +9,14 @@ mod execute;
 mod invoke;
 mod search;
 mod step;
-pub(crate) mod typescript;
 
-pub use code_execution::TIMEOUTS;
-
-use crate::catalogue::LONGEST_NAME;
-use crate::config::{Config, Names};
+use crate::config::Config;
+use crate::event::Watcher;
 use crate::hub::Hub;
-use crate::runs::Watcher;
+use crate::offload::{self, weight};
+use crate::pipeline::Caller;
+use crate::tool::{LONGEST_NAME, Names};
+use crate::typescript;
 use crate::upstream::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -107,24 +107,12 @@ impl Answer {
     }
 }
 
-impl Names {
-    /// What stands between the app and the tool.
-    #[must_use]
-    pub fn separator(self) -> char {
-        match self {
-            Self::Colon => ':',
-            Self::Dot => '.',
-            Self::Underscore => '_',
-        }
-    }
-
-    /// The listed name of a meta-tool.
-    #[must_use]
-    pub fn spell(self, tool: &dyn MetaTool) -> String {
-        match tool.own_name() {
-            Some(name) => name.to_owned(),
-            None => format!("codecall{}{}", self.separator(), tool.id()),
-        }
+/// The listed name of a meta-tool.
+#[must_use]
+pub fn spelled(tool: &dyn MetaTool, names: Names) -> String {
+    match tool.own_name() {
+        Some(name) => name.to_owned(),
+        None => format!("codecall{}{}", names.separator(), tool.id()),
     }
 }
 
@@ -136,6 +124,35 @@ pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
     }
     let id = name.strip_prefix("codecall")?.strip_prefix([':', '.', '_'])?;
     ALL.into_iter().find(|tool| tool.id() == id)
+}
+
+/// Call a meta-tool by any of its spellings; absent: there is none of that name.
+pub async fn call(
+    hub: &Hub,
+    name: &str,
+    arguments: Value,
+    watcher: Watcher,
+    cancel: CancellationToken,
+) -> Option<Answer> {
+    let tool = named(name)?;
+    if !tool.is_enabled(hub.config()) {
+        return None;
+    }
+    if cancel.run_until_cancelled(hub.begun()).await.is_none() {
+        return Some(Answer::cancelled());
+    }
+    let pipeline = hub.pipeline();
+    let mut answer = match pipeline.count_meta(tool.id()) {
+        Ok(()) => tool.answer(Request { hub, arguments, watcher, cancel }).await,
+        Err(error) => {
+            let refused = Answer::refused(error.message.clone());
+            pipeline.refused(&format!("codecall:{}", tool.id()), Caller::Direct, arguments, error);
+            refused
+        }
+    };
+    let weight = weight(&answer.value);
+    let cleaned = offload::run(weight, || pipeline.secrets().value(&mut answer.value)).await;
+    Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
 /// Read the arguments of a request.
@@ -159,7 +176,7 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = crate::index::cut(problem, LONGEST_PROBLEM);
+    let problem = crate::text::cut(problem, LONGEST_PROBLEM);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 

@@ -31,7 +31,7 @@ static PERMITS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 #[error("The server is busy with large data of others; try again later, or with less")]
 pub struct Busy;
 
-impl From<Busy> for crate::upstream::ToolError {
+impl From<Busy> for crate::tool::ToolError {
     fn from(busy: Busy) -> Self {
         Self::new("TOOL_TIMEOUT", busy.to_string())
     }

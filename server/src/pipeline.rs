@@ -14,13 +14,15 @@ mod rate;
 pub(crate) mod sanitize;
 mod trace;
 
-use crate::catalogue::{Catalogue, Entry, LONGEST_NAME, Snapshot, ToolFilter, ToolPattern, is_reserved, matches};
+use crate::catalogue::{Catalogue, Entry, Snapshot};
 use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
-use crate::error::{Error, nearest};
+use crate::error::Error;
+use crate::event::{Listener, Watcher};
 use crate::offload::{self, weight, weight_of};
 use crate::redact::Redactor;
-use crate::runs::Watcher;
-use crate::upstream::{Listener, ToolDefinition, ToolError, UpstreamCall};
+use crate::text::nearest;
+use crate::tool::{LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, is_reserved, matches};
+use crate::upstream::UpstreamCall;
 pub(crate) use bound::{LONGEST_MESSAGE, text as bounded};
 pub use cache::canonical;
 pub use hook::{Before, Caller, Hook, HookCall, Record};
@@ -437,7 +439,7 @@ fn named(name: &mut String) -> Result<(), ToolError> {
         return Ok(());
     }
     let length = name.len();
-    *name = format!("{}…", crate::index::cut(name, LONGEST_NAME / 4));
+    *name = format!("{}…", crate::text::cut(name, LONGEST_NAME / 4));
     let message =
         format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {LONGEST_NAME}");
     Err(ToolError::new("TOOL_NOT_FOUND", message))

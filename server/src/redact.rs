@@ -7,7 +7,7 @@
 
 mod layers;
 
-use crate::upstream::{ToolDefinition, ToolError};
+use crate::tool::{ToolDefinition, ToolError};
 use agentscript::Message;
 use aho_corasick::AhoCorasick;
 use layers::Finder;

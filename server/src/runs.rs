@@ -15,13 +15,12 @@ pub mod worker;
 use crate::catalogue::Catalogue;
 use crate::config::{IsolationConfig, IsolationMode, Pool};
 use crate::error::Error;
+use crate::event::{RunEvent, Watcher};
 use crate::pipeline::Pipeline;
-use crate::stateless::Recorder;
-use crate::upstream::Report;
 pub(crate) use admission::Admission;
 pub use admission::Refused;
 use agentscript::{
-    CallId, Clock, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Status, SystemClock,
+    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, Status, SystemClock,
     ToolError,
 };
 use calls::{CallLog, Calls};
@@ -31,6 +30,7 @@ use executor::{Executor, Start};
 pub(crate) use queue::STACK;
 use queue::{Queue, Step, Task};
 use serde_json::{Value, json as object};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,8 +63,8 @@ pub struct ExecuteRequest {
     pub seed: Option<u64>,
     /// Whether no tool is reached: results are examples made from output schemas.
     pub dry_run: bool,
-    /// Who records it. The clock stands still then, and random numbers are the recording's.
-    pub recorder: Option<Arc<Recorder>>,
+    /// Who records it; absent: nobody.
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
 impl ExecuteRequest {
@@ -84,6 +84,19 @@ impl ExecuteRequest {
             recorder: None,
         }
     }
+}
+
+/// Who records a run while it goes on, so that it can be replayed.
+pub trait Recorder: fmt::Debug + Send + Sync {
+    /// What the run is started with, instead of `inputs`: a clock that stands still, random numbers that can be made
+    /// again, tools that are noted where the script asks about them.
+    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs;
+
+    /// The script waits, having made these calls. None of them is dispatched before this returns.
+    fn calls(&self, calls: &[Call]);
+
+    /// These answers have come, in this order.
+    fn answers(&self, events: &[Event]);
 }
 
 /// A run that has ended.
@@ -116,46 +129,6 @@ impl Finished {
         object!({"codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
     }
 }
-
-/// Something that happens in a run.
-#[derive(Clone, Debug)]
-pub enum RunEvent {
-    /// The script has said something.
-    Message(Message),
-    /// A tool call begins.
-    CallStarted {
-        /// Its full name, or what the caller called it where there is none.
-        tool: String,
-        /// Number of the call in this process.
-        call: u64,
-        /// The input, with personal data masked and without secrets.
-        input: Arc<Value>,
-    },
-    /// A tool call has ended.
-    CallEnded {
-        /// Its full name, or what the caller called it where there is none.
-        tool: String,
-        /// Number of the call in this process.
-        call: u64,
-        /// The input, with personal data masked and without secrets.
-        input: Arc<Value>,
-        /// How long it took.
-        duration: Duration,
-        /// How it failed.
-        error: Option<ToolError>,
-    },
-    /// The upstream of a tool call has said something of it: without personal data, where they are
-    /// masked, and without secrets.
-    CallReported {
-        /// The tool's full name.
-        tool: String,
-        /// What it has said.
-        report: Report,
-    },
-}
-
-/// Who is told what happens in a run, as it happens. It must return at once.
-pub type Watcher = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
 
 /// All runs of a process.
 pub struct Runs {
@@ -263,20 +236,13 @@ impl Runs {
         context.settle(outcome)
     }
 
-    fn inputs(&self, context: Option<String>, seed: Option<u64>, recorder: Option<&Arc<Recorder>>) -> Inputs {
+    fn inputs(&self, context: Option<String>, seed: Option<u64>, recorder: Option<&Arc<dyn Recorder>>) -> Inputs {
         let (tools, clock, slice) = (self.catalogue.snapshot(), Arc::clone(&self.clock), Some(queue::SLICE));
+        let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
+        let inputs = Inputs { context, tools, clock, seed, slice };
         match recorder {
-            None => {
-                let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
-                Inputs { context, tools, clock, seed, slice }
-            }
-            Some(recorder) => Inputs {
-                context: recorder.context(),
-                tools: recorder.tools(tools),
-                clock: recorder.clock(clock),
-                seed: recorder.seed(),
-                slice,
-            },
+            Some(recorder) => Arc::clone(recorder).inputs(inputs),
+            None => inputs,
         }
     }
 

@@ -74,7 +74,7 @@ impl Schema {
         let mut patterns = Patterns::default();
         patterns.prune(&mut schema);
         for pattern in &patterns.left_out {
-            let pattern = crate::index::cut(pattern, 200);
+            let pattern = crate::text::cut(pattern, 200);
             tracing::warn!(pattern, "a pattern of a schema needs more than linear time; it is not checked");
         }
         let graph = Graph::new(&schema, &patterns.weights).map_err(|TooComplex| Unusable::TooComplex)?;
@@ -82,7 +82,7 @@ impl Schema {
             let options = jsonschema::options().with_pattern_options(pattern_options(PATTERN_SIZES[2].0));
             options
                 .build(&schema)
-                .map_err(|error| Unusable::Invalid(crate::index::cut(&error.to_string(), 300).to_owned()))
+                .map_err(|error| Unusable::Invalid(crate::text::cut(&error.to_string(), 300).to_owned()))
         };
         let validator = if graph.is_flat() { build()? } else { with_stack(build)? };
         Ok(Self { validator, graph })

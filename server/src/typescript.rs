@@ -5,7 +5,7 @@
 
 mod comment;
 
-use crate::catalogue::Entry;
+use crate::tool::ToolDefinition;
 use comment::comment;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -41,9 +41,8 @@ struct Detail {
 }
 
 /// `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
-pub fn signature(entry: &Entry) -> String {
-    let tool = &entry.definition;
-    let name = quoted(&entry.name);
+pub fn signature(tool: &ToolDefinition) -> String {
+    let name = quoted(&tool.full_name());
     let head = |input: &str, output: &str| format!("callTool({name}, input: {input}): Promise<{output}>");
     detailed(&tool.input_schema, tool.output_schema.as_ref(), LONGEST, &mut Names::default(), &head)
 }

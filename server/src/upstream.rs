@@ -16,9 +16,10 @@ pub mod stdio;
 
 use crate::config::{UpstreamConfig, UpstreamKind};
 use crate::error::Error;
-pub use agentscript::ToolError;
+use crate::event::Listener;
+use crate::tool::{ToolDefinition, ToolError};
 pub use futures_util::future::BoxFuture;
-pub use news::{Listener, News, Report, Said};
+pub use news::News;
 pub use offers::Offers;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -104,54 +105,6 @@ pub struct UpstreamCall {
     pub cancel: CancellationToken,
     /// Who is told how far it has come.
     pub listener: Listener,
-}
-
-/// A tool, as its upstream describes it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolDefinition {
-    /// The app it belongs to. Empty: its name alone is its full name.
-    pub app: String,
-    /// Its name in the upstream.
-    pub name: String,
-    /// A name for people.
-    pub title: Option<String>,
-    /// What it does.
-    pub description: String,
-    /// JSON schema of its input: an object.
-    pub input_schema: Value,
-    /// JSON schema of its result.
-    pub output_schema: Option<Value>,
-    /// Hints about its behaviour (`readOnlyHint`, …): an object.
-    pub annotations: Map<String, Value>,
-    /// For filters.
-    pub tags: Vec<String>,
-    /// How it is used, by whoever wrote it.
-    pub examples: Vec<Example>,
-    /// Kind of the upstream.
-    pub source: &'static str,
-    /// Whether it is in the list of tools beside the meta-tools; absent: as the mode says. For tools
-    /// written in Rust: what a server says of itself decides nothing.
-    pub visible_in_list_tools: Option<bool>,
-    /// Whether it is indexed: found, described and called from scripts; absent: as the mode says.
-    pub enabled_in_code_call: Option<bool>,
-}
-
-/// How a tool is used.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Example {
-    /// What it shows.
-    pub description: String,
-    /// A script.
-    pub code: String,
-}
-
-impl ToolDefinition {
-    /// The name that scripts and clients use: `app:name`.
-    #[must_use]
-    pub fn full_name(&self) -> String {
-        if self.app.is_empty() { self.name.clone() } else { format!("{}:{}", self.app, self.name) }
-    }
 }
 
 /// Start an upstream. It is given back at once and connects on its own: its tools come when it is

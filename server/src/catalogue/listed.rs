@@ -1,8 +1,9 @@
 //! The tools that are shown in the list beside the meta-tools, by the names that they have there.
 
+use super::Entry;
 use super::owner::Owners;
-use super::{Entry, ToolPolicy};
-use crate::upstream::ToolDefinition;
+use super::policy::Policy;
+use crate::tool::ToolDefinition;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ impl Listed {
     /// Give each its name. One that two tools would like to have belongs to neither: whose it is must
     /// not depend on which came first. Nor does one that begins with another app.
     #[must_use]
-    pub fn new(policy: &ToolPolicy, owners: &Owners, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
+    pub fn new(policy: &Policy<'_>, owners: &Owners, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
         let entries: Vec<(Vec<String>, Arc<Entry>)> =
             entries.map(|entry| (policy.listed_names(&entry.definition), entry)).collect();
         let mut wanted: HashMap<&str, usize> = HashMap::new();

@@ -1,5 +1,6 @@
 use super::*;
-use crate::upstream::{BoxFuture, ToolError, UpstreamCall};
+use crate::tool::ToolError;
+use crate::upstream::{BoxFuture, UpstreamCall};
 use agentscript::Tools as _;
 
 /// An upstream for tests: it answers every call with its input.

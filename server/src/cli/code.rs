@@ -6,6 +6,7 @@ use super::session::Sources;
 use super::{Fault, Verdict, output};
 use agentscript::Language;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use codecall::meta;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -92,7 +93,7 @@ impl Code {
         // Whoever has a shell here may do what clients may not.
         let session = exec.sources.open(|config| config.code_execution.enabled = true)?;
         session.ready().await;
-        let answer = session.hub.meta("code_execution", arguments, None, session.cancel.clone()).await;
+        let answer = meta::call(&session.hub, "code_execution", arguments, None, session.cancel.clone()).await;
         session.hub.close().await;
         match answer {
             Some(answer) if answer.value.is_object() => {

@@ -4,7 +4,7 @@ use super::run::json_argument;
 use super::session::{Session, Sources};
 use super::{Fault, Verdict, output};
 use clap::{Args, ValueEnum};
-use codecall::meta::Answer;
+use codecall::meta::{self, Answer};
 use codecall::terminal;
 use serde_json::{Value, json};
 
@@ -148,6 +148,6 @@ async fn ask(sources: &Sources, meta_tool: &str, arguments: Value) -> Result<Ver
 }
 
 async fn answer(session: &Session, meta_tool: &str, arguments: Value) -> Result<Answer, Fault> {
-    let answer = session.hub.meta(meta_tool, arguments, None, session.cancel.clone()).await;
+    let answer = meta::call(&session.hub, meta_tool, arguments, None, session.cancel.clone()).await;
     answer.ok_or_else(|| Fault::new(format!("the configuration switches '{meta_tool}' off")))
 }

@@ -1,6 +1,6 @@
 //! What the chain of every tool call does, as it is configured.
 
-use crate::catalogue::{ToolFilter, ToolPattern};
+use crate::tool::{ToolFilter, ToolPattern};
 use serde::{Deserialize, Deserializer};
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -4,8 +4,7 @@ use super::expand::expand;
 use super::policy::Wanted;
 use super::secrets::Found;
 use super::*;
-use crate::catalogue::{Expose, Mode, ToolFilter, ToolMetadata};
-use crate::meta::TIMEOUTS;
+use crate::tool::{Names, ToolFilter, is_reserved};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -196,8 +195,8 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             timeout_ms: within(
                 "code_execution_timeout_ms",
                 root.code_execution_timeout_ms.unwrap_or(defaults.code_execution.timeout_ms),
-                *TIMEOUTS.start(),
-                *TIMEOUTS.end(),
+                *CodeExecution::TIMEOUTS.start(),
+                *CodeExecution::TIMEOUTS.end(),
             )?,
             max_tool_calls: root.code_execution_max_tool_calls.unwrap_or(defaults.code_execution.max_tool_calls),
             pool_size: within(
@@ -257,7 +256,7 @@ fn check_app(path: &str, app: &str) -> Result<(), String> {
     if app.is_empty() || app.contains(':') || app.trim() != app {
         return Err(format!("{path}: a name must not be empty nor hold ':' nor begin or end with a space"));
     }
-    if app.eq_ignore_ascii_case("codecall") || crate::catalogue::is_reserved(app) {
+    if app.eq_ignore_ascii_case("codecall") || is_reserved(app) {
         return Err(format!("{path}: this name is the server's own; choose another"));
     }
     Ok(())

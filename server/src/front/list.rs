@@ -54,7 +54,7 @@ pub fn tool(hub: &Hub, name: &str) -> Option<Tool> {
 
 /// A meta-tool as clients list it.
 fn meta_row(hub: &Hub, tool: &dyn MetaTool) -> Tool {
-    let name = hub.config().tools.names.spell(tool);
+    let name = meta::spelled(tool, hub.config().tools.names);
     let mut row = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
     row.title = Some(tool.title().to_owned());
     row.annotations = serde_json::from_value(tool.annotations()).ok();

@@ -2,7 +2,7 @@
 //!
 //! An upstream that does not answer is left out of lists.
 
-use crate::catalogue::Expose;
+use crate::config::Expose;
 use crate::hub::Hub;
 use crate::upstream::Offers;
 use futures_util::future::{BoxFuture, join_all};

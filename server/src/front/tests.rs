@@ -80,7 +80,7 @@ async fn with_a_session() {
 #[tokio::test]
 async fn without_a_session() {
     let mut client = Client::start(Config {
-        tools: crate::catalogue::ToolPolicy { names: crate::config::Names::Colon, ..Default::default() },
+        tools: crate::config::ToolPolicy { names: crate::tool::Names::Colon, ..Default::default() },
         structured: false,
         ..Config::default()
     });

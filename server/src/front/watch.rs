@@ -2,8 +2,7 @@
 //! where it wants them, notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
-use crate::runs::{RunEvent, Watcher};
-use crate::upstream::{Report, Said};
+use crate::event::{Report, RunEvent, Said, Watcher};
 use agentscript::Message;
 use rmcp::model::*;
 use rmcp::service::RequestContext;

@@ -1,8 +1,8 @@
 //! Errors of the JSON endpoints, in the shape that clients of model servers know:
 //! `{"error": {"message", "type", "code", "param"}}`.
 
-use crate::catalogue::LONGEST_NAME;
 use crate::pipeline::{LONGEST_MESSAGE, bounded};
+use crate::tool::LONGEST_NAME;
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};

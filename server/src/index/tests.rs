@@ -1,6 +1,8 @@
 use super::*;
-use crate::catalogue::{Catalogue, Snapshot, ToolFilter, ToolPolicy, tests::catalogue};
-use crate::upstream::{BoxFuture, ToolError, Upstream, UpstreamCall};
+use crate::catalogue::{Catalogue, Snapshot, tests::catalogue};
+use crate::config::ToolPolicy;
+use crate::tool::{ToolError, ToolFilter};
+use crate::upstream::{BoxFuture, Upstream, UpstreamCall};
 use serde_json::json;
 use std::sync::Mutex;
 use tokio::sync::watch;

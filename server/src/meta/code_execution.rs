@@ -9,9 +9,6 @@ use crate::stateless::LanguageName;
 use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
 use std::ops::RangeInclusive;
 
-/// Milliseconds that a run may take.
-pub const TIMEOUTS: RangeInclusive<u64> = 1..=600_000;
-
 pub struct CodeExecution;
 
 #[derive(Deserialize)]
@@ -63,7 +60,7 @@ impl MetaTool for CodeExecution {
                 "options": {
                     "type": "object",
                     "properties": {
-                        "timeout_ms": {"type": "number", "minimum": TIMEOUTS.start(), "maximum": TIMEOUTS.end(), "description": "How long it may take, waits for tools included"},
+                        "timeout_ms": {"type": "number", "minimum": Settings::TIMEOUTS.start(), "maximum": Settings::TIMEOUTS.end(), "description": "How long it may take, waits for tools included"},
                         "max_tool_calls": {"type": "number", "minimum": 0, "description": "How many tools it may call; 0: no limit"},
                         "allowed_servers": strings("The only servers whose tools it may call; empty: all"),
                     },
@@ -134,7 +131,8 @@ impl CodeExecution {
         let input = object(input.unwrap_or_default()).map_err(|problem| refused(&format!("'input' {problem}")))?;
         let mut settings = config.code_execution;
         if let Some(timeout) = options.timeout_ms {
-            settings.timeout_ms = number("timeout_ms", timeout, &TIMEOUTS).map_err(|problem| refused(&problem))?;
+            settings.timeout_ms =
+                number("timeout_ms", timeout, &Settings::TIMEOUTS).map_err(|problem| refused(&problem))?;
         }
         if let Some(calls) = options.max_tool_calls {
             settings.max_tool_calls =

@@ -1,9 +1,10 @@
 //! `codecall_describe`: schemas and examples of tools.
 
 use super::*;
-use crate::catalogue::{Entry, Snapshot, is_reserved};
-use crate::error::nearest;
+use crate::catalogue::{Entry, Snapshot};
 use crate::offload;
+use crate::text::nearest;
+use crate::tool::is_reserved;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -165,7 +166,7 @@ fn described(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
         if format == Format::TypeScript {
             members.shift_remove("inputSchema");
             members.shift_remove("outputSchema");
-            members.insert("signature".into(), typescript::signature(entry).into());
+            members.insert("signature".into(), typescript::signature(&entry.definition).into());
         }
         members.insert("usageExamples".into(), examples::of(snapshot, entry).into());
     }

@@ -3,10 +3,10 @@
 //! All are checked: the code compiles and what it calls tools with fits their schemas. An example that
 //! does not would teach mistakes and is left out; the log says so, once for each.
 
-use super::typescript::name;
 use crate::catalogue::{Entry, Snapshot};
 use crate::sample;
-use crate::upstream::Example;
+use crate::tool::Example;
+use crate::typescript::name;
 use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -234,7 +234,8 @@ fn literal(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{ToolFilter, tests::catalogue};
+    use crate::catalogue::tests::catalogue;
+    use crate::tool::ToolFilter;
 
     fn examples(name: &str, schema: Value) -> Vec<String> {
         let catalogue = catalogue(&[("users", name, "", schema)], ToolFilter::default());

@@ -168,7 +168,7 @@ fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
 /// A piece as a client sees it: where something follows, it says so itself.
 fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
-    let tool = hub.config().tools.names.spell(&Execute);
+    let tool = spelled(&Execute, hub.config().tools.names);
     let more = json!({"handle": handle, "offset": next});
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
@@ -218,7 +218,7 @@ impl Execute {
         }
         let text = |context: Value| {
             let text = |context| object(context).map(|context| Value::Object(context).to_string());
-            offload::now(offload::weight(&context), || text(context))
+            offload::now(weight(&context), || text(context))
         };
         let context = match arguments.context {
             None | Some(Value::Null) => None,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::offload::{self, weight};
 use crate::pipeline::{Caller, ToolCall, bounded};
-use crate::upstream::ToolError;
+use crate::tool::ToolError;
 use std::time::Duration;
 
 /// Longest name in the record of a call that cannot be read as one, in bytes.
@@ -122,7 +122,7 @@ impl MetaTool for Invoke {
 /// A call that cannot be read as one: it never comes to the chain, and is recorded all the same.
 fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
-    let tool = crate::index::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
+    let tool = crate::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
     hub.pipeline().refused(&tool, Caller::Invoke, given, ToolError::new("INVALID_INPUT", message));
     refused

@@ -1,7 +1,7 @@
 //! `codecall_step`: one step of a run whose client owns the tools.
 
 use super::*;
-use crate::runs::RunEvent;
+use crate::event::RunEvent;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
 
 pub struct Step;

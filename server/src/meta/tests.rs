@@ -15,7 +15,7 @@ fn hub(config: Config) -> Arc<Hub> {
 
 async fn ask(name: &str, arguments: Value) -> Answer {
     let hub = hub(Config::default());
-    hub.meta(name, arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+    call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool")
 }
 
 #[test]
@@ -97,7 +97,7 @@ async fn invoke() {
     assert!(answer.is_error);
     let mut config = Config::default();
     config.direct_calls.enabled = false;
-    assert!(hub(config).meta("codecall_invoke", json!({}), None, CancellationToken::new()).await.is_none());
+    assert!(call(&hub(config), "codecall_invoke", json!({}), None, CancellationToken::new()).await.is_none());
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ fn showing(bytes: u64, store: crate::config::ResultStore) -> Arc<Hub> {
 }
 
 async fn tell(hub: &Hub, arguments: Value) -> Answer {
-    hub.meta("codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+    call(&hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! How much of a failure, and of what is told of a call, gets to anybody. It is cut before anything
 //! looks at it, and says that it is.
 
-use crate::index::cut;
 use crate::offload::weight;
-use crate::upstream::ToolError;
+use crate::text::cut;
+use crate::tool::ToolError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@
 
 use super::hook::{Before, Hook, HookCall};
 use crate::config::CacheConfig;
-use crate::upstream::{BoxFuture, ToolError};
+use crate::tool::ToolError;
+use crate::upstream::BoxFuture;
 use lru::LruCache;
 use serde_json::{Map, Value};
 use std::collections::HashMap;

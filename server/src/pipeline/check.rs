@@ -2,10 +2,10 @@
 
 use crate::catalogue::Entry;
 use crate::config::CheckOutput;
-use crate::index::cut;
 use crate::offload::{SMALL, weight};
 use crate::schema::{Misfit, Schema, Unusable};
-use crate::upstream::ToolError;
+use crate::text::cut;
+use crate::tool::ToolError;
 use serde_json::{Value, json};
 
 /// Errors of a value that does not fit are cut off here; a model mends one after the other.

@@ -1,6 +1,7 @@
 //! What can be put around every tool call.
 
-use crate::upstream::{BoxFuture, ToolDefinition, ToolError};
+use crate::tool::{ToolDefinition, ToolError};
+use crate::upstream::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;

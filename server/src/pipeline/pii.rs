@@ -5,9 +5,9 @@
 //! field that is masked by its name.
 
 use super::hook::{Before, Hook, HookCall};
-use crate::catalogue::matches;
 use crate::config::{PiiConfig, PiiKind};
-use crate::upstream::{BoxFuture, ToolError};
+use crate::tool::{ToolError, matches};
+use crate::upstream::BoxFuture;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 use std::borrow::Cow;

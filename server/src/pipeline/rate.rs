@@ -5,7 +5,8 @@
 
 use super::hook::{Before, Hook, HookCall};
 use crate::config::RateLimit;
-use crate::upstream::{BoxFuture, ToolDefinition, ToolError};
+use crate::tool::{ToolDefinition, ToolError};
+use crate::upstream::BoxFuture;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@
 //! the caller has sent in one go.
 
 use crate::config::Sanitization;
-use crate::upstream::ToolError;
+use crate::tool::ToolError;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -197,7 +197,7 @@ fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
             continue;
         }
         // Decided by its beginning, so that no text is read again and again.
-        if unix && !is_of_host(crate::index::cut(tail, LONGEST_ROOT)) {
+        if unix && !is_of_host(crate::text::cut(tail, LONGEST_ROOT)) {
             continue;
         }
         let end = tail.char_indices().find(|&(i, c)| i > 2 && !is_path_char(c)).map_or(tail.len(), |(i, _)| i);

@@ -1,8 +1,8 @@
 //! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
 
 use super::{Caller, Pipeline, Record, bound, sanitize};
-use crate::runs::{RunEvent, Watcher};
-use crate::upstream::{Listener, Report, Said, ToolError};
+use crate::event::{Listener, Report, RunEvent, Said, Watcher};
+use crate::tool::ToolError;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -95,7 +95,7 @@ impl<'a> CallTrace<'a> {
         match result {
             Ok(value) if whole && value["isError"] == true => {
                 let said = value["content"][0]["text"].as_str().unwrap_or("The tool failed");
-                let error = ToolError::new("TOOL_EXECUTION_ERROR", crate::index::cut(said, 1_000));
+                let error = ToolError::new("TOOL_EXECUTION_ERROR", crate::text::cut(said, 1_000));
                 self.finish(Some(&error));
             }
             Ok(_) => self.finish(None),

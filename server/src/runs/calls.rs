@@ -2,11 +2,11 @@
 
 use super::context::RunContext;
 use super::{RunEvent, Watcher, json};
-use crate::catalogue::LONGEST_NAME;
-use crate::index::cut;
 use crate::offload;
 use crate::pipeline::{Caller, Pipeline, ToolCall};
 use crate::sample;
+use crate::text::cut;
+use crate::tool::LONGEST_NAME;
 use agentscript::{Call, CallId, Outcome, ToolError};
 use serde_json::{Value, json as object};
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 use super::*;
-use crate::catalogue::{ToolFilter, tests::catalogue};
+use crate::catalogue::tests::catalogue;
 use crate::config::Sanitization;
+use crate::tool::ToolFilter;
 use agentscript::{Call, Preset};
 use serde_json::json as data;
 

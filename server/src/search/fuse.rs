@@ -3,7 +3,7 @@
 //! Only the places in the lists decide the order: scores of different queries, or of words and
 //! meanings, cannot be compared.
 
-use super::Hit;
+use crate::index::Hit;
 use std::collections::BTreeMap;
 
 /// How little the first places of a list count beside the others: the constant of the method.

@@ -6,8 +6,9 @@
 
 use super::model::{Files, Model};
 use super::vectors::{VectorFile, Vectors};
-use super::{Hit, cut, split};
 use crate::catalogue::{Entry, Snapshot};
+use crate::index::{Hit, split};
+use crate::text::cut;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 

@@ -4,8 +4,9 @@
 use super::CodeId;
 use super::recording::{Directory, Json, Written, without_space};
 use crate::redact::Redactor;
+use crate::runs;
 use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
-use agentscript::{Call, CallId, Clock, Event, Language, Outcome, ToolError, Tools};
+use agentscript::{Call, CallId, Event, Inputs, Language, Outcome, ToolError, Tools};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -37,53 +38,6 @@ impl Recorder {
         let options = StepOptions { language, context: context.clone(), ..StepOptions::default() };
         let journal = Journal::new(id.as_str(), id.unix_ms().unwrap_or_default(), script, &options);
         Arc::new(Self { journal, language, context, state: Mutex::default() })
-    }
-
-    /// What the script sees as `codecallContext`, as it is recorded.
-    #[must_use]
-    pub fn context(&self) -> Option<String> {
-        self.context.clone()
-    }
-
-    /// Seed of the run's random numbers.
-    #[must_use]
-    pub fn seed(&self) -> u64 {
-        self.journal.seed()
-    }
-
-    /// Clock of the run; `limits` measures its limits.
-    pub(crate) fn clock(&self, limits: Arc<dyn Clock>) -> Arc<dyn Clock> {
-        self.journal.clock(limits)
-    }
-
-    /// The tools of the run: what the script finds out about them is noted.
-    pub(crate) fn tools(self: &Arc<Self>, tools: Arc<dyn Tools>) -> Arc<dyn Tools> {
-        Arc::new(Noted { tools, recorder: Arc::clone(self) })
-    }
-
-    /// The script waits, having made these calls.
-    pub(crate) fn calls(&self, calls: &[Call]) {
-        let mut state = self.state();
-        for call in calls {
-            let number = u32::try_from(state.numbers.len()).unwrap_or(u32::MAX);
-            state.numbers.insert(call.id, number);
-        }
-        let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
-        state.rounds.push(Round { calls, answers: Vec::new() });
-    }
-
-    /// These answers have come, in this order.
-    pub(crate) fn answers(&self, events: &[Event]) {
-        let mut state = self.state();
-        let State { rounds, numbers, .. } = &mut *state;
-        let Some(round) = rounds.last_mut() else { return };
-        for event in events {
-            if let Event::Settled { id, result } = event
-                && let Some(&call) = numbers.get(id)
-            {
-                round.answers.push(Answer { call, result: result.clone() });
-            }
-        }
     }
 
     /// The file of the run that has ended so, without secrets.
@@ -123,12 +77,47 @@ impl Recorder {
     }
 }
 
+impl runs::Recorder for Recorder {
+    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
+        Inputs {
+            context: self.context.clone(),
+            clock: self.journal.clock(inputs.clock),
+            seed: self.journal.seed(),
+            tools: Arc::new(Noted { tools: inputs.tools, recorder: self }),
+            slice: inputs.slice,
+        }
+    }
+
+    fn calls(&self, calls: &[Call]) {
+        let mut state = self.state();
+        for call in calls {
+            let number = u32::try_from(state.numbers.len()).unwrap_or(u32::MAX);
+            state.numbers.insert(call.id, number);
+        }
+        let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
+        state.rounds.push(Round { calls, answers: Vec::new() });
+    }
+
+    fn answers(&self, events: &[Event]) {
+        let mut state = self.state();
+        let State { rounds, numbers, .. } = &mut *state;
+        let Some(round) = rounds.last_mut() else { return };
+        for event in events {
+            if let Event::Settled { id, result } = event
+                && let Some(&call) = numbers.get(id)
+            {
+                round.answers.push(Answer { call, result: result.clone() });
+            }
+        }
+    }
+}
+
 /// JSON text without secrets. Where there are none, it stays as it is written.
 fn clean(json: &mut String, secrets: &Redactor) {
     if secrets.is_empty() {
         return;
     }
-    match crate::runs::json(json) {
+    match runs::json(json) {
         Ok(value) => {
             let mut cleaned = value.clone();
             secrets.value(&mut cleaned);

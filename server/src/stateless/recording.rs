@@ -347,7 +347,7 @@ impl Tools for Directory {
     }
 
     fn is_reserved(&self, name: &str) -> bool {
-        crate::catalogue::is_reserved(name)
+        crate::tool::is_reserved(name)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The tools of a client, as its requests list them.
 
-use crate::error::nearest;
-use crate::meta::typescript;
 use crate::pipeline::check;
 use crate::schema::Schema;
+use crate::text::nearest;
+use crate::typescript;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Patterns of tools: by name, app, source and tag.
 
-use crate::upstream::ToolDefinition;
+use super::ToolDefinition;
 use serde::{Deserialize, Deserializer};
 
 /// Which tools are meant: all that `allow` names (absent: all) and `deny` does not.

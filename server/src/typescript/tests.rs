@@ -1,5 +1,6 @@
 use super::*;
-use crate::catalogue::{ToolFilter, tests::catalogue};
+use crate::catalogue::tests::catalogue;
+use crate::tool::ToolFilter;
 use serde_json::json;
 
 #[test]
@@ -72,7 +73,7 @@ fn types() {
 
 fn of(input: Value) -> String {
     let catalogue = catalogue(&[("a", "b", "", input)], ToolFilter::default());
-    signature(&catalogue.snapshot().rows()[0])
+    signature(&catalogue.snapshot().rows()[0].definition)
 }
 
 #[test]

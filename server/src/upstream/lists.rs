@@ -134,10 +134,10 @@ pub fn bounded(mut tool: Tool) -> Result<Tool, String> {
         tool.meta = None;
     }
     if let Some(title) = tool.title.as_mut().filter(|title| title.len() > LONGEST_TITLE) {
-        *title = format!("{}…", crate::index::cut(title, LONGEST_TITLE));
+        *title = format!("{}…", crate::text::cut(title, LONGEST_TITLE));
     }
     if let Some(description) = tool.description.as_mut().filter(|text| text.len() > LONGEST_DESCRIPTION) {
-        *description = Cow::Owned(format!("{}…", crate::index::cut(description, LONGEST_DESCRIPTION)));
+        *description = Cow::Owned(format!("{}…", crate::text::cut(description, LONGEST_DESCRIPTION)));
     }
     Ok(tool)
 }

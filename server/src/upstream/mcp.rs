@@ -2,9 +2,10 @@
 //! translation of its tools, results and errors.
 
 use super::incoming;
-use super::news::{Exchange, News, Report, Said};
-use super::{Example, ToolDefinition, ToolError};
+use super::news::{Exchange, News};
 use crate::config::Lifecycle;
+use crate::event::{Report, Said};
+use crate::tool::{Example, ToolDefinition, ToolError};
 use rmcp::model::*;
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
@@ -215,7 +216,7 @@ pub fn not_begun(error: ClientInitializeError) -> String {
         },
         ClientInitializeError::JsonRpcError(error) => format!("it refused to begin: {}", error.message),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => not_begun(*fallback),
-        other => crate::index::cut(&other.to_string(), 300).to_owned(),
+        other => crate::text::cut(&other.to_string(), 300).to_owned(),
     }
 }
 
@@ -225,7 +226,7 @@ fn without_address(text: &str) -> String {
     let text = text.strip_prefix("Client error: ").unwrap_or(text).lines().next().unwrap_or_default();
     match text.split_once(" for url (") {
         Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
-        None => crate::index::cut(text, 300).to_owned(),
+        None => crate::text::cut(text, 300).to_owned(),
     }
 }
 

@@ -1,40 +1,13 @@
 //! What an upstream says on its own: how far a call has come, log messages, changes of its resources
 //! and prompts.
 
+use crate::event::{Listener, Report, Said};
 use rmcp::model::ProgressToken;
-use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
 
 /// News on their way to a client that does not read; older ones are dropped.
 const MOST: usize = 1_000;
-
-/// What is said of a call under way.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Report {
-    /// How far it has come.
-    Progress {
-        /// More than what was told before.
-        progress: f64,
-        /// What it comes to at the end, where that is known.
-        total: Option<f64>,
-        /// In words.
-        message: Option<String>,
-    },
-    /// A log message.
-    Said(Said),
-}
-
-/// A log message.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    /// `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert` or `emergency`.
-    pub level: String,
-    /// Who says it, in the words of the upstream.
-    pub logger: Option<String>,
-    /// What is said.
-    pub data: Value,
-}
 
 /// What is said without a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,31 +20,6 @@ pub enum News {
     Updated(String),
     /// A log message while no call is under way.
     Said(Said),
-}
-
-/// Who is told what is said of a call. Must return at once.
-#[derive(Clone, Default)]
-pub struct Listener(Option<Arc<dyn Fn(Report) + Send + Sync>>);
-
-impl Listener {
-    /// A function that is told.
-    #[must_use]
-    pub fn new(told: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(told)))
-    }
-
-    /// Tell it.
-    pub fn tell(&self, report: Report) {
-        if let Some(told) = &self.0 {
-            told(report);
-        }
-    }
-}
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(if self.0.is_some() { "Listener(…)" } else { "Listener(nobody)" })
-    }
 }
 
 /// Where what a server says meets who wants to hear it.
@@ -141,6 +89,7 @@ impl Drop for UnderWay<'_> {
 mod tests {
     use super::*;
     use rmcp::model::NumberOrString;
+    use std::sync::Arc;
 
     #[test]
     fn calls_hear_what_is_theirs() {

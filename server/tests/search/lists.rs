@@ -1,7 +1,9 @@
 //! The lists of tools of real servers, as upstreams that are only lists.
 
-use codecall::catalogue::{Catalogue, ToolFilter, ToolPolicy};
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::catalogue::Catalogue;
+use codecall::config::ToolPolicy;
+use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;

@@ -8,7 +8,8 @@ mod lists;
 
 use codecall::catalogue::Snapshot;
 use codecall::config::SearchConfig;
-use codecall::index::{Engine, Hit};
+use codecall::index::Hit;
+use codecall::search::Engine;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,8 +2,11 @@
 //! server from others; what a client is told of a failure is bounded too.
 
 use agentscript::{Dialect, Policy};
-use codecall::runs::{ExecuteRequest, Watcher};
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::event::Watcher;
+use codecall::meta;
+use codecall::runs::ExecuteRequest;
+use codecall::tool::{ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -97,7 +100,7 @@ async fn execute(hub: &Hub, script: &str) -> Value {
 }
 
 async fn ask(hub: &Hub, tool: &str, arguments: Value) -> Value {
-    hub.meta(tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+    meta::call(hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
 }
 
 /// Looks every few milliseconds how long the reactor has kept others waiting.
@@ -233,7 +236,7 @@ async fn what_is_told_of_a_call_is_bounded() {
     }));
     let input = json!({"text": "boom ", "times": 1_000_000, "more": ["y".repeat(1_000_000)]});
     let call = json!({"tool": "t:fail", "input": input});
-    hub.meta("codecall_invoke", call, watcher, CancellationToken::new()).await.expect("a meta-tool");
+    meta::call(&hub, "codecall_invoke", call, watcher, CancellationToken::new()).await.expect("a meta-tool");
     assert!(!long.load(Ordering::Relaxed), "a notification of megabytes");
 }
 

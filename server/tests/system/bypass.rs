@@ -3,8 +3,10 @@
 //! the call, and none of these tools is ever called.
 
 use agentscript::Policy;
+use codecall::meta;
 use codecall::runs::ExecuteRequest;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::tool::{ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
@@ -94,7 +96,7 @@ impl World {
     }
 
     async fn ask(&self, tool: &str, arguments: Value) -> Value {
-        self.hub.meta(tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+        meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
     }
 
     async fn invoke(&self, name: &str) -> String {

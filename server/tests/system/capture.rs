@@ -1,8 +1,10 @@
 //! No upstream gets calls that are meant for another one, also where that one is down.
 
 use agentscript::{Dialect, Policy};
+use codecall::meta;
 use codecall::runs::ExecuteRequest;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::tool::{ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
@@ -78,7 +80,7 @@ impl World {
     }
 
     async fn ask(&self, tool: &str, arguments: Value) -> Value {
-        self.hub.meta(tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+        meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
     }
 
     /// Call a name in every way there is.

@@ -2,9 +2,11 @@
 
 use crate::kit::*;
 use codecall::config::Format;
+use codecall::event::{RunEvent, Watcher};
+use codecall::meta;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
-use codecall::runs::{RunEvent, Watcher};
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::tool::{ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use futures_util::future::join_all;
 use rmcp::model::*;
@@ -85,7 +87,7 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
 
 impl World {
     async fn told(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
-        self.hub.meta(tool, arguments, watcher, CancellationToken::new()).await.expect("a meta-tool").value
+        meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await.expect("a meta-tool").value
     }
 
     /// Call a tool without a script: its result, or the code of its failure.

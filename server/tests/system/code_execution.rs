@@ -1,6 +1,7 @@
 //! `code_execution`: every example of its reference, through the meta-tool and through `codecall code exec`.
 
 use crate::kit::*;
+use codecall::meta;
 use codecall::upstream::fixture::Fixture;
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
@@ -292,7 +293,7 @@ fn hub(mocks: &str, config: impl FnOnce(&mut Config)) -> Arc<Hub> {
 }
 
 async fn ask(hub: &Hub, request: Value) -> (Value, bool) {
-    let answer = hub.meta("code_execution", request, None, CancellationToken::new()).await.expect("it is there");
+    let answer = meta::call(hub, "code_execution", request, None, CancellationToken::new()).await.expect("it is there");
     (answer.value, answer.is_error)
 }
 
@@ -503,7 +504,7 @@ async fn a_cancelled_run_ends() {
     let folder = Folder::new();
     let hub = hub(&folder.file("mocks.json", TOOLS), |_| ());
     let cancel = CancellationToken::new();
-    let asked = hub.meta("code_execution", code("call_tool('api', 'never', {})"), None, cancel.clone());
+    let asked = meta::call(&hub, "code_execution", code("call_tool('api', 'never', {})"), None, cancel.clone());
     let (answer, ()) = tokio::join!(asked, async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();

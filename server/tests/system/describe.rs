@@ -1,7 +1,9 @@
 //! `codecall_describe` on the tools of real servers: signatures that are TypeScript, examples that run.
 
 use agentscript::{CompileOptions, Event, Inputs, Language, Policy, Preset, Progress};
-use codecall::upstream::{BoxFuture, Example, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::meta;
+use codecall::tool::{Example, ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -70,7 +72,8 @@ fn hub(tools: Vec<ToolDefinition>) -> Arc<Hub> {
 }
 
 async fn describe(hub: &Hub, request: Value) -> Value {
-    let answer = hub.meta("codecall_describe", request, None, CancellationToken::new()).await.expect("it is there");
+    let answer =
+        meta::call(hub, "codecall_describe", request, None, CancellationToken::new()).await.expect("it is there");
     assert!(!answer.is_error, "{}", answer.value);
     answer.value
 }

@@ -2,7 +2,8 @@
 
 use agentscript::{Outcome, Policy, Preset};
 use codecall::runs::ExecuteRequest;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::tool::{ToolDefinition, ToolError};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::Config;
-use crate::upstream::{ToolDefinition, ToolError, Upstream, UpstreamCall};
+use crate::tool::{ToolDefinition, ToolError};
+use crate::upstream::{Upstream, UpstreamCall};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -59,7 +60,8 @@ fn upstreams(trouble: Option<&'static str>) -> Vec<Arc<dyn Upstream>> {
 
 async fn ask_of(upstreams: Vec<Arc<dyn Upstream>>, arguments: Value) -> Value {
     let hub = Hub::start(Config::default(), upstreams).expect("starts");
-    let answer = hub.meta("codecall_search", arguments, None, CancellationToken::new()).await.expect("there is search");
+    let answer =
+        call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("there is search");
     assert!(!answer.is_error, "{answer:?}");
     answer.value
 }

@@ -1,7 +1,7 @@
 //! What the tools of the shop are made of: one row a tool, its schemas taken from the types of its
 //! function.
 
-use crate::upstream::{Example, ToolDefinition};
+use crate::tool::{Example, ToolDefinition};
 use agentscript::ToolError;
 use rusqlite::Connection;
 use schemars::{JsonSchema, generate::SchemaSettings};

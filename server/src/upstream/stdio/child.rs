@@ -201,7 +201,7 @@ async fn drain(app: String, mut stderr: impl AsyncRead + Unpin, secrets: Redacto
             }
             secrets.clean(&mut text);
             // Afterwards, or half a secret could stay.
-            text.truncate(crate::index::cut(&text, LONGEST_LINE).len());
+            text.truncate(crate::text::cut(&text, LONGEST_LINE).len());
             tracing::info!(app, "{text}");
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push_back(text);

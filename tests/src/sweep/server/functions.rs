@@ -2,16 +2,18 @@
 
 use super::values::{Kind, Made, SECRET};
 use agentscript::stateless::ClientTools as _;
-use codecall::catalogue::{Catalogue, ToolFilter, ToolPolicy};
-use codecall::config::{AuditConfig, PiiConfig};
-use codecall::error::{mended, nearest, placed};
+use codecall::catalogue::Catalogue;
+use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
+use codecall::error::{mended, placed};
 use codecall::index::Index;
 use codecall::pipeline::{Caller, Pipeline, canonical};
 use codecall::redact::Redactor;
 use codecall::results::Results;
 use codecall::schema::Schema;
 use codecall::stateless::ClientToolset;
-use codecall::upstream::{BoxFuture, ToolDefinition, ToolError, Upstream, UpstreamCall};
+use codecall::text::nearest;
+use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
+use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub, fuzzing, offload, sample, terminal};
 use serde_json::{Map, Value, json};
 use std::hint::black_box;
@@ -333,7 +335,7 @@ fn meta(name: &str, arguments: Value) {
 }
 
 fn ask(hub: &Arc<Hub>, name: &str, arguments: Value) {
-    let answer = runtime().block_on(hub.meta(name, arguments, None, CancellationToken::new()));
+    let answer = runtime().block_on(codecall::meta::call(hub, name, arguments, None, CancellationToken::new()));
     let answer = answer.expect("a meta-tool of that name");
     black_box(answer.value.to_string());
 }

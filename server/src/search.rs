@@ -1,0 +1,14 @@
+//! Finding tools: by words (`index`), by meaning, or by both.
+
+mod engine;
+mod fuse;
+#[cfg(feature = "embeddings")]
+mod meaning;
+#[cfg(feature = "embeddings")]
+mod model;
+// Without a model it is used by its tests alone.
+#[cfg(any(test, feature = "embeddings"))]
+mod vectors;
+
+pub use engine::{Engine, Found};
+pub use fuse::fuse;

@@ -1,0 +1,168 @@
+//! The modules of the server stand in layers, and import from lower ones alone: there is no circle between them. The
+//! layers and the imports are tables of docs/architecture.md; `UPDATE=1` rewrites the one of imports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = "docs/architecture.md";
+const SOURCES: &str = "server/src";
+/// The modules of the program, which is a crate of its own. The library is `codecall` to it.
+const PROGRAM: [&str; 3] = ["main", "cli", "allocator"];
+/// What `lib.rs` exports under shorter names.
+const EXPORTED: [(&str, &str); 3] = [("Config", "config"), ("Error", "error"), ("Hub", "hub")];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page() -> String {
+    std::fs::read_to_string(root().join(PAGE)).expect("the page is there")
+}
+
+/// Where the part `name` of the page is: between `<!-- name` and `<!-- /name -->`, without the first of these lines.
+fn part(page: &str, name: &str) -> std::ops::Range<usize> {
+    let begin = page.find(&format!("<!-- {name}")).unwrap_or_else(|| panic!("{PAGE} has no '{name}'"));
+    let begin = begin + page[begin..].find('\n').expect("a line ends") + 1;
+    let end = page.find(&format!("<!-- /{name} -->")).unwrap_or_else(|| panic!("{PAGE} has no end of '{name}'"));
+    begin..end
+}
+
+/// The layer of each module, from 0 at the bottom: the modules in the first column of the table of the page.
+fn layers(page: &str) -> BTreeMap<&str, usize> {
+    let mut layers = BTreeMap::new();
+    let rows = page[part(page, "layers")].lines().filter(|line| line.starts_with("| `"));
+    for (layer, row) in rows.rev().enumerate() {
+        let cell = row.split('|').nth(1).unwrap_or_default();
+        for module in cell.split('`').skip(1).step_by(2) {
+            assert!(layers.insert(module, layer).is_none(), "'{module}' stands in two layers");
+        }
+    }
+    layers
+}
+
+/// All sources below `folder`, but for tests.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        let is_of_tests = path.file_stem().is_some_and(|name| name == "tests");
+        if path.is_dir() && !is_of_tests {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_of_tests {
+            found.push(path);
+        }
+    }
+}
+
+/// Source text without comments and without the tests at its end.
+fn code(text: &str) -> String {
+    let text = text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code);
+    text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect::<Vec<_>>().join("\n")
+}
+
+/// The first names of all paths that begin with `prefix`, those of a group (`prefix{a, b::c}`) too.
+fn heads(code: &str, prefix: &str) -> BTreeSet<String> {
+    let name = |text: &str| {
+        let letters = text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_');
+        letters.collect::<String>()
+    };
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices(prefix) {
+        let rest = &code[at + prefix.len()..];
+        // Another name may end with it.
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let Some(group) = rest.strip_prefix('{') else {
+            found.insert(name(rest));
+            continue;
+        };
+        let mut depth = 0_u32;
+        let mut is_head = true;
+        for (at, letter) in group.char_indices() {
+            match letter {
+                '}' if depth == 0 => break,
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => is_head = true,
+                letter if is_head && !letter.is_whitespace() => {
+                    found.insert(name(&group[at..]));
+                    is_head = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// What each top module imports of the others, by the paths in its code.
+fn imports() -> BTreeMap<String, BTreeSet<String>> {
+    let folder = root().join(SOURCES);
+    let mut paths = Vec::new();
+    sources(&folder, &mut paths);
+    assert!(paths.len() > 100, "{} sources", paths.len());
+    let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in paths {
+        let inside = path.strip_prefix(&folder).expect("a path of the folder");
+        let first = inside.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
+        let module = first.strip_suffix(".rs").unwrap_or(&first).to_owned();
+        if module == "lib" {
+            continue;
+        }
+        let is_program = PROGRAM.contains(&module.as_str());
+        let (module, prefix) = if is_program { ("cli".to_owned(), "codecall::") } else { (module, "crate::") };
+        let code = code(&std::fs::read_to_string(&path).expect("a source"));
+        let of_others = heads(&code, prefix).into_iter().map(|head| {
+            EXPORTED.iter().find(|(name, _)| *name == head).map_or(head.clone(), |(_, module)| (*module).to_owned())
+        });
+        let all = imports.entry(module.clone()).or_default();
+        all.extend(of_others.filter(|other| *other != module && other.starts_with(|c: char| c.is_lowercase())));
+    }
+    imports
+}
+
+#[test]
+fn every_module_imports_from_lower_layers_alone() {
+    let page = page();
+    let layers = layers(&page);
+    let layer = |module: &str| *layers.get(module).unwrap_or_else(|| panic!("'{module}' stands in no layer of {PAGE}"));
+    let imports = imports();
+    let mut upwards = Vec::new();
+    for (module, others) in &imports {
+        upwards.extend(
+            others.iter().filter(|other| layer(other) >= layer(module)).map(|other| format!("{module} -> {other}")),
+        );
+    }
+    assert_eq!(upwards, [""; 0], "imports of the same layer or a higher one");
+    let gone: Vec<&&str> = layers.keys().filter(|module| !imports.contains_key(**module)).collect();
+    assert_eq!(gone, [&""; 0], "layers of {PAGE} without sources");
+}
+
+#[test]
+fn imports_are_those_of_the_page() {
+    let page = page();
+    let layers = layers(&page);
+    let mut imports: Vec<(String, BTreeSet<String>)> = imports().into_iter().collect();
+    imports.sort_by_key(|(module, _)| (std::cmp::Reverse(layers.get(module.as_str()).copied()), module.clone()));
+    let mut table = "| module | imports |\n|---|---|\n".to_owned();
+    for (module, others) in imports {
+        let others: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
+        let others = if others.is_empty() { "–".to_owned() } else { others.join(", ") };
+        writeln!(table, "| `{module}` | {others} |").expect("a string can be written");
+    }
+    let range = part(&page, "imports");
+    if std::env::var_os("UPDATE").is_some() {
+        let mut fresh = page.clone();
+        fresh.replace_range(range, &table);
+        std::fs::write(root().join(PAGE), fresh).expect("the page can be written");
+    } else {
+        assert!(page[range] == table, "{PAGE} is out of date: UPDATE=1 cargo test -p codecall-tests --test layers");
+    }
+}
+
+#[test]
+fn paths_are_found_in_code() {
+    let text = "use crate::{a::{b, c}, d};\nuse crate::e::f; // crate::g\nlet x = crate::h::i(not_crate::j);\n#[cfg(test)]\nmod tests {\n    use crate::k;\n}\n";
+    assert_eq!(heads(&code(text), "crate::").into_iter().collect::<Vec<_>>(), ["a", "d", "e", "h"]);
+}
