@@ -193,8 +193,16 @@ fn from_json(text: &str) -> String {
         let unit = units[at];
         let escaped = units.get(at + 1).copied().filter(|_| unit == u16::from(b'\\'));
         match escaped.and_then(|unit| u8::try_from(unit).ok()) {
-            Some(letter @ (b'"' | b'\\' | b'/')) => {
-                out.push(u16::from(letter));
+            Some(letter @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')) => {
+                let unescaped = match letter {
+                    b'b' => 8,
+                    b'f' => 12,
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => other,
+                };
+                out.push(u16::from(unescaped));
                 at += 2;
             }
             Some(b'u') => {

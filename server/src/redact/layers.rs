@@ -147,8 +147,8 @@ impl Layer<'_> {
 struct Escapes {
     /// What they begin with: a backslash (JSON, JavaScript), a per-cent sign (addresses), an ampersand (HTML).
     leads: &'static [u8],
-    /// Whether a backslash stays before a letter that needs none, as for lenient readers of JSON and in Python. In
-    /// JavaScript it goes.
+    /// Whether a backslash stays that begins no escape of JSON, as lenient readers of JSON let it. In JavaScript it
+    /// goes, or begins another escape.
     keeps_backslash: bool,
 }
 
@@ -174,9 +174,10 @@ fn escapes(from: &Layer<'_>) -> Vec<Escapes> {
     kinds
 }
 
-/// Whether this letter means itself behind a backslash, and without one too, in JSON.
+/// Whether a backslash before this letter begins an escape in JavaScript and none in JSON.
 fn is_needless(letter: u8) -> bool {
-    letter.is_ascii_punctuation() && !matches!(letter, b'"' | b'\'' | b'/' | b'\\')
+    let is_escaped = letter.is_ascii_punctuation() || matches!(letter, b'x' | b'v');
+    is_escaped && !matches!(letter, b'"' | b'/' | b'\\')
 }
 
 /// The same of a form of HTML, where a space is a plus; none where there are no escapes or no pluses.

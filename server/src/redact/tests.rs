@@ -109,11 +109,13 @@ fn escapes_of_one_kind_leave_those_of_others() {
     }
 }
 
-/// A backslash before a letter that needs none stays for lenient readers of JSON and in Python; in JavaScript it goes.
+/// A backslash that begins no escape of JSON stays for lenient readers; in JavaScript it goes or begins another one.
 #[test]
 fn a_needless_backslash_stays_or_goes() {
     for (secret, text) in [
         (r":bcdef\", r"\u003abcdef\!"),
+        (r":bcdef\", r"\u003abcdef\x41"),
+        (r":bcdef\", r"\u003abcdef\'"),
         (r":bcdef\", r"\\u003a\u0062cdef\u005c!"),
         (r"ab\!cdef", r"\u0061b\!cdef"),
         ("ab!cdef", r"\u0061b\!cdef"),
