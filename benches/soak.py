@@ -267,7 +267,7 @@ HELD = ["memory, MB", "threads", "descriptors", "children"]
 
 def soak(program, minutes):
     seconds = minutes * 60
-    parts = {"alone": seconds * 0.1, "ordinary": seconds * 0.1, "hostile": seconds * 0.7, "after": max(seconds * 0.1, 70)}
+    parts = {"alone": seconds * 0.1, "ordinary": seconds * 0.1, "hostile": seconds * 0.7, "after": max(seconds * 0.1, 330)}
     samples, told, began = [], [], None
     with tempfile.TemporaryDirectory() as folder:
         process, port = start(program, folder)
