@@ -3,7 +3,7 @@
 #[path = "docs/language.rs"]
 mod language;
 
-use agentscript::{LIMITS, Loops, Policy, Preset, Unit};
+use agentscript::{ErrorCode, LIMITS, Loops, Policy, Preset, Unit};
 use codecall_tests::limits::{Place, ROWS};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -83,6 +83,21 @@ fn tested() -> String {
         write!(table, "\n| `{}` | {cells} |", limit.name).expect("a string can be written");
     }
     table
+}
+
+/// The table of codes.
+fn codes() -> String {
+    let rows = ErrorCode::ALL.iter().map(|code| {
+        let caught = if code.is_catchable() { "yes" } else { "no" };
+        format!("| `{code}` | `{}` | {caught} | {} |", code.status().as_str(), code.doc())
+    });
+    let head = "| code | status | a script can catch it | what |\n|---|---|---|---|".to_owned();
+    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn codes_are_those_of_the_code() {
+    rewritten("docs/errors.md", &[("codes", codes())]);
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! [`Hold`] beside it ([`Vm::hold`]). What is alive, garbage, and what is held never pass [`Meter::most_bytes`].
 
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::{Heap, Meter};
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
@@ -335,7 +336,7 @@ impl Meter {
     #[cold]
     pub fn memory_limit(&self) -> Thrown {
         let limit = self.limits.max_memory_bytes;
-        Thrown::limit("MEMORY_LIMIT", format!("The script exceeded its memory limit of {limit} bytes"))
+        Thrown::limit(ErrorCode::MemoryLimit, format!("The script exceeded its memory limit of {limit} bytes"))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::builtins::inspect::Options;
 use crate::calls::Failed;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
+use crate::error_code::ErrorCode;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block, lossy};
 use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_text, shown_bytes};
@@ -72,14 +73,14 @@ impl Thrown {
 
     /// The end of the run at a limit or by the host, as `runtime_error`.
     #[cold]
-    pub fn limit(code: &str, message: impl Into<String>) -> Self {
-        Self::stop(Failure::new(Status::RuntimeError, code, message))
+    pub fn limit(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::stop(Failure::of(code, message))
     }
 
     /// The end of the run at something that is refused.
     #[cold]
-    pub fn illegal(code: &str, refusal: Refusal, message: impl Into<String>) -> Self {
-        let mut failure = Failure::new(Status::IllegalAccess, code, message);
+    pub fn illegal(code: ErrorCode, refusal: Refusal, message: impl Into<String>) -> Self {
+        let mut failure = Failure::of(code, message);
         failure.refusal = Some(refusal);
         Self::stop(failure)
     }

@@ -3,6 +3,7 @@
 //! All data crosses as JSON text. A run never blocks and never calls the host but for the clock and
 //! the directory of tools, which answer at once.
 
+use crate::error_code::ErrorCode;
 use crate::outcome::Outcome;
 use std::sync::Arc;
 use std::time::Duration;
@@ -190,7 +191,7 @@ impl ToolError {
     /// The call took longer than it may.
     #[must_use]
     pub fn timeout(tool: &str, timeout_ms: u64) -> Self {
-        Self::new("TOOL_TIMEOUT", format!("Tool '{tool}' timed out after {timeout_ms}ms"))
+        Self::new(ErrorCode::ToolTimeout, format!("Tool '{tool}' timed out after {timeout_ms}ms"))
     }
 }
 

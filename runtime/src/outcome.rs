@@ -1,5 +1,6 @@
 //! How a run ended, and the JSON that clients see of it.
 
+use crate::error_code::ErrorCode;
 use crate::host::CallId;
 use crate::json::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
@@ -157,6 +158,11 @@ impl Failure {
             issues: Vec::new(),
             tool_calls: 0,
         }
+    }
+
+    /// The same with the status that runs have which end with this code.
+    pub fn of(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::new(code.status(), code, message)
     }
 
     /// Cuts each text at its bound: [`MOST_MESSAGE`], [`MOST_NAME`], [`MOST_TOOL_INPUT`], [`MOST_DETAILS`]. What a run

@@ -4,6 +4,7 @@
 
 use crate::code::{After, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::collect::Marker;
 use crate::node::Op;
 use crate::promise::{Job, Reaction};
@@ -61,7 +62,7 @@ impl Vm {
     pub(crate) fn may_repeat(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
         let Cause::Stop(failure) = &*thrown.0 else { return false };
         // Where it is begun again and fails again, garbage is not what is too much.
-        if failure.code != "MEMORY_LIMIT"
+        if failure.code != ErrorCode::MemoryLimit
             || !op.repeats
             || self.converted
             || self.nesting > 0

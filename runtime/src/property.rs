@@ -10,6 +10,7 @@ use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::convert::as_int32;
 use crate::error::{Cause, Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
 use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
@@ -485,7 +486,7 @@ fn refuse(name: Sym) -> Result<()> {
 fn refused_key(name: Sym) -> Thrown {
     let name = known::TEXTS[name.0 as usize];
     Thrown::illegal(
-        "VALIDATION_ERROR",
+        ErrorCode::ValidationError,
         Refusal::DisallowedProperty,
         format!("Property '{name}' is not allowed in AgentScript"),
     )

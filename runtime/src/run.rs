@@ -3,6 +3,7 @@
 use crate::calls::Calls;
 use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
+use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
 use crate::heap::{Heap, Slab};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress};
@@ -382,7 +383,7 @@ impl Run {
             return failure;
         }
         let message = if is_error { message } else { vm.uncaught_text(value) };
-        let mut failure = Failure::new(Status::RuntimeError, "EXECUTION_ERROR", message);
+        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
@@ -398,7 +399,7 @@ impl Run {
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));
         let place = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
         let message = format!("The script awaits{place} a promise that nothing can settle");
-        let mut failure = Failure::new(Status::RuntimeError, "EXECUTION_ERROR", message);
+        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
         failure.name = Some("Error".into());
         failure.location = location;
         failure
@@ -451,7 +452,7 @@ impl Run {
 fn failure_of(thrown: Thrown) -> Box<Failure> {
     match stopped(thrown) {
         Exit::Stopped(failure) => failure,
-        _ => Box::new(Failure::new(Status::RuntimeError, "EXECUTION_ERROR", "the script failed")),
+        _ => Box::new(Failure::of(ErrorCode::ExecutionError, "the script failed")),
     }
 }
 

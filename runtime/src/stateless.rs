@@ -48,6 +48,7 @@ pub use journal::{Answer, AnswerError, Issued, Journal, Round};
 pub use token::TokenError;
 
 use crate::cache::ScriptCache;
+use crate::error_code::{ErrorCode, Origin};
 use crate::host::{Clock, Message, NoTools, ToolError, Tools};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Outcome, Status};
@@ -182,12 +183,12 @@ pub struct Divergence {
 
 impl Divergence {
     /// The code that clients see.
-    pub const CODE: &'static str = "REPLAY_MISMATCH";
+    pub const CODE: ErrorCode = ErrorCode::ReplayMismatch;
 
     /// The same as a failed run.
     #[must_use]
     pub fn failure(&self) -> Failure {
-        Failure::new(Status::RuntimeError, Self::CODE, self.to_string())
+        Failure::of(Self::CODE, self.to_string())
     }
 }
 
@@ -276,12 +277,11 @@ pub fn play(
 
 /// Whether a run ended at one of its limits.
 fn is_over(outcome: &Outcome) -> bool {
-    const CODES: [&str; 6] =
-        ["TIMEOUT", "ITERATION_LIMIT", "STEP_LIMIT", "MAX_TOOL_CALLS_EXCEEDED", "MEMORY_LIMIT", "CONSOLE_LIMIT"];
     outcome.result.as_ref().is_err_and(|failure| {
         matches!(failure.status, Status::Timeout | Status::RuntimeError)
             && failure.name.is_none()
-            && CODES.contains(&failure.code.as_str())
+            && ErrorCode::of(&failure.code)
+                .is_some_and(|code| code.origin() == Origin::Limit && code != ErrorCode::ResultTooLarge)
     })
 }
 
@@ -290,14 +290,14 @@ fn over(journal: &Journal, options: &StepOptions<'_>) -> Option<Step> {
     let (code, message) = if journal.rounds.len() > options.max_rounds {
         let message =
             format!("The script waited for tools more than {} times; call more of them together", options.max_rounds);
-        ("MAX_ROUNDS_EXCEEDED", message)
+        (ErrorCode::MaxRoundsExceeded, message)
     } else if journal.bytes() > options.max_journal_bytes {
         let most = options.max_journal_bytes;
-        ("JOURNAL_TOO_LARGE", format!("The calls and answers of the run are longer than {most} bytes together"))
+        (ErrorCode::JournalTooLarge, format!("The calls and answers of the run are longer than {most} bytes together"))
     } else {
         return None;
     };
-    let mut failure = Failure::new(Status::RuntimeError, code, message);
+    let mut failure = Failure::of(code, message);
     failure.tool_calls = journal.rounds.iter().map(|round| round.calls.len() as u64).sum();
     Some(ended(Outcome::not_compiled(Box::new(failure))))
 }

@@ -3,9 +3,10 @@
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::execute::function_of;
 use crate::heap::{Action, Bound};
-use crate::outcome::{Failure, MOST_MESSAGE, Status, shown_bytes};
+use crate::outcome::{Failure, MOST_MESSAGE, shown_bytes};
 use crate::property::PropertyKey;
 use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
@@ -32,7 +33,7 @@ impl Vm {
             return Ok(());
         }
         let message = format!("Script execution timed out after {}ms", limits.timeout_ms);
-        Err(Thrown::stop(Failure::new(Status::Timeout, "TIMEOUT", message)))
+        Err(Thrown::stop(Failure::of(ErrorCode::Timeout, message)))
     }
 
     /// The name of a function of the script; nothing for the prelude.

@@ -3,9 +3,10 @@
 use crate::calls::{Calls, Open, Style};
 use crate::code::{Code, FunctionRef, Running, Waiting};
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::{Heap, Slab};
 use crate::host::{Inputs, Message};
-use crate::outcome::{Failure, MOST_MESSAGE, Status, shown_bytes};
+use crate::outcome::{Failure, MOST_MESSAGE, shown_bytes};
 use crate::promise::Job;
 use crate::regexp::Matcher;
 use crate::script::Script;
@@ -152,7 +153,7 @@ impl Vm {
     fn iteration_limit(&self) -> Thrown {
         let limit = self.heap.meter.limits.max_iterations;
         Thrown::limit(
-            "ITERATION_LIMIT",
+            ErrorCode::IterationLimit,
             format!("The script exceeded its iteration limit of {limit} loop turns; loop over less data"),
         )
     }
@@ -183,7 +184,7 @@ impl Vm {
         (meter.granted, meter.fuel) = (0, 0);
         if meter.steps > meter.limits.max_steps {
             let limit = meter.limits.max_steps;
-            return Err(Thrown::limit("STEP_LIMIT", format!("The script exceeded its limit of {limit} steps")));
+            return Err(Thrown::limit(ErrorCode::StepLimit, format!("The script exceeded its limit of {limit} steps")));
         }
         if meter.in_use() > meter.most_bytes() && (in_operation || self.nesting > 0) {
             return Err(self.memory_limit());
@@ -334,7 +335,7 @@ impl Vm {
         let limit = self.heap.meter.limits.max_tool_calls;
         if limit > 0 && self.host.calls.made() >= limit {
             return Err(Thrown::limit(
-                "MAX_TOOL_CALLS_EXCEEDED",
+                ErrorCode::MaxToolCallsExceeded,
                 format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
             ));
         }
@@ -349,11 +350,11 @@ impl Vm {
 /// The end of a run that nobody wants the result of any more.
 #[cold]
 pub(crate) fn cancelled() -> Failure {
-    Failure::new(Status::RuntimeError, "EXECUTION_ABORTED", "The run was cancelled")
+    Failure::of(ErrorCode::ExecutionAborted, "The run was cancelled")
 }
 
 /// The end of the run at a limit of time.
 #[cold]
 fn timeout(limit_ms: u64) -> Thrown {
-    Thrown::stop(Failure::new(Status::Timeout, "TIMEOUT", format!("Script execution timed out after {limit_ms}ms")))
+    Thrown::stop(Failure::of(ErrorCode::Timeout, format!("Script execution timed out after {limit_ms}ms")))
 }

@@ -14,7 +14,7 @@ use crate::event::Watcher;
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
 use crate::offload;
-use crate::tool::{LONGEST_NAME, ToolError};
+use crate::tool::{ErrorCode, LONGEST_NAME, ToolError};
 use crate::upstream::News;
 use news::Wanted;
 use rmcp::model::*;
@@ -143,7 +143,9 @@ impl Front {
                 result.structured_content = None;
                 result
             }
-            Err(_) => failed(ToolError::new("TOOL_EXECUTION_ERROR", "The tool's answer is not one that MCP knows")),
+            Err(_) => {
+                failed(ToolError::new(ErrorCode::ToolExecutionError, "The tool's answer is not one that MCP knows"))
+            }
         }
     }
 
@@ -392,7 +394,7 @@ impl ServerHandler for Front {
                 "The parameters of tools/call must be {name: string, arguments?: object}",
                 None,
             )),
-            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+            _ => Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         }
     }
 

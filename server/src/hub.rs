@@ -10,12 +10,12 @@ use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Runs};
 use crate::search::Engine;
 use crate::stateless::Stateless;
-use crate::tool::{ToolError, ToolFilter};
+use crate::tool::{ErrorCode, ToolError, ToolFilter};
 use crate::upstream::{News, Upstream, connect};
 use agentscript::Dialect;
 use futures_util::future::join_all;
 use rmcp::ErrorData;
-use rmcp::model::ErrorCode;
+use rmcp::model;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -158,7 +158,7 @@ impl Hub {
         for answer in answers {
             match answer {
                 Ok(()) => return Ok(()),
-                Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {}
+                Err(error) if error.code == model::ErrorCode::METHOD_NOT_FOUND => {}
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
@@ -250,7 +250,7 @@ impl Hub {
         cancel: CancellationToken,
     ) -> Option<Result<Value, ToolError>> {
         if cancel.run_until_cancelled(self.begun()).await.is_none() {
-            return Some(Err(ToolError::new("EXECUTION_ABORTED", "The request was cancelled")));
+            return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
         // Whether it is there is asked again by the pipeline; here it decides who answers.
         self.catalogue.snapshot().listed().lookup(name)?;

@@ -6,6 +6,7 @@
 //! kind whose time does not follow from the size of its data).
 
 use crate::priority::Thread;
+use crate::tool::ErrorCode;
 use serde_json::Value;
 use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
@@ -33,7 +34,7 @@ pub struct Busy;
 
 impl From<Busy> for crate::tool::ToolError {
     fn from(busy: Busy) -> Self {
-        Self::new("TOOL_TIMEOUT", busy.to_string())
+        Self::new(ErrorCode::ToolTimeout, busy.to_string())
     }
 }
 

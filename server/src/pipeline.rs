@@ -21,7 +21,7 @@ use crate::event::{Listener, Watcher};
 use crate::offload::{self, weight, weight_of};
 use crate::redact::Redactor;
 use crate::text::nearest;
-use crate::tool::{LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, is_reserved, matches};
+use crate::tool::{ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, is_reserved, matches};
 use crate::upstream::UpstreamCall;
 pub(crate) use bound::{LONGEST_MESSAGE, text as bounded};
 pub use cache::canonical;
@@ -345,7 +345,7 @@ impl Pipeline {
         let name = call.tool.as_str();
         if is_reserved(name) {
             let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
-            return Err(ToolError { fatal: true, ..ToolError::new("SELF_REFERENCE_BLOCKED", message) });
+            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::SelfReferenceBlocked, message) });
         }
         let entry = match call.caller {
             Caller::Direct => snapshot.listed().lookup(name),
@@ -359,34 +359,34 @@ impl Pipeline {
             && !apps.iter().any(|allowed| allowed == app)
         {
             let message = format!("Server '{app}' is not in the list of allowed servers");
-            return Err(ToolError { fatal: true, ..ToolError::new("SERVER_NOT_ALLOWED", message) });
+            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::ServerNotAllowed, message) });
         }
         if let Some(entry) = entry {
             return Ok(entry);
         }
         if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
-            return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' is not known: {trouble}")));
+            return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' is not known: {trouble}")));
         }
         let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
         let hint = match near.as_slice() {
             [] => "Find tools with codecall_search".to_owned(),
             near => format!("Did you mean {}?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")),
         };
-        Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{name}' not found. {hint}")))
+        Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' not found. {hint}")))
     }
 
     /// Whether a tool may be called without a script.
     fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
         let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
         if !enabled {
-            return Err(ToolError::new("ACCESS_DENIED", "Direct calls are switched off; use codecall_execute"));
+            return Err(ToolError::new(ErrorCode::AccessDenied, "Direct calls are switched off; use codecall_execute"));
         }
         let allowed = allowed_tools.as_ref().is_none_or(|allowed| is_allowed(snapshot, entry, allowed));
         if allowed && filter.keeps(&entry.definition) {
             return Ok(());
         }
         let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
-        Err(ToolError::new("ACCESS_DENIED", message))
+        Err(ToolError::new(ErrorCode::AccessDenied, message))
     }
 
     /// Call the tool, when its turn has come.
@@ -413,7 +413,7 @@ impl Pipeline {
         let timeout_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{}' was cancelled", entry.name))),
+            () = cancel.cancelled() => Err(ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{}' was cancelled", entry.name))),
             answer = tokio::time::timeout(call.timeout, answer) => match answer {
                 Ok(answer) => answer,
                 Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
@@ -442,7 +442,7 @@ fn named(name: &mut String) -> Result<(), ToolError> {
     *name = format!("{}…", crate::text::cut(name, LONGEST_NAME / 4));
     let message =
         format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {LONGEST_NAME}");
-    Err(ToolError::new("TOOL_NOT_FOUND", message))
+    Err(ToolError::new(ErrorCode::ToolNotFound, message))
 }
 
 /// Whether a list of allowed names, in any spelling or as patterns, holds the tool.
@@ -457,7 +457,7 @@ fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Resu
     match allowed {
         Some(allowed) if !is_allowed(snapshot, entry, allowed) => {
             let message = format!("Tool '{}' is not among the allowed tools of this request", entry.name);
-            Err(ToolError::new("ACCESS_DENIED", message))
+            Err(ToolError::new(ErrorCode::AccessDenied, message))
         }
         Some(_) | None => Ok(()),
     }

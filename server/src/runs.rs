@@ -17,11 +17,11 @@ use crate::config::{IsolationConfig, IsolationMode, Pool};
 use crate::error::Error;
 use crate::event::{RunEvent, Watcher};
 use crate::pipeline::Pipeline;
+use crate::tool::ErrorCode;
 pub(crate) use admission::Admission;
 pub use admission::Refused;
 use agentscript::{
-    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, Status, SystemClock,
-    ToolError,
+    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, SystemClock, ToolError,
 };
 use calls::{CallLog, Calls};
 pub(crate) use context::length;
@@ -229,7 +229,7 @@ impl Runs {
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
             () = self.admission.closed().cancelled() => {
-                context.end("POOL_DISPOSED", "The server shut down while the script was running");
+                context.end(ErrorCode::PoolDisposed, "The server shut down while the script was running");
                 driven.await
             }
         };
@@ -273,7 +273,7 @@ impl Runs {
             let step = tokio::select! {
                 step = self.queue.run(task, Arc::clone(context)) => step,
                 () = overdue(context) => {
-                    Step::Ended(Box::new(refused("EXECUTION_ABORTED", "The run was cancelled")))
+                    Step::Ended(Box::new(refused(ErrorCode::ExecutionAborted, "The run was cancelled")))
                 }
             };
             let (run, progress) = match step {
@@ -294,7 +294,10 @@ impl Runs {
                         pending.spawn(calls.clone().make(call));
                     }
                     if pending.is_empty() {
-                        return refused("EXECUTION_ERROR", "The script waits for something that can never happen");
+                        return refused(
+                            ErrorCode::ExecutionError,
+                            "The script waits for something that can never happen",
+                        );
                     }
                 }
             }
@@ -390,7 +393,7 @@ pub fn without_depth(mut outcome: Outcome) -> Outcome {
     match &mut outcome.result {
         Ok(_) => {
             let message = "The result is nested too deeply; return less of it, or a flat form";
-            let mut failure = Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message);
+            let mut failure = Failure::of(ErrorCode::SerializationError, message);
             failure.name = Some("Error".into());
             failure.tool_calls = outcome.stats.tool_calls;
             outcome.result = Err(Box::new(failure));
@@ -436,8 +439,8 @@ impl From<Refused> for Outcome {
 }
 
 /// A run that was not let in or that went wrong outside of its script.
-fn refused(code: &str, message: impl Into<String>) -> Outcome {
-    Outcome::not_compiled(Box::new(Failure::new(Status::RuntimeError, code, message)))
+fn refused(code: ErrorCode, message: impl Into<String>) -> Outcome {
+    Outcome::not_compiled(Box::new(Failure::of(code, message)))
 }
 
 #[cfg(test)]

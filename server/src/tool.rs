@@ -3,7 +3,7 @@
 mod filter;
 mod names;
 
-pub use agentscript::ToolError;
+pub use agentscript::{ErrorCode, ToolError};
 pub(crate) use filter::names;
 pub use filter::{ToolFilter, ToolPattern, matches};
 pub use names::{LONGEST_NAME, Names, OWN_NAMES, is_reserved};

@@ -7,6 +7,7 @@ use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::block;
 use crate::symbol::Sym;
 use crate::value::{Kind, Value};
@@ -68,7 +69,7 @@ impl Vm {
         self.host.log_calls += 1;
         if self.host.log_calls > max_calls {
             return Err(Thrown::limit(
-                "CONSOLE_LIMIT",
+                ErrorCode::ConsoleLimit,
                 // bounded: a number
                 format!("The script exceeded its console limit of {max_calls} calls; log less"),
             ));

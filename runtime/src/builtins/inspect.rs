@@ -13,6 +13,7 @@ pub use text::width;
 use crate::charge::{Buffer, Hold};
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Entry, Exotic, Yields, block};
 use crate::promise::State;
@@ -525,5 +526,5 @@ fn more(count: usize) -> String {
 #[cold]
 pub fn too_much(limit: usize) -> Thrown {
     let message = format!("The script exceeded its console limit of {limit} bytes; log less");
-    Thrown::limit("CONSOLE_LIMIT", message)
+    Thrown::limit(ErrorCode::ConsoleLimit, message)
 }

@@ -7,6 +7,7 @@ use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
 use crate::property::PropertyKey;
@@ -91,7 +92,7 @@ fn create(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     if prototype != Value::NULL || !arg(arguments, 1).is_undefined() {
         return Err(Thrown::illegal(
-            "VALIDATION_ERROR",
+            ErrorCode::ValidationError,
             Refusal::IllegalBuiltinAccess,
             "Object.create is only allowed as Object.create(null) in AgentScript; copy with {...object} instead",
         ));

@@ -12,6 +12,7 @@ use crate::calls::Style;
 use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
 use crate::error::{Cause, Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
@@ -286,7 +287,7 @@ impl Vm {
     #[cold]
     fn tool_not_found(&mut self, message: &str, name: &str) -> Thrown {
         let error = self.new_error(Class::Error, message);
-        for (key, text) in [(known::CODE, "TOOL_NOT_FOUND"), (known::TOOL_NAME, name)] {
+        for (key, text) in [(known::CODE, ErrorCode::ToolNotFound.as_str()), (known::TOOL_NAME, name)] {
             let text = self.string(text);
             self.heap.set_own(error, key, text);
         }
@@ -297,7 +298,7 @@ impl Vm {
         let text = self.tool_name(name)?;
         if self.host.inputs.tools.is_reserved(&text) {
             let message = format!("Tool '{text}' cannot be called from a script");
-            return Err(Thrown::illegal("SELF_REFERENCE_BLOCKED", Refusal::IllegalBuiltinAccess, message));
+            return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
         }
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;

@@ -5,6 +5,7 @@ pub mod params;
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
 use crate::charge::Hold;
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::object::CODED;
 use crate::heap::{Class, Exotic, lossy};
 use crate::symbol::known;
@@ -152,7 +153,7 @@ fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
     }
     match vm.heap.exotic_mut(this) {
         Some(Exotic::Url(state)) => Ok(state),
-        _ => Err(Thrown::limit("INTERNAL", "a URL is none")),
+        _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URL is missing")),
     }
 }
 

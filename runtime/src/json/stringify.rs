@@ -3,6 +3,7 @@
 use super::{Records, escaped_length, push_number, quote_bytes};
 use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
@@ -71,8 +72,9 @@ impl Vm {
     /// what has no text ends the run.
     pub fn result_text(&mut self, value: Value) -> Result<String> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
-        let refused =
-            |why: &str| Thrown::limit("SERIALIZATION_ERROR", format!("The result cannot be written as JSON: {why}")); // bounded: words, or a cycle
+        let refused = |why: &str| {
+            Thrown::limit(ErrorCode::SerializationError, format!("The result cannot be written as JSON: {why}"))
+        }; // bounded: words, or a cycle
         let strict = self.script.dialect.is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
@@ -92,7 +94,7 @@ impl Vm {
                 let message =
                     // bounded: a number
                     format!("The result is longer than its limit of {limit} bytes; return only what is needed");
-                Err(Thrown::limit("RESULT_TOO_LARGE", message))
+                Err(Thrown::limit(ErrorCode::ResultTooLarge, message))
             }
             Err(Problem::Thrown(thrown)) => Err(thrown),
         }

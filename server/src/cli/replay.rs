@@ -10,6 +10,7 @@ use clap::Args;
 use codecall::stateless::{
     ClientToolset, CodeId, Directory, History, Recording, Stateless, answer_line, call_line, without_space,
 };
+use codecall::tool::ErrorCode;
 use codecall::{Config, files, terminal};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -234,7 +235,7 @@ impl Show<'_> {
                 lines.push(format!("{{\"status\": \"done\", \"outcome\": {outcome}{abandoned}{same}}}"));
             }
             Step::Diverged(divergence) => {
-                let error = json!({"code": "REPLAY_MISMATCH", "message": divergence.to_string()});
+                let error = json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": divergence.to_string()});
                 let (round, call) = (divergence.round, divergence.call);
                 lines.push(json!({"status": "diverged", "round": round, "call": call, "error": error}).to_string());
             }

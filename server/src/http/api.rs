@@ -3,6 +3,7 @@
 use super::problem::{Problem, Told};
 use crate::hub::Hub;
 use crate::stateless::{ClientToolset, Evaluate, Refusal};
+use crate::tool::ErrorCode;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -61,10 +62,12 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let status = match refusal.code() {
-            "INVALID_REQUEST" => StatusCode::BAD_REQUEST,
-            "WORKER_CRASHED" | "WORKER_STARTUP_FAILED" => StatusCode::INTERNAL_SERVER_ERROR,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
+        let status = match &refusal {
+            Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
+            Refusal::Unavailable(refused) => match refused.code {
+                ErrorCode::WorkerCrashed | ErrorCode::WorkerStartupFailed => StatusCode::INTERNAL_SERVER_ERROR,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            },
         };
         let told = Told { body: Some(refusal.to_json()), ..Told::default() };
         Self::new(status, refusal.to_string()).with_code(refusal.code()).told(told)

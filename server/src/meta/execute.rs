@@ -6,6 +6,7 @@ use crate::offload;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};
 use crate::stateless::LanguageName;
+use crate::tool::ErrorCode;
 use agentscript::{Failure, Status};
 
 pub struct Execute;
@@ -132,7 +133,7 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
         }
         Some(Err(())) => {
             let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
-            let mut failure = Failure::new(Status::RuntimeError, "RESULT_TOO_LARGE", message);
+            let mut failure = Failure::of(ErrorCode::ResultTooLarge, message);
             failure.tool_calls = finished.outcome.stats.tool_calls;
             finished.outcome.result = Err(Box::new(failure));
             None

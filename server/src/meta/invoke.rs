@@ -3,7 +3,7 @@
 use super::*;
 use crate::offload::{self, weight};
 use crate::pipeline::{Caller, ToolCall, bounded};
-use crate::tool::ToolError;
+use crate::tool::{ErrorCode, ToolError};
 use std::time::Duration;
 
 /// Longest name in the record of a call that cannot be read as one, in bytes.
@@ -124,7 +124,7 @@ fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
     let tool = crate::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
-    hub.pipeline().refused(&tool, Caller::Invoke, given, ToolError::new("INVALID_INPUT", message));
+    hub.pipeline().refused(&tool, Caller::Invoke, given, ToolError::new(ErrorCode::InvalidInput, message));
     refused
 }
 

@@ -5,7 +5,7 @@ use crate::config::CheckOutput;
 use crate::offload::{SMALL, weight};
 use crate::schema::{Misfit, Schema, Unusable};
 use crate::text::cut;
-use crate::tool::ToolError;
+use crate::tool::{ErrorCode, ToolError};
 use serde_json::{Value, json};
 
 /// Errors of a value that does not fit are cut off here; a model mends one after the other.
@@ -24,7 +24,7 @@ pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
     match entry.validator() {
         None => Ok(()),
         Some(Ok(schema)) => fits(schema, &entry.name, input),
-        Some(Err(unusable)) => Err(unchecked("INVALID_INPUT", &entry.name, "input", unusable)),
+        Some(Err(unusable)) => Err(unchecked(ErrorCode::InvalidInput, &entry.name, "input", unusable)),
     }
 }
 
@@ -32,12 +32,12 @@ pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
 pub fn fits(schema: &Schema, tool: &str, input: &Value) -> Result<(), ToolError> {
     match issues(schema, input, "input") {
         Ok(()) => Ok(()),
-        Err(Some(issues)) => Err(issues.error("INVALID_INPUT", &format!("Invalid input for tool '{tool}'"))),
-        Err(None) => Err(unchecked("INVALID_INPUT", tool, "input", &Unusable::TooComplex)),
+        Err(Some(issues)) => Err(issues.error(ErrorCode::InvalidInput, &format!("Invalid input for tool '{tool}'"))),
+        Err(None) => Err(unchecked(ErrorCode::InvalidInput, tool, "input", &Unusable::TooComplex)),
     }
 }
 
-fn unchecked(code: &str, tool: &str, of: &str, why: &Unusable) -> ToolError {
+fn unchecked(code: ErrorCode, tool: &str, of: &str, why: &Unusable) -> ToolError {
     ToolError::new(code, format!("The {of} of tool '{tool}' cannot be checked against its schema: {why}"))
 }
 
@@ -55,10 +55,10 @@ pub fn output(entry: &Entry, result: Value, whole: bool, mode: CheckOutput) -> R
         Ok(Ok(())) => return Ok(result),
         Ok(Err(Some(issues))) => {
             let what = format!("Tool '{}' was called, and its result does not fit its output schema", entry.name);
-            issues.error("INVALID_OUTPUT", &what)
+            issues.error(ErrorCode::InvalidOutput, &what)
         }
-        Ok(Err(None)) => unchecked("INVALID_OUTPUT", &entry.name, "result", &Unusable::TooComplex),
-        Err(unusable) => unchecked("INVALID_OUTPUT", &entry.name, "result", unusable),
+        Ok(Err(None)) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", &Unusable::TooComplex),
+        Err(unusable) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", unusable),
     };
     if mode == CheckOutput::Warn {
         tracing::warn!(tool = entry.name, "{}", problem.message);
@@ -73,7 +73,7 @@ struct Issues {
 }
 
 impl Issues {
-    fn error(self, code: &str, what: &str) -> ToolError {
+    fn error(self, code: ErrorCode, what: &str) -> ToolError {
         let mut error = ToolError::new(code, format!("{what}:{}", self.lines));
         error.details = Some(json!({"issues": self.list}).to_string());
         error

@@ -5,7 +5,7 @@
 
 use super::hook::{Before, Hook, HookCall};
 use crate::config::RateLimit;
-use crate::tool::{ToolDefinition, ToolError};
+use crate::tool::{ErrorCode, ToolDefinition, ToolError};
 use crate::upstream::BoxFuture;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
@@ -43,7 +43,7 @@ impl RateLimits {
                 "Rate limit exceeded: tool '{name}' may be called {} times in {window} ms; try again in {wait} ms",
                 rule.limit
             );
-            let mut error = ToolError::new("RATE_LIMIT", message);
+            let mut error = ToolError::new(ErrorCode::RateLimit, message);
             let details = json!({"limit": rule.limit, "windowMs": number(window), "retryAfterMs": number(wait)});
             error.details = Some(details.to_string());
             return Err(error);

@@ -2,7 +2,7 @@
 
 use super::{Caller, Pipeline, Record, bound, sanitize};
 use crate::event::{Listener, Report, RunEvent, Said, Watcher};
-use crate::tool::ToolError;
+use crate::tool::{ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -95,7 +95,7 @@ impl<'a> CallTrace<'a> {
         match result {
             Ok(value) if whole && value["isError"] == true => {
                 let said = value["content"][0]["text"].as_str().unwrap_or("The tool failed");
-                let error = ToolError::new("TOOL_EXECUTION_ERROR", crate::text::cut(said, 1_000));
+                let error = ToolError::new(ErrorCode::ToolExecutionError, crate::text::cut(said, 1_000));
                 self.finish(Some(&error));
             }
             Ok(_) => self.finish(None),
@@ -139,9 +139,9 @@ impl Drop for CallTrace<'_> {
             return;
         }
         let error = if std::thread::panicking() {
-            ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")
+            ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")
         } else {
-            ToolError::new("EXECUTION_ABORTED", "Nobody waits for the result any more")
+            ToolError::new(ErrorCode::ExecutionAborted, "Nobody waits for the result any more")
         };
         self.finish(Some(&error));
     }

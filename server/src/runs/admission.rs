@@ -1,6 +1,7 @@
 //! Admission of what needs a thread: so many permits, and a bounded queue of those who wait for one.
 
 use crate::config::Pool;
+use crate::tool::ErrorCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,30 +14,33 @@ use tokio_util::sync::CancellationToken;
 pub struct Refused {
     /// `QUEUE_FULL`, `QUEUE_TIMEOUT`, `POOL_DISPOSED`, `EXECUTION_ABORTED`, `WORKER_CRASHED`,
     /// `WORKER_STARTUP_FAILED`.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// For people and models.
     pub message: String,
 }
 
 impl Refused {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     pub(crate) fn no_thread(error: &std::io::Error) -> Self {
         tracing::error!(%error, "a script thread cannot be started");
         Self::new(
-            "WORKER_STARTUP_FAILED",
+            ErrorCode::WorkerStartupFailed,
             "No thread could be started to run the script; the machine is short of resources",
         )
     }
 
     pub(crate) fn crashed() -> Self {
-        Self::new("WORKER_CRASHED", "The interpreter crashed while running this script; this is a bug in CodeCall")
+        Self::new(
+            ErrorCode::WorkerCrashed,
+            "The interpreter crashed while running this script; this is a bug in CodeCall",
+        )
     }
 
     pub(crate) fn disposed() -> Self {
-        Self::new("POOL_DISPOSED", "The server is shutting down")
+        Self::new(ErrorCode::PoolDisposed, "The server is shutting down")
     }
 }
 
@@ -76,7 +80,7 @@ impl Admission {
             biased;
             () = self.closed.cancelled() => Err(Refused::disposed()),
             () = cancel.cancelled() => {
-                Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled before it began"))
+                Err(Refused::new(ErrorCode::ExecutionAborted, "The execution was cancelled before it began"))
             }
             permit = self.take() => permit,
         }
@@ -88,7 +92,7 @@ impl Admission {
         }
         let most = self.most_waiting;
         let _waiting = Waiting::join(&self.waiting, most).ok_or_else(|| {
-            Refused::new("QUEUE_FULL", format!("{most} scripts are waiting already; try again later"))
+            Refused::new(ErrorCode::QueueFull, format!("{most} scripts are waiting already; try again later"))
         })?;
         match tokio::time::timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -96,7 +100,7 @@ impl Admission {
             Err(_) => {
                 let waited = self.patience.as_millis();
                 let message = format!("The script waited {waited} ms for its turn; try again later");
-                Err(Refused::new("QUEUE_TIMEOUT", message))
+                Err(Refused::new(ErrorCode::QueueTimeout, message))
             }
         }
     }

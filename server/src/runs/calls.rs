@@ -6,7 +6,7 @@ use crate::offload;
 use crate::pipeline::{Caller, Pipeline, ToolCall};
 use crate::sample;
 use crate::text::cut;
-use crate::tool::LONGEST_NAME;
+use crate::tool::{ErrorCode, LONGEST_NAME};
 use agentscript::{Call, CallId, Outcome, ToolError};
 use serde_json::{Value, json as object};
 use std::collections::BTreeMap;
@@ -53,7 +53,10 @@ impl Calls {
         let input = match offload::run(text.len(), || json(&text)).await {
             Ok(Ok(Value::Object(input))) => input,
             Ok(Ok(_)) => {
-                return Err(ToolError::new("INVALID_INPUT", format!("The input of tool '{named}' must be an object")));
+                return Err(ToolError::new(
+                    ErrorCode::InvalidInput,
+                    format!("The input of tool '{named}' must be an object"),
+                ));
             }
             Ok(Err(_)) => {
                 self.context.unreadable(&format!("The input of tool '{named}'"));
@@ -100,7 +103,7 @@ impl Calls {
                 let result = result?;
                 offload::run(offload::weight(&result), || result.to_string()).await?
             }
-            Some(Err(_)) | None => return Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool crashed")),
+            Some(Err(_)) | None => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
         };
         let most = self.context.bounds.max_message_bytes;
         if text.len() > most {
@@ -108,7 +111,7 @@ impl Calls {
                 "The answer of tool '{tool}' has {} bytes, more than the {most} that a script can get; ask for less",
                 text.len()
             );
-            return Err(ToolError::new("MESSAGE_TOO_LARGE", message));
+            return Err(ToolError::new(ErrorCode::MessageTooLarge, message));
         }
         Ok(text)
     }
@@ -127,7 +130,7 @@ impl Calls {
 
 /// The answer to a call of a run that has to end.
 fn aborted(tool: &str) -> ToolError {
-    ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was not made"))
+    ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was not made"))
 }
 
 /// What a run has done with tools, in the order of its calls; the first ones, where there are many.
@@ -234,7 +237,7 @@ impl Record {
     fn to_json(&self) -> Value {
         let status = match (self.duration, &self.error) {
             (None, _) => "cancelled",
-            (Some(_), Some(error)) if error.code == "EXECUTION_ABORTED" => "cancelled",
+            (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => "cancelled",
             (Some(_), None) => "ok",
             (Some(_), Some(_)) => "error",
         };
@@ -261,7 +264,7 @@ impl Record {
             }
             Some(error) => {
                 // Whether the input of a call fits that is refused for another reason was not asked.
-                if error.code == "INVALID_INPUT" {
+                if error.code == ErrorCode::InvalidInput {
                     call["fits"] = false.into();
                 }
                 call["refused"] = told(error);

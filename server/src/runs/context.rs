@@ -4,15 +4,13 @@
 use super::executor::Driven;
 use super::{Refused, RunEvent, Watcher, json, refused};
 use crate::config::Pool;
+use crate::tool::ErrorCode;
 use agentscript::{Message, Outcome};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
-
-/// The code of a run that was cancelled, as the runtime gives it.
-const ABORTED: &str = "EXECUTION_ABORTED";
 
 /// One run.
 pub struct RunContext {
@@ -34,7 +32,7 @@ pub struct RunContext {
 }
 
 struct Why {
-    code: &'static str,
+    code: ErrorCode,
     message: String,
 }
 
@@ -62,7 +60,7 @@ impl RunContext {
     }
 
     /// The run has to end, with this code. The first reason counts.
-    pub fn end(&self, code: &'static str, message: impl Into<String>) {
+    pub fn end(&self, code: ErrorCode, message: impl Into<String>) {
         let _ = self.why.set(Why { code, message: message.into() });
         self.stop();
     }
@@ -79,7 +77,7 @@ impl RunContext {
         if run.unanswered_calls() > most {
             let message =
                 format!("More than {most} tool calls wait for an answer at once; await them in smaller groups");
-            self.end("TOO_MANY_PENDING_CALLS", message);
+            self.end(ErrorCode::TooManyPendingCalls, message);
         }
         self.ledger.used(self.number, run.memory_bytes());
     }
@@ -95,7 +93,8 @@ impl RunContext {
         for message in messages {
             let most = self.bounds.max_messages;
             if self.messages.fetch_add(1, Ordering::Relaxed) >= most {
-                return self.end("MESSAGE_FLOOD", format!("The script sent more than {most} messages; send fewer"));
+                return self
+                    .end(ErrorCode::MessageFlood, format!("The script sent more than {most} messages; send fewer"));
             }
             let data = match &message {
                 Message::Log { metadata, .. } => metadata.as_deref(),
@@ -117,23 +116,23 @@ impl RunContext {
     pub fn fits(&self, what: &str, length: usize) -> bool {
         let most = self.bounds.max_message_bytes;
         if length > most {
-            self.end("MESSAGE_TOO_LARGE", format!("{what} is longer than {most} bytes; send less at a time"));
+            self.end(ErrorCode::MessageTooLarge, format!("{what} is longer than {most} bytes; send less at a time"));
         }
         length <= most
     }
 
     /// Something that the script sends cannot be read by anybody: the run has to end.
     pub fn unreadable(&self, what: &str) {
-        self.end("MESSAGE_INVALID", format!("{what} is nested too deeply to be sent; send a flat form of it"));
+        self.end(ErrorCode::MessageInvalid, format!("{what} is nested too deeply to be sent; send a flat form of it"));
     }
 
     /// The outcome, with the reason where the run was ended for one.
     pub fn settle(&self, mut outcome: Outcome) -> Outcome {
         let Some(why) = self.why.get() else { return outcome };
         // What ends with a message that it must not send has not ended well.
-        let sent = why.code.starts_with("MESSAGE_");
+        let sent = matches!(why.code, ErrorCode::MessageTooLarge | ErrorCode::MessageInvalid | ErrorCode::MessageFlood);
         match &mut outcome.result {
-            Err(failure) if failure.code == ABORTED => {
+            Err(failure) if failure.code == ErrorCode::ExecutionAborted => {
                 failure.code = why.code.into();
                 failure.message.clone_from(&why.message);
             }
@@ -210,7 +209,7 @@ impl Ledger {
         }
         let most = self.most;
         Err(Refused::new(
-            "WORKER_MEMORY_EXCEEDED",
+            ErrorCode::WorkerMemoryExceeded,
             format!("The scripts that are running have all of the {most} bytes that there are; try again later"),
         ))
     }
@@ -249,7 +248,7 @@ impl Ledger {
             let message = format!(
                 "All running scripts together need more than {most} bytes, and this one has the most; keep less data"
             );
-            context.end("WORKER_MEMORY_EXCEEDED", message);
+            context.end(ErrorCode::WorkerMemoryExceeded, message);
         }
     }
 }

@@ -6,9 +6,9 @@ use super::queue::SCRIPTS;
 use super::worker::{Begin, Remote, Workers};
 use crate::config::IsolationConfig;
 use crate::error::Error;
+use crate::tool::ErrorCode;
 use agentscript::{
     CompileOptions, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Run, ScriptCache,
-    Status,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -136,7 +136,7 @@ pub fn begin(
     let script = scripts.compile(script, &options).map_err(|error| Box::new(Outcome::not_compiled(error.failure)))?;
     if !has_time_left(&mut policy, began.elapsed()) {
         let message = format!("Compiling the script took longer than its {}ms", policy.limits.timeout_ms);
-        let failure = Failure::new(Status::Timeout, "TIMEOUT", message);
+        let failure = Failure::of(ErrorCode::Timeout, message);
         return Err(Box::new(Outcome::not_compiled(Box::new(failure))));
     }
     Ok(script.start(inputs, &policy))

@@ -14,6 +14,7 @@ use super::context::RunContext;
 use super::executor::{Driven, Start};
 use super::{Refused, refused};
 use crate::priority::Thread;
+use crate::tool::ErrorCode;
 use agentscript::{Event, Outcome, Progress, ScriptCache};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -434,7 +435,7 @@ fn watch(shared: &Arc<Shared>) {
                 "The script did not let go of its thread for {} ms and was given up; this is a bug in CodeCall",
                 shared.watchdog.as_millis()
             );
-            drop(answer.send(Step::Ended(Box::new(refused("WORKER_TIMEOUT", message)))));
+            drop(answer.send(Step::Ended(Box::new(refused(ErrorCode::WorkerTimeout, message)))));
         }
         state = shared.lock();
         state.lower_long(spent);

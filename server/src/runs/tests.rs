@@ -2,7 +2,7 @@ use super::*;
 use crate::catalogue::tests::catalogue;
 use crate::config::Sanitization;
 use crate::tool::ToolFilter;
-use agentscript::{Call, Preset};
+use agentscript::{Call, Preset, Status};
 use serde_json::json as data;
 
 /// What no script can do: crash the interpreter, and hold a thread for ever. Scripts of these tests

@@ -4,6 +4,7 @@ use super::history::{self, History};
 use super::{ClientToolset, CodeId};
 use crate::config::StatelessConfig;
 use crate::runs;
+use crate::tool::ErrorCode;
 use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
 use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
 use serde::{Deserialize, Serialize};
@@ -157,7 +158,7 @@ impl Evaluate {
                 Evaluation { value, is_error, said: done.messages }
             }
             Step::Diverged(divergence) => {
-                let mut error = json!({"code": "REPLAY_MISMATCH", "message": divergence.to_string()});
+                let mut error = json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": divergence.to_string()});
                 if let Some(name) = divergence.call.and_then(|call| names.get(call as usize)) {
                     error["call"] = json!(name);
                 }

@@ -5,6 +5,7 @@
 //! next one, in the order of the messages.
 
 use super::CodeId;
+use crate::tool::ErrorCode;
 use agentscript::ToolError;
 use agentscript::stateless::{Answer, Issued, Round};
 use serde_json::{Map, Value, json};
@@ -146,7 +147,7 @@ fn answer(message: &Value) -> Result<String, ToolError> {
 
 /// A tool's error from what is told of it.
 pub fn error(told: &Value) -> ToolError {
-    const CODE: &str = "TOOL_EXECUTION_ERROR";
+    const CODE: &str = ErrorCode::ToolExecutionError.as_str();
     match told {
         Value::Object(members) => {
             let text = |key: &str| members.get(key).and_then(Value::as_str);

@@ -7,6 +7,7 @@ use crate::offload::{self, weight};
 use crate::pipeline::{LONGEST_MESSAGE, bounded};
 use crate::redact::Redactor;
 use crate::runs::{Admission, Refused, STACK, length};
+use crate::tool::ErrorCode;
 use agentscript::Policy;
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +41,7 @@ impl Refusal {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "INVALID_REQUEST",
-            Self::Unavailable(refused) => refused.code,
+            Self::Unavailable(refused) => refused.code.as_str(),
         }
     }
 
@@ -91,7 +92,7 @@ impl Stateless {
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
         offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
             .await
-            .map_err(|busy| Refused::new("QUEUE_TIMEOUT", busy.to_string()))?;
+            .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
         evaluation.said.retain(|message| length(message) <= max_message_bytes);
         evaluation.said.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
@@ -123,7 +124,7 @@ impl Stateless {
             biased;
             done = given => done.unwrap_or_else(|_| Err(Refused::crashed())),
             () = self.admission.closed().cancelled() => Err(Refused::disposed()),
-            () = cancel.cancelled() => Err(Refused::new("EXECUTION_ABORTED", "The execution was cancelled")),
+            () = cancel.cancelled() => Err(Refused::new(ErrorCode::ExecutionAborted, "The execution was cancelled")),
         };
         Ok(done?)
     }

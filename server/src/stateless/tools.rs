@@ -3,6 +3,7 @@
 use crate::pipeline::check;
 use crate::schema::Schema;
 use crate::text::nearest;
+use crate::tool::ErrorCode;
 use crate::typescript;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
@@ -179,10 +180,10 @@ impl ClientTools for ClientToolset {
         let Some(entry) = self.find(tool) else {
             let near = self.similar(tool);
             let hint = near.first().map_or_else(String::new, |near| format!(". Did you mean '{near}'?"));
-            return Err(ToolError::new("TOOL_NOT_FOUND", format!("Tool '{tool}' not found{hint}")));
+            return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{tool}' not found{hint}")));
         };
         let input: Value = serde_json::from_str(input).map_err(|error| {
-            ToolError::new("INVALID_INPUT", format!("The input of tool '{tool}' cannot be sent: {error}"))
+            ToolError::new(ErrorCode::InvalidInput, format!("The input of tool '{tool}' cannot be sent: {error}"))
         })?;
         entry.schema().map_or(Ok(()), |schema| check::fits(schema, tool, &input))
     }

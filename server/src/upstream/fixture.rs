@@ -6,6 +6,7 @@
 use super::*;
 use crate::error::{Error, mended};
 use crate::files;
+use crate::tool::ErrorCode;
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +160,7 @@ impl TryFrom<ResponseKeys> for Response {
         let result = match (output, error) {
             (Some(output), None) => Ok(output),
             (None, Some(ErrorKeys { message, code })) => {
-                Err(ToolError::new(code.unwrap_or_else(|| "TOOL_EXECUTION_ERROR".into()), message))
+                Err(ToolError::new(code.unwrap_or_else(|| ErrorCode::ToolExecutionError.into()), message))
             }
             (Some(_), Some(_)) => return Err("a response has either 'output' or 'error', not both"),
             (None, None) => return Err("a response needs 'output' or 'error'"),
@@ -250,7 +251,7 @@ impl Mock {
         };
         ToolError {
             details: Some(json!({ "input": input, "responses": self.responses.len(), "usedUp": used_up }).to_string()),
-            ..ToolError::new("NO_MOCK_RESPONSE", format!("No mock response of '{name}' {why}"))
+            ..ToolError::new(ErrorCode::NoMockResponse, format!("No mock response of '{name}' {why}"))
         }
     }
 }
@@ -274,7 +275,7 @@ impl Upstream for App {
                 Some(tool) => tool.answer(&call.input).await,
                 None => {
                     let message = format!("There is no tool '{}'", call.tool.full_name());
-                    Err(ToolError::new("TOOL_NOT_FOUND", message))
+                    Err(ToolError::new(ErrorCode::ToolNotFound, message))
                 }
             }
         })

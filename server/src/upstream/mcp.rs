@@ -5,8 +5,8 @@ use super::incoming;
 use super::news::{Exchange, News};
 use crate::config::Lifecycle;
 use crate::event::{Report, Said};
-use crate::tool::{Example, ToolDefinition, ToolError};
-use rmcp::model::*;
+use crate::tool::{ErrorCode, Example, ToolDefinition, ToolError};
+use rmcp::model::{self, *};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, NotificationContext, ServiceError};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value};
@@ -164,7 +164,7 @@ fn parsed(text: &str) -> Option<Value> {
 }
 
 fn failed(message: String) -> ToolError {
-    ToolError::new("TOOL_EXECUTION_ERROR", message)
+    ToolError::new(ErrorCode::ToolExecutionError, message)
 }
 
 /// The error that a tool has answered: its text, or what the text says as JSON.
@@ -237,9 +237,9 @@ pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
         ServiceError::McpError(error) => {
             // The reader of a connection says so, or the server of what it was sent.
             let code = match error.code {
-                ErrorCode::PARSE_ERROR => "MESSAGE_INVALID",
-                incoming::TOO_LARGE => "MESSAGE_TOO_LARGE",
-                _ => "TOOL_EXECUTION_ERROR",
+                model::ErrorCode::PARSE_ERROR => ErrorCode::MessageInvalid,
+                incoming::TOO_LARGE => ErrorCode::MessageTooLarge,
+                _ => ErrorCode::ToolExecutionError,
             };
             let mut told = ToolError::new(code, error.message.into_owned());
             told.details = error.data.map(|data| data.to_string());
@@ -252,7 +252,7 @@ pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
             failed(format!("The MCP server '{app}' cannot be reached: {}", without_address(&error.to_string())))
         }
         ServiceError::Cancelled { .. } => {
-            ToolError::new("EXECUTION_ABORTED", format!("The call of tool '{tool}' was cancelled"))
+            ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was cancelled"))
         }
         ServiceError::UnexpectedResponse => {
             failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'"))

@@ -9,6 +9,7 @@ use super::news::{Exchange, News};
 use super::stdio::Child;
 use super::*;
 use crate::config::Lifecycle;
+use crate::tool::ErrorCode;
 use rmcp::model::*;
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, PeerRequestOptions, ServiceError};
 use rmcp::transport::IntoTransport;
@@ -125,7 +126,7 @@ impl McpServer {
 
     /// Call a tool, when the server has been reached.
     async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
-        let peer = self.peer().await.map_err(|error| ToolError::new("TOOL_EXECUTION_ERROR", error.message))?;
+        let peer = self.peer().await.map_err(|error| ToolError::new(ErrorCode::ToolExecutionError, error.message))?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
         let asked = self.ask_peer(&peer, params, call.listener).await;

@@ -2,6 +2,7 @@
 
 use crate::calls::{Failed, Open, Style};
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
@@ -59,9 +60,10 @@ impl Vm {
         match self.given_data(text, LEVELS) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
-                crate::error::Cause::Value(_) => {
-                    Ok(Err(ToolError::new("TOOL_EXECUTION_ERROR", "The tool answered with text that is not JSON")))
-                }
+                crate::error::Cause::Value(_) => Ok(Err(ToolError::new(
+                    ErrorCode::ToolExecutionError,
+                    "The tool answered with text that is not JSON",
+                ))),
                 crate::error::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }

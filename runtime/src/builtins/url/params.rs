@@ -8,6 +8,7 @@ use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
 use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::heap::{Exotic, Yields, block, to_utf16};
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
@@ -292,7 +293,7 @@ fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
     }
     match vm.heap.exotic_mut(this) {
         Some(Exotic::Params(state)) => Ok(state),
-        _ => Err(Thrown::limit("INTERNAL", "a URLSearchParams is none")),
+        _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URLSearchParams is missing")),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::config::ModelConfig;
 use crate::http::problem::Problem;
 use crate::hub::Hub;
 use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation};
+use crate::tool::ErrorCode;
 use agentscript::Policy;
 use axum::http::StatusCode;
 use serde::Deserialize;
@@ -258,7 +259,7 @@ impl Engine<'_> {
         let value = self.evaluate(block, tools).await?.value;
         if value["status"] == "diverged" {
             let message = value["error"]["message"].as_str().unwrap_or_default();
-            return Err(Problem::request(message).with_code("REPLAY_MISMATCH").about("messages"));
+            return Err(Problem::request(message).with_code(ErrorCode::ReplayMismatch.as_str()).about("messages"));
         }
         if let Some(result) = ended(&value) {
             return Ok(Stepped::Ended(result));
@@ -311,13 +312,15 @@ fn failed(code: &str, message: &str) -> Value {
 fn begun(wanted: Wanted, said: &str) -> Block {
     let id = CodeId::new();
     match wanted {
-        Wanted::Code(code) if code.trim().is_empty() => {
-            Block { result: Some(failed("SYNTAX_ERROR", "'code' is empty")), ..Block::new(id.as_str(), code, said) }
-        }
+        Wanted::Code(code) if code.trim().is_empty() => Block {
+            result: Some(failed(ErrorCode::SyntaxError.as_str(), "'code' is empty")),
+            ..Block::new(id.as_str(), code, said)
+        },
         Wanted::Code(code) => Block::new(id.as_str(), code, said),
-        Wanted::Nonsense(text, problem) => {
-            Block { result: Some(failed("SYNTAX_ERROR", &problem)), ..Block::new(id.as_str(), text, said) }
-        }
+        Wanted::Nonsense(text, problem) => Block {
+            result: Some(failed(ErrorCode::SyntaxError.as_str(), &problem)),
+            ..Block::new(id.as_str(), text, said)
+        },
     }
 }
 

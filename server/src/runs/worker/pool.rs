@@ -6,6 +6,7 @@ use super::serve::Confinement;
 use crate::config::IsolationConfig;
 use crate::runs::Refused;
 use crate::sandbox::{self, Walls};
+use crate::tool::ErrorCode;
 use agentscript::Limits;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -287,6 +288,6 @@ impl From<String> for NoWorker {
     fn from(problem: String) -> Self {
         tracing::error!("a worker does not start: {problem}");
         let message = "No process could be started to run the script; the server's log says why";
-        Self { refused: Refused::new("WORKER_STARTUP_FAILED", message), was_killed: false }
+        Self { refused: Refused::new(ErrorCode::WorkerStartupFailed, message), was_killed: false }
     }
 }

@@ -4,6 +4,7 @@ use super::message::{Answer, Ask, Begin, Far, Order, Told};
 use super::pool::{NoWorker, Workers};
 use super::process::{Ending, Lost, Watch, Worker};
 use crate::runs::{Refused, refused};
+use crate::tool::ErrorCode;
 use agentscript::{Event, Message, Outcome, Policy, Progress, Tools};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -156,21 +157,21 @@ impl Remote {
         };
         self.workers.forget(worker);
         let outcome = match lost {
-            Lost::Unwanted => refused("EXECUTION_ABORTED", "The run was cancelled"),
+            Lost::Unwanted => refused(ErrorCode::ExecutionAborted, "The run was cancelled"),
             Lost::Late => {
                 let waited = self.patience.as_millis();
                 tracing::error!("a worker does not answer and was ended");
-                refused("WORKER_TIMEOUT", format!("The worker did not answer within {waited} ms and was ended"))
+                refused(ErrorCode::WorkerTimeout, format!("The worker did not answer within {waited} ms and was ended"))
             }
             Lost::TooLong => {
                 let message = "The script sent more at once than a worker may; send less at a time";
-                refused("MESSAGE_TOO_LARGE", message)
+                refused(ErrorCode::MessageTooLarge, message)
             }
             // Rust's own words when an allocation fails.
             Lost::Gone if words.contains("memory allocation of") => {
                 tracing::error!("a worker had no memory left: {words}");
                 let message = "The script needed more memory than its worker may have; keep less data";
-                refused("WORKER_MEMORY_EXCEEDED", message)
+                refused(ErrorCode::WorkerMemoryExceeded, message)
             }
             Lost::Gone => {
                 tracing::error!(how, words, "a worker has crashed");
