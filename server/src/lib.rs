@@ -11,7 +11,6 @@ pub mod error;
 pub mod event;
 pub mod files;
 pub mod front;
-#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;

@@ -142,7 +142,7 @@ fn showing(bytes: u64, store: crate::config::ResultStore) -> Arc<Hub> {
 }
 
 async fn tell(hub: &Hub, arguments: Value) -> Answer {
-    call(&hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+    call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
 }
 
 #[tokio::test]

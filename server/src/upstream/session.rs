@@ -73,7 +73,6 @@ impl McpServer {
     }
 
     /// A connection over these streams, which is not made again when they end.
-    #[cfg(feature = "fuzzing")]
     pub(crate) fn over<R, W>(app: &str, config: &crate::config::StdioConfig, streams: (R, W)) -> Arc<dyn Upstream>
     where
         R: tokio::io::AsyncRead + Send + Unpin + 'static,
