@@ -7,7 +7,7 @@ use crate::config::ResultStore;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::time::Instant;
+use std::time::Instant;
 
 /// All results that are kept.
 pub struct Results {
@@ -65,11 +65,14 @@ impl Results {
     /// Keep a result; gives its handle. Absent: there is no room for it, or no source of randomness.
     #[must_use]
     pub fn keep(&self, text: String) -> Option<String> {
+        self.keep_at(Instant::now(), text)
+    }
+
+    fn keep_at(&self, now: Instant, text: String) -> Option<String> {
         if !self.config.enabled || self.config.max_results == 0 || text.len() > self.config.max_bytes {
             return None;
         }
         let handle = handle()?;
-        let now = Instant::now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.forget(now, self.config);
         while kept.rows.len() >= self.config.max_results || kept.bytes + text.len() > self.config.max_bytes {
@@ -87,7 +90,10 @@ impl Results {
     /// # Errors
     /// There is none.
     pub fn read(&self, handle: &str, offset: usize, most: usize) -> Result<Piece, Missing> {
-        let now = Instant::now();
+        self.read_at(Instant::now(), handle, offset, most)
+    }
+
+    fn read_at(&self, now: Instant, handle: &str, offset: usize, most: usize) -> Result<Piece, Missing> {
         let text = {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.forget(now, self.config);
@@ -199,16 +205,15 @@ mod tests {
         assert_eq!(results.keep("x".repeat(101)), None);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_nobody_reads_expires() {
+    #[test]
+    fn what_nobody_reads_expires() {
         let results = results(100, 3);
-        let handle = results.keep("text".into()).expect("room");
-        tokio::time::advance(Duration::from_secs(9)).await;
-        assert!(results.read(&handle, 0, 1).is_ok());
-        tokio::time::advance(Duration::from_secs(9)).await;
-        assert!(results.read(&handle, 0, 1).is_ok());
-        tokio::time::advance(Duration::from_secs(11)).await;
-        assert_eq!(results.read(&handle, 0, 1), Err(Missing::Result));
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        let handle = results.keep_at(began, "text".into()).expect("room");
+        assert!(results.read_at(after(9), &handle, 0, 1).is_ok());
+        assert!(results.read_at(after(18), &handle, 0, 1).is_ok());
+        assert_eq!(results.read_at(after(29), &handle, 0, 1), Err(Missing::Result));
     }
 
     #[test]

@@ -73,8 +73,9 @@ impl Vm {
     pub fn result_text(&mut self, value: Value) -> Result<String> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         let refused = |why: &str| {
-            Thrown::limit(ErrorCode::SerializationError, format!("The result cannot be written as JSON: {why}"))
-        }; // bounded: words, or a cycle
+            let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
+            Thrown::limit(ErrorCode::SerializationError, message)
+        };
         let strict = self.script.dialect.is_strict();
         if self.settled(value).is_undefined() {
             return match strict {

@@ -34,7 +34,7 @@ impl Visit {
             cancel: CancellationToken::new(),
             listener: crate::upstream::Listener::default(),
         };
-        let output = paused_runtime().block_on(app.call(call))?;
+        let output = runtime().block_on(app.call(call))?;
         assert_fits(&format!("output of {name}"), tool.output_schema.as_ref().expect("a schema"), &output);
         Ok(output)
     }
@@ -50,9 +50,8 @@ impl Visit {
     }
 }
 
-/// Slow tools take no time in it.
-fn paused_runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
 
 #[track_caller]
