@@ -35,7 +35,7 @@ fuzz_target!(|text: &str| {
         policy.limits.max_memory_bytes = 1 << 20;
         request.limits.clear();
         let config = codecall::Config::default().stateless;
-        if let Ok(evaluation) = request.run(policy, &config) {
+        if let Ok(evaluation) = request.run(policy, &config, &Default::default()) {
             assert!(evaluation.value["status"].is_string(), "{}", evaluation.value);
         }
     }

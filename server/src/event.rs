@@ -3,12 +3,50 @@
 use crate::tool::ToolError;
 use agentscript::Message;
 use serde_json::Value;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Identifies a run: 128 random bits, as 32 hexadecimal digits. It stands in log lines, audit records, notifications
+/// and `_meta`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// A new one.
+    #[must_use]
+    pub fn random() -> Self {
+        let mut bytes = [0; 16];
+        // Without a source of randomness it is still another one each time.
+        if getrandom::fill(&mut bytes).is_err() {
+            let hash = |part: u8| RandomState::new().hash_one(part).to_le_bytes();
+            bytes = [hash(0), hash(1)].as_flattened().try_into().unwrap_or_default();
+        }
+        Self(format!("{:032x}", u128::from_le_bytes(bytes)).into())
+    }
+
+    /// Its digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// Something that happens in a run.
 #[derive(Clone, Debug)]
 pub enum RunEvent {
+    /// A script begins. All that follows is of its run.
+    Started {
+        /// The run.
+        run: RunId,
+    },
     /// The script has said something.
     Message(Message),
     /// A tool call begins.
@@ -92,8 +130,8 @@ impl Listener {
     }
 }
 
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Listener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.0.is_some() { "Listener(…)" } else { "Listener(nobody)" })
     }
 }

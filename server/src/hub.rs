@@ -1,11 +1,12 @@
 //! The hub: everything a process has one of, put together. The command line and the MCP front are
 //! two users of it.
 
+use crate::call::{CallContext, Caller};
 use crate::catalogue::Catalogue;
 use crate::config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 use crate::event::{RunEvent, Watcher};
-use crate::pipeline::{Caller, Hook, Pipeline, ToolCall};
+use crate::pipeline::{Hook, Pipeline, ToolCall};
 use crate::results::Results;
 use crate::runs::{ExecuteRequest, Finished, Runs};
 use crate::search::Engine;
@@ -92,7 +93,8 @@ impl Hub {
                 }
             }
         }
-        let (stateless, subscribed, started) = (Stateless::new(&config), Mutex::default(), Instant::now());
+        let (stateless, subscribed, started) =
+            (Stateless::new(&config, Arc::clone(runs.scripts())), Mutex::default(), Instant::now());
         Ok(Arc::new(Self {
             config,
             catalogue,
@@ -257,14 +259,18 @@ impl Hub {
         let call = ToolCall {
             tool: name.to_owned(),
             input,
-            caller: Caller::Direct,
+            context: self.context(Caller::Direct, watcher, cancel),
             allowed: None,
             apps: None,
-            timeout: Duration::from_millis(self.config.policy.limits.tool_timeout_ms),
-            watcher,
-            cancel,
         };
         Some(self.pipeline.call_whole(call).await)
+    }
+
+    /// The context of a call that no script makes.
+    #[must_use]
+    pub fn context(&self, caller: Caller, watcher: Watcher, cancel: CancellationToken) -> CallContext {
+        let timeout = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
+        CallContext { caller, run: None, timeout, watcher, cancel }
     }
 
     /// Wait for upstreams that are still starting, soon after the start of the process.

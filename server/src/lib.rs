@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod catalogue;
 pub mod config;
 pub mod confine;

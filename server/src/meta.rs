@@ -10,11 +10,11 @@ mod invoke;
 mod search;
 mod step;
 
+use crate::call::Caller;
 use crate::config::Config;
 use crate::event::Watcher;
 use crate::hub::Hub;
 use crate::offload::{self, weight};
-use crate::pipeline::Caller;
 use crate::tool::{LONGEST_NAME, Names};
 use crate::typescript;
 use crate::upstream::BoxFuture;
@@ -146,7 +146,8 @@ pub async fn call(
         Ok(()) => tool.answer(Request { hub, arguments, watcher, cancel }).await,
         Err(error) => {
             let refused = Answer::refused(error.message.clone());
-            pipeline.refused(&format!("codecall:{}", tool.id()), Caller::Direct, arguments, error);
+            let context = hub.context(Caller::Direct, None, cancel);
+            pipeline.refused(&format!("codecall:{}", tool.id()), context, arguments, error);
             refused
         }
     };

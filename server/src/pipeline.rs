@@ -14,10 +14,11 @@ mod rate;
 pub(crate) mod sanitize;
 mod trace;
 
+use crate::call::{CallContext, Caller};
 use crate::catalogue::{Catalogue, Entry, Snapshot};
 use crate::config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
 use crate::error::Error;
-use crate::event::{Listener, Watcher};
+use crate::event::Listener;
 use crate::offload::{self, weight, weight_of};
 use crate::redact::Redactor;
 use crate::text::nearest;
@@ -25,13 +26,11 @@ use crate::tool::{ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter
 use crate::upstream::UpstreamCall;
 pub(crate) use bound::{LONGEST_MESSAGE, text as bounded};
 pub use cache::canonical;
-pub use hook::{Before, Caller, Hook, HookCall, Record};
+pub use hook::{Before, Hook, HookCall, Record};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
 use trace::CallTrace;
 
 /// The chain and what it needs.
@@ -58,19 +57,13 @@ pub struct ToolCall {
     pub tool: String,
     /// Its input.
     pub input: Map<String, Value>,
-    /// Who makes it.
-    pub caller: Caller,
+    /// Who makes it, and in what run.
+    pub context: CallContext,
     /// The only tools the caller may call; absent: all.
     pub allowed: Option<Arc<[String]>>,
     /// The only apps whose tools the caller may call; absent: all. A call of another one ends the run,
     /// whether there is such a tool or not.
     pub apps: Option<Arc<[String]>>,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// Who is told that it begins and how it ends.
-    pub watcher: Watcher,
-    /// Fires when nobody wants the result any more.
-    pub cancel: CancellationToken,
 }
 
 impl Pipeline {
@@ -148,9 +141,9 @@ impl Pipeline {
     }
 
     /// Record a call that a client has made and that was refused before it came to the chain.
-    pub fn refused(&self, tool: &str, caller: Caller, input: Value, error: ToolError) {
+    pub fn refused(&self, tool: &str, context: CallContext, input: Value, error: ToolError) {
         let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
-        let trace = offload::now(weight, || CallTrace::begin(self, name, caller, &input, None));
+        let trace = offload::now(weight, || CallTrace::begin(self, name, context, &input));
         trace.end(&Err(self.cleaned(error, None)), false);
     }
 
@@ -211,13 +204,13 @@ impl Pipeline {
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
-            (CallTrace::begin(self, name.clone(), call.caller, &sent, call.watcher.clone()), sent)
+            (CallTrace::begin(self, name.clone(), call.context.clone(), &sent), sent)
         });
         let (mut trace, sent) = match begun.await {
             Ok(begun) => begun,
             Err(busy) => {
                 let error = ToolError::from(busy);
-                self.refused(&name, call.caller, Value::Null, error.clone());
+                self.refused(&name, call.context, Value::Null, error.clone());
                 return Err(error);
             }
         };
@@ -268,7 +261,7 @@ impl Pipeline {
     /// Whether a call of a tool may go on to the hooks.
     fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall, sent: &Value) -> Result<(), ToolError> {
         allow(snapshot, entry, call.allowed.as_deref())?;
-        if call.caller == Caller::Invoke {
+        if call.context.caller == Caller::Invoke {
             self.allow_direct(snapshot, entry)?;
         }
         check::input(entry, sent)
@@ -290,7 +283,7 @@ impl Pipeline {
             id: trace.id(),
             name: entry.name.clone(),
             tool: Arc::clone(&entry.definition),
-            caller: call.caller,
+            context: call.context.clone(),
             whole,
         };
         let mut input = std::mem::take(&mut call.input);
@@ -347,7 +340,7 @@ impl Pipeline {
             let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
             return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::SelfReferenceBlocked, message) });
         }
-        let entry = match call.caller {
+        let entry = match call.context.caller {
             Caller::Direct => snapshot.listed().lookup(name),
             Caller::Script | Caller::Invoke => snapshot.lookup(name),
         };
@@ -397,24 +390,24 @@ impl Pipeline {
         whole: bool,
         listener: Listener,
     ) -> Result<Value, ToolError> {
-        let cancel = call.cancel.child_token();
+        let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
             let _turn = self.turn(&entry.definition).await;
             let call = UpstreamCall {
                 tool: Arc::clone(&entry.definition),
                 input: call.input,
-                timeout: call.timeout,
+                timeout: call.context.timeout,
                 cancel: cancel.clone(),
                 listener,
             };
             if whole { entry.upstream.call_whole(call).await } else { entry.upstream.call(call).await }
         };
-        let timeout_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
+        let timeout_ms = u64::try_from(call.context.timeout.as_millis()).unwrap_or(u64::MAX);
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{}' was cancelled", entry.name))),
-            answer = tokio::time::timeout(call.timeout, answer) => match answer {
+            answer = tokio::time::timeout(call.context.timeout, answer) => match answer {
                 Ok(answer) => answer,
                 Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
             },
@@ -468,6 +461,8 @@ mod tests {
     use super::*;
     use crate::catalogue::tests::catalogue;
     use serde_json::json;
+    use std::time::Duration;
+    use tokio_util::sync::CancellationToken;
 
     fn pipeline() -> Pipeline {
         let schema = json!({
@@ -495,12 +490,9 @@ mod tests {
         let call = ToolCall {
             tool: tool.into(),
             input,
-            caller: Caller::Script,
+            context: CallContext { caller: Caller::Script, run: None, timeout, watcher: None, cancel },
             allowed,
             apps: None,
-            timeout,
-            watcher: None,
-            cancel,
         };
         pipeline().call(call).await
     }

@@ -15,13 +15,14 @@ pub mod worker;
 use crate::catalogue::Catalogue;
 use crate::config::{IsolationConfig, IsolationMode, Pool};
 use crate::error::Error;
-use crate::event::{RunEvent, Watcher};
+use crate::event::{RunEvent, RunId, Watcher};
 use crate::pipeline::Pipeline;
 use crate::tool::ErrorCode;
 pub(crate) use admission::Admission;
 pub use admission::Refused;
 use agentscript::{
-    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, SystemClock, ToolError,
+    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, ScriptCache,
+    SystemClock, ToolError,
 };
 use calls::{CallLog, Calls};
 pub(crate) use context::length;
@@ -37,6 +38,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 /// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
 /// alone, and ends there.
@@ -103,6 +105,8 @@ pub trait Recorder: fmt::Debug + Send + Sync {
 pub struct Finished {
     /// How.
     pub outcome: Outcome,
+    /// Which.
+    pub id: RunId,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
 }
@@ -126,7 +130,7 @@ impl Finished {
     pub fn meta(&self) -> Value {
         let shown = |input: &str| self.pipeline.shown(&Arc::new(json(input).unwrap_or_default()));
         let stats = json(&self.outcome.stats.to_json()).unwrap_or_default();
-        object!({"codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
+        object!({"codecall/run": self.id.as_str(), "codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
     }
 }
 
@@ -138,6 +142,7 @@ pub struct Runs {
     pool: Pool,
     queue: Arc<Queue>,
     executor: Executor,
+    scripts: Arc<ScriptCache>,
     ledger: Arc<Ledger>,
     admission: Admission,
 }
@@ -146,12 +151,14 @@ impl Runs {
     /// No run yet; threads are started when there is one.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>, pool: Pool) -> Self {
+        let scripts = Arc::new(ScriptCache::default());
         Self {
             catalogue,
             pipeline,
             clock: Arc::new(SystemClock),
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
-            executor: Executor::Threads,
+            executor: Executor::Threads(Arc::clone(&scripts)),
+            scripts,
             ledger: Ledger::new(pool.max_memory_bytes),
             admission: Admission::new(pool.max_runs, &pool),
             pool,
@@ -164,7 +171,7 @@ impl Runs {
     /// No process can be started, or confined as it has to be.
     pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
         self.executor = match isolation.mode {
-            IsolationMode::Thread => Executor::Threads,
+            IsolationMode::Thread => Executor::Threads(Arc::clone(&self.scripts)),
             IsolationMode::Process => Executor::start(isolation, policy)?,
         };
         Ok(self)
@@ -176,6 +183,12 @@ impl Runs {
         self.executor.describe()
     }
 
+    /// Scripts that were compiled: agents repeat themselves, and loops around them even more.
+    #[must_use]
+    pub fn scripts(&self) -> &Arc<ScriptCache> {
+        &self.scripts
+    }
+
     /// Runs with permits of their own on the same threads, within the same memory.
     #[must_use]
     pub fn beside(&self, max_runs: usize) -> Self {
@@ -185,6 +198,7 @@ impl Runs {
             clock: Arc::clone(&self.clock),
             queue: Arc::clone(&self.queue),
             executor: self.executor.clone(),
+            scripts: Arc::clone(&self.scripts),
             ledger: Arc::clone(&self.ledger),
             admission: Admission::new(max_runs, &self.pool),
             pool: Pool { max_runs, ..self.pool },
@@ -203,12 +217,14 @@ impl Runs {
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let log = Arc::new(CallLog::new(request.dry_run));
         let began = Instant::now();
-        let outcome = self.let_in(request, watcher, cancel, &log).await;
-        Finished { outcome: accounted(outcome, &log, began), log, pipeline: Arc::clone(&self.pipeline) }
+        let id = RunId::random();
+        let outcome = self.let_in(id.clone(), request, watcher, cancel, &log).await;
+        Finished { outcome: accounted(outcome, &log, began), id, log, pipeline: Arc::clone(&self.pipeline) }
     }
 
     async fn let_in(
         &self,
+        id: RunId,
         request: ExecuteRequest,
         watcher: Watcher,
         cancel: CancellationToken,
@@ -223,9 +239,9 @@ impl Runs {
         }
         // The client of a dry run is not told of what does not happen.
         let watcher = watcher.filter(|_| !request.dry_run);
-        let context = RunContext::begin(&self.ledger, self.pool, watcher, cancel, Some(permit));
+        let context = RunContext::begin(id, &self.ledger, self.pool, watcher, cancel, Some(permit));
         let _left = Left { context: Arc::clone(&context), bytes: request.policy.limits.max_memory_bytes };
-        let mut driven = std::pin::pin!(self.drive(request, &context, log));
+        let mut driven = std::pin::pin!(self.drive(request, &context, log).instrument(context.span.clone()));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
             () = self.admission.closed().cancelled() => {
@@ -291,7 +307,7 @@ impl Runs {
                         recorder.calls(&new);
                     }
                     for call in new {
-                        pending.spawn(calls.clone().make(call));
+                        pending.spawn(calls.clone().make(call).in_current_span());
                     }
                     if pending.is_empty() {
                         return refused(

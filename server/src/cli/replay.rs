@@ -80,7 +80,7 @@ impl Replay {
         };
         let (journal, tools) = (told.journal.clone(), told.tools);
         // Parsing takes more of the native stack than this thread has.
-        let steps = Stateless::new(&config);
+        let steps = Stateless::new(&config, Arc::default());
         let played = steps.blocking(CancellationToken::new(), move || {
             let mut rounds = Vec::new();
             let step = play(&script.text, tools, &journal, &options, Some(&mut |round| rounds.push(round)));

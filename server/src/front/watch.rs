@@ -2,7 +2,7 @@
 //! where it wants them, notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
-use crate::event::{Report, RunEvent, Said, Watcher};
+use crate::event::{Report, RunEvent, RunId, Said, Watcher};
 use agentscript::Message;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
@@ -89,7 +89,7 @@ pub fn watcher(
     };
     // A single tool counts from one itself.
     let step = if single { -1.0 } else { 0.0 };
-    let mut client = Client { peer: context.peer.clone(), token, least, single, step, passed: false };
+    let mut client = Client { peer: context.peer.clone(), token, least, single, step, passed: false, run: None };
     let forwarding = async move {
         loop {
             let next = tokio::select! {
@@ -116,15 +116,19 @@ struct Client {
     step: f64,
     /// Whether that was told by its upstream.
     passed: bool,
+    /// The run that is told of; absent: no script runs.
+    run: Option<RunId>,
 }
 
 impl Client {
     async fn tell(&mut self, event: RunEvent) {
         match event {
+            RunEvent::Started { run } => self.run = Some(run),
             RunEvent::CallStarted { tool, call, input } => {
                 self.progress(format!("{tool} …")).await;
                 self.log("codecall.tools", LoggingLevel::Info, || {
-                    json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call.to_string()})
+                    let call = call.to_string();
+                    self.of_run(json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call}))
                 })
                 .await;
             }
@@ -144,7 +148,7 @@ impl Client {
                     if let Some(error) = error {
                         data["error"] = json!({"code": error.code, "message": error.message});
                     }
-                    data
+                    self.of_run(data)
                 })
                 .await;
             }
@@ -163,16 +167,24 @@ impl Client {
                     if let Some(metadata) = metadata {
                         data["metadata"] = parsed(&metadata);
                     }
-                    data
+                    self.of_run(data)
                 })
                 .await;
             }
             RunEvent::Message(Message::Notify { event, payload }) => {
-                let params = json!({"event": event, "payload": parsed(&payload)});
+                let params = self.of_run(json!({"event": event, "payload": parsed(&payload)}));
                 let told = CustomNotification::new("notifications/codecall/event", Some(params));
                 let _ = self.peer.send_notification(ServerNotification::CustomNotification(told)).await;
             }
         }
+    }
+
+    /// Data with the id of the run, where a script runs.
+    fn of_run(&self, mut data: Value) -> Value {
+        if let Some(run) = &self.run {
+            data["runId"] = run.as_str().into();
+        }
+        data
     }
 
     /// An upstream has told how far a call has come. Progress must only grow, and messages of one

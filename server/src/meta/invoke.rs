@@ -1,10 +1,10 @@
 //! `codecall_invoke`: call one tool without a script.
 
 use super::*;
+use crate::call::Caller;
 use crate::offload::{self, weight};
-use crate::pipeline::{Caller, ToolCall, bounded};
+use crate::pipeline::{ToolCall, bounded};
 use crate::tool::{ErrorCode, ToolError};
-use std::time::Duration;
 
 /// Longest name in the record of a call that cannot be read as one, in bytes.
 const LONGEST_NAME: usize = 200;
@@ -104,12 +104,9 @@ impl MetaTool for Invoke {
             let call = ToolCall {
                 tool: tool.clone(),
                 input,
-                caller: Caller::Invoke,
+                context: hub.context(Caller::Invoke, watcher, cancel),
                 allowed: None,
                 apps: None,
-                timeout: Duration::from_millis(hub.config().policy.limits.tool_timeout_ms),
-                watcher,
-                cancel,
             };
             match hub.pipeline().call(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
@@ -124,7 +121,12 @@ fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
     let tool = crate::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
-    hub.pipeline().refused(&tool, Caller::Invoke, given, ToolError::new(ErrorCode::InvalidInput, message));
+    hub.pipeline().refused(
+        &tool,
+        hub.context(Caller::Invoke, None, CancellationToken::new()),
+        given,
+        ToolError::new(ErrorCode::InvalidInput, message),
+    );
     refused
 }
 

@@ -60,12 +60,15 @@ impl Hook for Audit {
         let mut line = json!({
             "time": jiff::Timestamp::now().to_string(),
             "callId": record.id.to_string(),
-            "caller": record.caller.as_str(),
+            "caller": record.context.caller.as_str(),
             "tool": record.name,
             "input": record.input,
             "status": if record.error.is_some() { "error" } else { "ok" },
             "durationMs": (record.duration.as_secs_f64() * 1e6).round() / 1e3,
         });
+        if let Some(run) = &record.context.run {
+            line["runId"] = run.as_str().into();
+        }
         if let Some(error) = record.error {
             line["error"] = json!({"code": error.code, "message": error.message});
         }

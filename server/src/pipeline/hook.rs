@@ -1,33 +1,11 @@
 //! What can be put around every tool call.
 
+use crate::call::CallContext;
 use crate::tool::{ToolDefinition, ToolError};
 use crate::upstream::BoxFuture;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Who makes a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
-    /// A script.
-    Script,
-    /// `codecall_invoke`.
-    Invoke,
-    /// A client, by the name of the tool in the list of tools.
-    Direct,
-}
-
-impl Caller {
-    /// As audit records name it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Script => "script",
-            Self::Invoke => "invoke",
-            Self::Direct => "direct",
-        }
-    }
-}
 
 /// A call, as hooks see it: it has been found and allowed, and its input fits.
 #[derive(Clone, Debug)]
@@ -38,8 +16,8 @@ pub struct HookCall {
     pub name: String,
     /// The tool.
     pub tool: Arc<ToolDefinition>,
-    /// Who makes it.
-    pub caller: Caller,
+    /// Who makes it, and in what run.
+    pub context: CallContext,
     /// Whether the result is a whole one of MCP (`content`, `structuredContent`, …) and not plain data.
     pub whole: bool,
 }
@@ -60,8 +38,8 @@ pub struct Record<'a> {
     pub id: u64,
     /// The tool: its full name, or what the caller called it where there is none.
     pub name: &'a str,
-    /// Who made it.
-    pub caller: Caller,
+    /// Who made it, and in what run.
+    pub context: &'a CallContext,
     /// What the tool was given by the caller, with personal data masked and without secrets.
     pub input: &'a Value,
     /// How long it took.

@@ -1,7 +1,8 @@
 //! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
 
-use super::{Caller, Pipeline, Record, bound, sanitize};
-use crate::event::{Listener, Report, RunEvent, Said, Watcher};
+use super::{Pipeline, Record, bound, sanitize};
+use crate::call::CallContext;
+use crate::event::{Listener, Report, RunEvent, Said};
 use crate::tool::{ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,8 +15,7 @@ pub struct CallTrace<'a> {
     pipeline: &'a Pipeline,
     id: u64,
     name: String,
-    caller: Caller,
-    watcher: Watcher,
+    context: CallContext,
     /// The input, masked.
     shown: Arc<Value>,
     /// The same for whoever watches, cut where it is long.
@@ -27,22 +27,12 @@ pub struct CallTrace<'a> {
 
 impl<'a> CallTrace<'a> {
     /// A call begins.
-    pub fn begin(pipeline: &'a Pipeline, name: String, caller: Caller, sent: &Arc<Value>, watcher: Watcher) -> Self {
+    pub fn begin(pipeline: &'a Pipeline, name: String, context: CallContext, sent: &Arc<Value>) -> Self {
         let shown = pipeline.shown(sent);
-        let told = if watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
+        let told = if context.watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
         let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
-        let trace = Self {
-            pipeline,
-            id,
-            name,
-            caller,
-            watcher,
-            shown,
-            told,
-            began: Instant::now(),
-            answered_by: None,
-            ended: false,
-        };
+        let trace =
+            Self { pipeline, id, name, context, shown, told, began: Instant::now(), answered_by: None, ended: false };
         trace.tell(|tool, input| RunEvent::CallStarted { tool, call: id, input });
         trace
     }
@@ -54,7 +44,7 @@ impl<'a> CallTrace<'a> {
 
     /// Who is told what the upstream says of the call.
     pub fn listener(&self) -> Listener {
-        let Some(watcher) = self.watcher.clone() else { return Listener::default() };
+        let Some(watcher) = self.context.watcher.clone() else { return Listener::default() };
         let (secrets, pii) = (Arc::clone(&self.pipeline.secrets), self.pipeline.pii.clone());
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
         Listener::new(move |report| {
@@ -117,7 +107,7 @@ impl<'a> CallTrace<'a> {
         let record = Record {
             id: self.id,
             name: &self.name,
-            caller: self.caller,
+            context: &self.context,
             input: &self.shown,
             duration,
             error,
@@ -127,7 +117,7 @@ impl<'a> CallTrace<'a> {
     }
 
     fn tell(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
-        if let Some(watcher) = &self.watcher {
+        if let Some(watcher) = &self.context.watcher {
             watcher(event(self.name.clone(), Arc::clone(&self.told)));
         }
     }

@@ -2,8 +2,9 @@
 
 use super::context::RunContext;
 use super::{RunEvent, Watcher, json};
+use crate::call::{CallContext, Caller};
 use crate::offload;
-use crate::pipeline::{Caller, Pipeline, ToolCall};
+use crate::pipeline::{Pipeline, ToolCall};
 use crate::sample;
 use crate::text::cut;
 use crate::tool::{ErrorCode, LONGEST_NAME};
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 /// Calls that the log of a run has room for.
 const MOST: usize = 100;
@@ -67,12 +69,15 @@ impl Calls {
         let call = ToolCall {
             tool,
             input,
-            caller: Caller::Script,
+            context: CallContext {
+                caller: Caller::Script,
+                run: Some(self.context.id.clone()),
+                timeout: Duration::from_millis(timeout_ms),
+                watcher: self.noted(id),
+                cancel: self.context.cancel.clone(),
+            },
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
-            timeout: Duration::from_millis(timeout_ms),
-            watcher: self.noted(id),
-            cancel: self.context.cancel.clone(),
         };
         if self.dry { self.dry_run(id, &call) } else { self.reach(call).await }
     }
@@ -84,7 +89,7 @@ impl Calls {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
-                RunEvent::Message(_) | RunEvent::CallReported { .. } => {}
+                RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallReported { .. } => {}
             }
             if let Some(watcher) = &watcher {
                 watcher(event);
@@ -97,7 +102,7 @@ impl Calls {
         // A task of its own: a crash of an upstream is the failure of this call alone.
         let pipeline = Arc::clone(&self.pipeline);
         let mut made = JoinSet::new();
-        made.spawn(async move { pipeline.call(call).await });
+        made.spawn(async move { pipeline.call(call).await }.in_current_span());
         let text = match made.join_next().await {
             Some(Ok(result)) => {
                 let result = result?;

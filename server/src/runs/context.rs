@@ -2,8 +2,9 @@
 //! watches it, what ends it before its time, and what it has used of what all runs share.
 
 use super::executor::Driven;
-use super::{Refused, RunEvent, Watcher, json, refused};
+use super::{Refused, json, refused};
 use crate::config::Pool;
+use crate::event::{RunEvent, RunId, Watcher};
 use crate::tool::ErrorCode;
 use agentscript::{Message, Outcome};
 use std::collections::HashMap;
@@ -14,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 /// One run.
 pub struct RunContext {
+    pub id: RunId,
+    /// What is logged within it is logged with its id.
+    pub span: tracing::Span,
     pub watcher: Watcher,
     /// Fires when the run has to end, for whatever reason.
     pub cancel: CancellationToken,
@@ -38,13 +42,20 @@ struct Why {
 
 impl RunContext {
     pub fn begin(
+        id: RunId,
         ledger: &Arc<Ledger>,
         bounds: Pool,
         watcher: Watcher,
         cancel: CancellationToken,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Arc<Self> {
+        if let Some(watcher) = &watcher {
+            watcher(RunEvent::Started { run: id.clone() });
+        }
         let context = Arc::new(Self {
+            // Of the highest level, so that it is there however little is logged.
+            span: tracing::error_span!("run", %id),
+            id,
             watcher,
             cancel,
             stop: Arc::default(),

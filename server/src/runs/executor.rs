@@ -1,7 +1,6 @@
 //! Where runs are evaluated: on the threads of the queue, or by workers. What drives them sees no
 //! difference.
 
-use super::queue::SCRIPTS;
 #[cfg(unix)]
 use super::worker::{Begin, Remote, Workers};
 use crate::config::IsolationConfig;
@@ -19,11 +18,10 @@ use tokio_util::sync::CancellationToken;
 const SHORT_COMPILATION: u64 = 500;
 
 /// What evaluates runs.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub enum Executor {
-    /// The threads of the queue themselves.
-    #[default]
-    Threads,
+    /// The threads of the queue themselves, with the scripts that were compiled.
+    Threads(Arc<ScriptCache>),
     /// Processes, each with one run at a time.
     #[cfg(unix)]
     Workers(Workers),
@@ -53,7 +51,7 @@ impl Executor {
     /// For the status of the server.
     pub fn describe(&self) -> String {
         match self {
-            Self::Threads => "scripts run on threads of the server".into(),
+            Self::Threads(_) => "scripts run on threads of the server".into(),
             #[cfg(unix)]
             Self::Workers(workers) => {
                 let (walls, lost) = (workers.walls().describe(), workers.lost());
@@ -66,7 +64,7 @@ impl Executor {
     /// End what waits for runs.
     pub fn close(&self) {
         match self {
-            Self::Threads => {}
+            Self::Threads(_) => {}
             #[cfg(unix)]
             Self::Workers(workers) => workers.close(),
         }
@@ -103,8 +101,8 @@ impl Start {
     pub fn start(self, stop: &Arc<AtomicBool>) -> Result<Driven, Box<Outcome>> {
         let Self { script, language, dialect, policy, inputs, is_recorded, patience, executor } = self;
         match executor {
-            Executor::Threads => {
-                let mut run = begin(&SCRIPTS, &script, (language, dialect), policy, inputs)?;
+            Executor::Threads(scripts) => {
+                let mut run = begin(&scripts, &script, (language, dialect), policy, inputs)?;
                 run.cancel_on(Arc::clone(stop));
                 Ok(Driven::Here(Box::new(run)))
             }

@@ -15,10 +15,10 @@ use super::executor::{Driven, Start};
 use super::{Refused, refused};
 use crate::priority::Thread;
 use crate::tool::ErrorCode;
-use agentscript::{Event, Outcome, Progress, ScriptCache};
+use agentscript::{Event, Outcome, Progress};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -40,9 +40,6 @@ const SPARE: usize = 3;
 const MOST_LATE: usize = 32;
 /// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
 pub const STACK: usize = 16 * 1024 * 1024;
-
-/// Scripts that were compiled: agents repeat themselves, and loops around them even more.
-pub static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
 
 /// What a thread does next for a run.
 pub enum Task {
@@ -450,6 +447,7 @@ fn watch(shared: &Arc<Shared>) {
 
 /// Let a run go on until it waits, is done, or its slice is over.
 fn slice(task: Task, context: &RunContext) -> Step {
+    let _logged = context.span.enter();
     let (mut run, mut events) = match task {
         Task::Begin(start) => {
             #[cfg(test)]

@@ -300,7 +300,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
         allowed: None,
         apps: None,
         at_once: Arc::new(Semaphore::new(1)),
-        context: RunContext::begin(&runs.ledger, runs.pool, None, CancellationToken::new(), None),
+        context: RunContext::begin(RunId::random(), &runs.ledger, runs.pool, None, CancellationToken::new(), None),
         log: Arc::new(CallLog::new(false)),
         dry: false,
     };

@@ -9,11 +9,8 @@ use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
 use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Scripts that were compiled: every step of a run compiles the same one.
-static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
 
 /// A request for one step.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -105,13 +102,14 @@ pub struct Evaluation {
 }
 
 impl Evaluate {
-    /// Take the step. `policy` has the limits of the server, which those of the request have lowered.
+    /// Take the step. `policy` has the limits of the server, which those of the request have lowered; `scripts` keeps
+    /// what is compiled: every step of a run compiles the same script.
     ///
     /// # Errors
     /// The request makes no sense; the text says how to mend it.
-    pub fn run(self, policy: Policy, config: &StatelessConfig) -> Result<Evaluation, String> {
+    pub fn run(self, policy: Policy, config: &StatelessConfig, scripts: &ScriptCache) -> Result<Evaluation, String> {
         let tools = ClientToolset::read(&self.tools).map_err(|error| error.to_string())?;
-        self.run_with(Arc::new(tools), policy, config)
+        self.run_with(Arc::new(tools), policy, config, scripts)
     }
 
     /// The same with tools that have been read already.
@@ -123,6 +121,7 @@ impl Evaluate {
         tools: Arc<ClientToolset>,
         policy: Policy,
         config: &StatelessConfig,
+        scripts: &ScriptCache,
     ) -> Result<Evaluation, String> {
         if self.code.trim().is_empty() {
             return Err("'code' is empty".into());
@@ -133,7 +132,7 @@ impl Evaluate {
             context: self.context.as_ref().map(|context| Value::Object(context.clone()).to_string()),
             max_rounds: config.max_rounds,
             max_journal_bytes: config.max_journal_bytes,
-            cache: Some(&SCRIPTS),
+            cache: Some(scripts),
             ..StepOptions::default()
         };
         let (journal, mut names) = self.journal(&options, config)?;

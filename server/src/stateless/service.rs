@@ -8,7 +8,7 @@ use crate::pipeline::{LONGEST_MESSAGE, bounded};
 use crate::redact::Redactor;
 use crate::runs::{Admission, Refused, STACK, length};
 use crate::tool::ErrorCode;
-use agentscript::Policy;
+use agentscript::{Policy, ScriptCache};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Steps of runs whose clients own the tools. Nothing of them is kept.
 pub struct Stateless {
+    scripts: Arc<ScriptCache>,
     config: StatelessConfig,
     policy: Policy,
     pool: Pool,
@@ -55,16 +56,23 @@ impl Refusal {
 
 impl Stateless {
     /// With as many permits as scripts have threads, and a queue as theirs. Threads are started when
-    /// there is something to do.
+    /// there is something to do. Compiled scripts are kept in `scripts`.
     #[must_use]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, scripts: Arc<ScriptCache>) -> Self {
         Self {
+            scripts,
             config: config.stateless.clone(),
             policy: config.policy.clone(),
             pool: config.pool,
             secrets: Arc::clone(&config.secrets),
             admission: Admission::new(config.pool.threads, &config.pool),
         }
+    }
+
+    /// Scripts that were compiled.
+    #[must_use]
+    pub fn scripts(&self) -> &Arc<ScriptCache> {
+        &self.scripts
     }
 
     /// Take no more steps.
@@ -87,8 +95,8 @@ impl Stateless {
     /// The request makes no sense, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
         let policy = self.policy(std::mem::take(&mut request.limits))?;
-        let config = self.config.clone();
-        let evaluated = self.blocking(cancel, move || request.run(policy, &config)).await?;
+        let (config, scripts) = (self.config.clone(), Arc::clone(&self.scripts));
+        let evaluated = self.blocking(cancel, move || request.run(policy, &config, &scripts)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
         offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
             .await
@@ -137,7 +145,7 @@ mod tests {
     use std::time::Duration;
 
     fn stateless(pool: Pool) -> Stateless {
-        Stateless::new(&Config { pool, ..Config::default() })
+        Stateless::new(&Config { pool, ..Config::default() }, Arc::default())
     }
 
     fn request(code: &str) -> Evaluate {

@@ -1,13 +1,15 @@
 use super::*;
 use crate::config::StatelessConfig;
-use agentscript::Policy;
 use agentscript::stateless::{Journal, Step, StepOptions, step};
+use agentscript::{Policy, ScriptCache};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn evaluate(request: Value) -> Result<Value, String> {
     let request: Evaluate = serde_json::from_value(request).map_err(|error| error.to_string())?;
-    request.run(Policy::default(), &StatelessConfig::default()).map(|evaluation| evaluation.value)
+    request
+        .run(Policy::default(), &StatelessConfig::default(), &ScriptCache::default())
+        .map(|evaluation| evaluation.value)
 }
 
 fn tools() -> Value {

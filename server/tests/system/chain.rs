@@ -295,6 +295,7 @@ async fn records_of_all_calls() {
     until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;
     let text = std::fs::read_to_string(&file).expect("a file");
     assert!(!text.contains("@example"), "{text}");
+    let events = events.lock().expect("not poisoned").clone();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     lines.sort_by_key(|line| line["callId"].as_str().and_then(|id| id.parse::<u64>().ok()));
     let told: Vec<String> = lines
@@ -324,14 +325,35 @@ async fn records_of_all_calls() {
             "invoke codecall:invoke error INVALID_INPUT",
         ]
     );
+    let runs: Vec<&RunEvent> = events.iter().filter(|event| matches!(event, RunEvent::Started { .. })).collect();
+    let [RunEvent::Started { run }] = runs[..] else { panic!("{runs:?}") };
+    for (at, line) in lines.iter().enumerate() {
+        let expected = if (2..5).contains(&at) { json!(run.as_str()) } else { Value::Null };
+        assert_eq!(line["runId"], expected, "{line}");
+    }
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));
     assert!(lines[0]["time"].as_str().is_some_and(|time| time.ends_with('Z')) && lines[0]["durationMs"].is_number());
     // What a client is told has the same two ends, and the same mask.
-    let events = events.lock().expect("not poisoned");
     let count = |is: fn(&RunEvent) -> bool| events.iter().filter(|event| is(event)).count();
     assert_eq!(count(|event| matches!(event, RunEvent::CallStarted { .. })), 3);
     assert_eq!(count(|event| matches!(event, RunEvent::CallEnded { .. })), 3);
     assert!(!format!("{events:?}").contains("@example"), "{events:?}");
+}
+
+/// What is logged of a call is logged with the run that has made it.
+#[tokio::test]
+async fn lines_of_the_log_name_the_run() {
+    let folder = Folder::new();
+    let config = folder.file("c.json", json!({"checkOutput": "warn"}).to_string());
+    let schema = json!({"type": "object", "required": ["x"]});
+    let responses = json!([{"input": null, "output": {"y": 1}}]);
+    let mocks = json!({"tools": [{"name": "a:b", "outputSchema": schema, "responses": responses}]});
+    let mocks = folder.file("mocks.json", mocks.to_string());
+    let script = folder.file("s.js", "return await callTool('a:b', {})");
+    let ran = codecall(&["run", "--config", &config, "--mock-tools", &mocks, &script]).await;
+    let line = ran.stderr.lines().find(|line| line.contains("does not fit")).expect("a warning");
+    let id = line.split_once("run{id=").expect("a run").1.split('}').next().expect("an end");
+    assert!(id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()), "{line}");
 }
 
 /// A file that cannot be written is told before anything runs.
@@ -483,17 +505,22 @@ async fn every_call_is_told() {
             "[tools.\"users:get\"]\nvisibleInListTools = true\n[pii]\noutput = false\nfields = [\"id\"]\n",
         );
         let server = Server::start(&["--demo", "--config", &config]).await;
-        let _ = server.call(tool, arguments).await.expect("a result");
+        let result = server.call(tool, arguments).await.expect("a result");
         until("progress", || server.witness.progress.lock().expect("not poisoned").len() == 2).await;
         until("messages", || server.witness.logs.lock().expect("not poisoned").len() == 2).await;
         let logs = server.witness.logs.lock().expect("not poisoned").clone();
         let (start, end) = (&logs[0]["data"], &logs[1]["data"]);
         let id = &start["callId"];
         assert!(id.is_string(), "{start}");
-        assert_eq!(
-            *start,
-            json!({"event": "tool_call_start", "toolName": "users:get", "input": {"id": "[masked]"}, "callId": id})
-        );
+        let mut expected =
+            json!({"event": "tool_call_start", "toolName": "users:get", "input": {"id": "[masked]"}, "callId": id});
+        if tool == "codecall_execute" {
+            let run = &result.meta.as_ref().expect("what is beside the result")["codecall/run"];
+            assert!(run.as_str().is_some_and(|run| run.len() == 32), "{run}");
+            expected["runId"] = run.clone();
+        }
+        assert_eq!(*start, expected);
+        assert_eq!(end["runId"], start["runId"]);
         assert_eq!(
             (&end["event"], &end["callId"], &end["input"]),
             (&json!("tool_call_end"), id, &json!({"id": "[masked]"}))

@@ -130,13 +130,16 @@ async fn progress_and_messages() {
     assert!(told[0].1.starts_with("users:get") && told[3].1.starts_with("users:get: NOT_FOUND"), "{told:?}");
     let logs = server.witness.logs.lock().expect("not poisoned").clone();
     let of = |logger: &str| logs.iter().filter(|log| log["logger"] == logger).collect::<Vec<_>>();
-    assert_eq!(of("codecall.script")[0]["data"], json!({"message": "half way", "metadata": {"of": 2}}));
     let calls = of("codecall.tools");
+    let run = &calls[0]["data"]["runId"];
+    let expected = json!({"message": "half way", "metadata": {"of": 2}, "runId": run});
+    assert!(run.is_string() && of("codecall.script")[0]["data"] == expected, "{logs:?}");
     assert_eq!((calls.len(), &calls[0]["data"]["event"]), (4, &json!("tool_call_start")));
     assert_eq!(calls[3]["data"]["error"]["code"], "NOT_FOUND");
     let events = server.witness.events.lock().expect("not poisoned").clone();
     let event = &events[0]["params"];
-    assert_eq!((&event["event"], &event["payload"]), (&json!("stage"), &json!({"name": "first"})));
+    let told = (&event["event"], &event["payload"], &event["runId"]);
+    assert_eq!(told, (&json!("stage"), &json!({"name": "first"}), run));
     server.end().await;
 }
 

@@ -300,7 +300,10 @@ async fn recording_changes_nothing_of_a_run() {
 /// One step of a client in this process, for the journals of clients.
 fn stepped(request: &Value) -> Value {
     let request: Evaluate = serde_json::from_value(request.clone()).expect("a request");
-    request.run(agentscript::Policy::default(), &StatelessConfig::default()).expect("a step").value
+    request
+        .run(agentscript::Policy::default(), &StatelessConfig::default(), &agentscript::ScriptCache::default())
+        .expect("a step")
+        .value
 }
 
 #[tokio::test]
@@ -345,7 +348,10 @@ async fn journals_of_clients_are_played() {
     let request: Evaluate =
         serde_json::from_value(json!({"code": "return await get({ n: 1 })", "tools": [{"name": "get"}]}))
             .expect("a request");
-    let told = request.run(agentscript::Policy::default(), &config).expect("a step").value;
+    let told = request
+        .run(agentscript::Policy::default(), &config, &agentscript::ScriptCache::default())
+        .expect("a step")
+        .value;
     let token = folder.file("token.txt", format!("{}\n", told["token"].as_str().expect("a token")));
     let script = folder.file("b.js", "return await get({ n: 1 })");
     let refused = codecall(&["replay", &script, "--journal", &token]).await;

@@ -2,11 +2,12 @@
 
 use super::values::{Kind, Made, SECRET};
 use agentscript::stateless::ClientTools as _;
+use codecall::call::{CallContext, Caller};
 use codecall::catalogue::Catalogue;
 use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
 use codecall::error::{mended, placed};
 use codecall::index::Index;
-use codecall::pipeline::{Caller, Pipeline, canonical};
+use codecall::pipeline::{Pipeline, canonical};
 use codecall::redact::Redactor;
 use codecall::results::Results;
 use codecall::schema::Schema;
@@ -349,14 +350,17 @@ fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {
     let call = codecall::pipeline::ToolCall {
         tool: tool.into(),
         input,
-        caller: Caller::Script,
+        context: CallContext {
+            caller: Caller::Script,
+            run: None,
+            timeout: std::time::Duration::from_secs(600),
+            watcher: Some(Arc::new(|event| {
+                black_box(&event);
+            })),
+            cancel: CancellationToken::new(),
+        },
         allowed: None,
         apps: None,
-        timeout: std::time::Duration::from_secs(600),
-        watcher: Some(Arc::new(|event| {
-            black_box(&event);
-        })),
-        cancel: CancellationToken::new(),
     };
     let _ = black_box(runtime().block_on(hub.pipeline().call(call)));
 }
