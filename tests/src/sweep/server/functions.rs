@@ -6,6 +6,7 @@ use codecall::call::{CallContext, Caller};
 use codecall::catalogue::Catalogue;
 use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
 use codecall::error::{mended, placed};
+use codecall::event::Watcher;
 use codecall::index::Index;
 use codecall::pipeline::{Pipeline, canonical};
 use codecall::redact::Redactor;
@@ -88,7 +89,8 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     function("audit", TEXTS_AND_VALUES, 600.0, 12, |made| {
         let error = ToolError::new("CODE", made.text());
-        audited().refused("echo:any", Caller::Direct, value(made), error);
+        let context = CallContext { caller: Caller::Direct, ..context() };
+        audited().refused("echo:any", context, value(made), error);
     }),
     function("call", TEXTS_AND_VALUES, 1_500.0, 24, |made| call("echo:any", made)),
     function("call that fails", TEXTS_AND_VALUES, 1_500.0, 24, |made| call("echo:fail", made)),
@@ -346,22 +348,17 @@ fn call(tool: &str, made: &Made) {
     direct(hub(), tool, input);
 }
 
+/// A call of a script that somebody watches.
+fn context() -> CallContext {
+    let watcher: Watcher = Some(Arc::new(|event| {
+        black_box(&event);
+    }));
+    let (timeout, cancel) = (std::time::Duration::from_secs(600), CancellationToken::new());
+    CallContext { caller: Caller::Script, run: None, timeout, watcher, cancel }
+}
+
 fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {
-    let call = codecall::pipeline::ToolCall {
-        tool: tool.into(),
-        input,
-        context: CallContext {
-            caller: Caller::Script,
-            run: None,
-            timeout: std::time::Duration::from_secs(600),
-            watcher: Some(Arc::new(|event| {
-                black_box(&event);
-            })),
-            cancel: CancellationToken::new(),
-        },
-        allowed: None,
-        apps: None,
-    };
+    let call = codecall::pipeline::ToolCall { tool: tool.into(), input, context: context(), allowed: None, apps: None };
     let _ = black_box(runtime().block_on(hub.pipeline().call(call)));
 }
 
