@@ -275,7 +275,7 @@ pub fn play(
     }
 }
 
-/// Whether a run ended at one of its limits.
+/// Whether a run ended at one of its limits on the way. One whose result is too long has come to its end.
 fn is_over(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| {
         matches!(failure.status, Status::Timeout | Status::RuntimeError)
