@@ -243,3 +243,10 @@ async fn the_calls_of_a_run_are_in_its_meta() {
     assert_eq!(refused.value["error"]["toolCalls"], 0);
     assert_eq!(refused.meta.expect("statistics")["codecall/calls"], json!({"calls": []}));
 }
+
+/// Names of listed tools keep clear of meta-tools by this list, as the catalogue knows no meta-tools.
+#[test]
+fn own_names_are_those_that_no_other_tool_is_listed_under() {
+    let own: Vec<&str> = ALL.into_iter().filter_map(|tool| tool.own_name()).collect();
+    assert_eq!(own, crate::tool::OWN_NAMES);
+}

@@ -92,9 +92,9 @@ impl<'a> Watch<'a> {
         if self.began.elapsed() > self.patience {
             return Err(Lost::Late);
         }
-        if let Some((cancel, farewell)) = self.cancel
+        if let Some((cancel, grace_period)) = self.cancel
             && cancel.is_cancelled()
-            && self.cancelled.get_or_insert_with(Instant::now).elapsed() > farewell
+            && self.cancelled.get_or_insert_with(Instant::now).elapsed() > grace_period
         {
             return Err(Lost::Unwanted);
         }
