@@ -1,16 +1,45 @@
 //! The modules of the server stand in layers, and import from lower ones alone: there is no circle between them. The
-//! layers and the imports are tables of docs/architecture.md; `UPDATE=1` rewrites the one of imports.
+//! compiler holds that between its crates, this test within them too. The layers and the imports are tables of
+//! docs/architecture.md; `UPDATE=1` rewrites the one of imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = "docs/architecture.md";
-const SOURCES: &str = "server/src";
-/// The modules of the program, which is a crate of its own. The library is `codecall` to it.
+/// A crate of the server.
+struct Crate {
+    folder: &'static str,
+    /// As paths in code begin.
+    name: &'static str,
+    /// The module that the crate is, where it is one.
+    module: Option<&'static str>,
+    /// Modules of their own beside that one.
+    beside: &'static [&'static str],
+}
+
+const CRATES: [Crate; 6] = [
+    Crate { folder: "server/base/src", name: "codecall_base", module: None, beside: &[] },
+    Crate { folder: "server/config/src", name: "codecall_config", module: Some("config"), beside: &[] },
+    Crate { folder: "server/upstream/src", name: "codecall_upstream", module: Some("upstream"), beside: &["confine"] },
+    Crate { folder: "server/tools/src", name: "codecall_tools", module: None, beside: &[] },
+    Crate { folder: "server/runs/src", name: "codecall_runs", module: Some("runs"), beside: &[] },
+    Crate { folder: "server/src", name: "codecall", module: None, beside: &[] },
+];
+/// The modules of the program, which is a crate of its own beside the library.
 const PROGRAM: [&str; 3] = ["main", "cli", "allocator"];
 /// What `lib.rs` exports under shorter names.
 const EXPORTED: [(&str, &str); 3] = [("Config", "config"), ("Error", "error"), ("Hub", "hub")];
+
+impl Crate {
+    /// The module in which the first part of a path inside the crate is; absent: it is no module.
+    fn module_of(&self, head: &str) -> Option<String> {
+        match self.module {
+            Some(module) if !self.beside.contains(&head) => Some(module.to_owned()),
+            _ => head.starts_with(|c: char| c.is_lowercase()).then(|| head.to_owned()),
+        }
+    }
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -98,26 +127,32 @@ fn heads(code: &str, prefix: &str) -> BTreeSet<String> {
 
 /// What each top module imports of the others, by the paths in its code.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
-    let folder = root().join(SOURCES);
-    let mut paths = Vec::new();
-    sources(&folder, &mut paths);
-    assert!(paths.len() > 100, "{} sources", paths.len());
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in paths {
-        let inside = path.strip_prefix(&folder).expect("a path of the folder");
-        let first = inside.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
-        let module = first.strip_suffix(".rs").unwrap_or(&first).to_owned();
-        if module == "lib" {
-            continue;
+    for own in &CRATES {
+        let folder = root().join(own.folder);
+        let mut paths = Vec::new();
+        sources(&folder, &mut paths);
+        assert!(paths.len() > 5, "{} sources in {}", paths.len(), own.folder);
+        for path in paths {
+            let inside = path.strip_prefix(&folder).expect("a path of the folder");
+            let first = inside.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
+            let first = first.strip_suffix(".rs").unwrap_or(&first);
+            if first == "lib" && own.module.is_none() {
+                continue;
+            }
+            let is_program = own.name == "codecall" && PROGRAM.contains(&first);
+            let module = if is_program { "cli".to_owned() } else { own.module_of(first).expect("a module") };
+            let code = code(&std::fs::read_to_string(&path).expect("a source"));
+            let all = imports.entry(module.clone()).or_default();
+            for other in &CRATES {
+                let prefix = if other.name == own.name && !is_program { "crate" } else { other.name };
+                for head in heads(&code, &format!("{prefix}::")) {
+                    let exported = EXPORTED.iter().find(|(name, _)| *name == head && other.module.is_none());
+                    let imported = exported.map_or_else(|| other.module_of(&head), |(_, of)| Some((*of).to_owned()));
+                    all.extend(imported.filter(|other| *other != module));
+                }
+            }
         }
-        let is_program = PROGRAM.contains(&module.as_str());
-        let (module, prefix) = if is_program { ("cli".to_owned(), "codecall::") } else { (module, "crate::") };
-        let code = code(&std::fs::read_to_string(&path).expect("a source"));
-        let of_others = heads(&code, prefix).into_iter().map(|head| {
-            EXPORTED.iter().find(|(name, _)| *name == head).map_or(head.clone(), |(_, module)| (*module).to_owned())
-        });
-        let all = imports.entry(module.clone()).or_default();
-        all.extend(of_others.filter(|other| *other != module && other.starts_with(|c: char| c.is_lowercase())));
     }
     imports
 }

@@ -1,8 +1,8 @@
 //! One hub for all inputs of a target, in front of tools that give back what they get.
 
 use codecall::config::Format;
-use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::ToolError;
+use codecall::upstream::inline::Inline;
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -23,60 +23,19 @@ pub fn configuration(more: Value) -> Config {
 /// A hub in front of one upstream, made once.
 pub fn hub(config: impl FnOnce() -> Config) -> Arc<Hub> {
     static HUB: OnceLock<Arc<Hub>> = OnceLock::new();
-    Arc::clone(HUB.get_or_init(|| Hub::start(config(), vec![Arc::new(Echo::new())]).expect("a hub")))
+    Arc::clone(HUB.get_or_init(|| Hub::start(config(), vec![Arc::new(echo())]).expect("a hub")))
 }
 
 /// Tools that answer with their input, or fail with it.
-struct Echo {
-    tools: Vec<Arc<ToolDefinition>>,
-}
-
-impl Echo {
-    fn new() -> Self {
-        let tool = |name: &str, schema: Value| {
-            Arc::new(ToolDefinition {
-                app: "echo".into(),
-                name: name.into(),
-                description: format!("Gives back what it gets, by {name}. All of it."),
-                input_schema: schema,
-                source: "inline",
-                ..ToolDefinition::default()
-            })
-        };
-        let strict = json!({"type": "object", "properties": {"id": {"type": "integer"}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false});
-        Self {
-            tools: vec![
-                tool("any", json!({"type": "object"})),
-                tool("fail", json!({"type": "object"})),
-                tool("strict", strict),
-            ],
-        }
-    }
-}
-
-impl Upstream for Echo {
-    fn app(&self) -> &str {
-        "echo"
-    }
-
-    fn source(&self) -> &'static str {
-        "inline"
-    }
-
-    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.clone()
-    }
-
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async move {
-            let input = Value::Object(call.input);
-            if call.tool.name == "fail" {
-                return Err(ToolError {
-                    details: Some(input.to_string()),
-                    ..ToolError::new("FAILED", input.to_string())
-                });
-            }
-            Ok(input)
+fn echo() -> Inline {
+    let any = || json!({"type": "object"});
+    let strict = json!({"type": "object", "properties": {"id": {"type": "integer"}, "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}, "required": ["id"], "additionalProperties": false});
+    let text = |name: &str| format!("Gives back what it gets, by {name}. All of it.");
+    Inline::new("echo")
+        .tool("any", &text("any"), any(), |call| async move { Ok(Value::Object(call.input)) })
+        .tool("fail", &text("fail"), any(), |call| async move {
+            let input = Value::Object(call.input).to_string();
+            Err(ToolError { details: Some(input.clone()), ..ToolError::new("FAILED", input) })
         })
-    }
+        .tool("strict", &text("strict"), strict, |call| async move { Ok(Value::Object(call.input)) })
 }

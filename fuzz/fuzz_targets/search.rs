@@ -4,7 +4,7 @@
 #![no_main]
 
 use codecall::catalogue::Catalogue;
-use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult, ToolFilter};
 use codecall::config::ToolPolicy;
 use codecall::index::Index;
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
@@ -34,8 +34,8 @@ impl Upstream for App {
         self.tools.lock().expect("not poisoned").clone()
     }
 
-    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(std::future::ready(Ok(Value::Null)))
+    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(std::future::ready(Ok(Value::Null.into())))
     }
 }
 

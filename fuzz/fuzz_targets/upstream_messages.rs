@@ -11,8 +11,8 @@
 mod streams;
 
 use codecall::Config;
-use codecall::tool::ToolFilter;
 use codecall::config::{Format, UpstreamConfig};
+use codecall::tool::ToolFilter;
 use codecall::upstream::{Upstream, UpstreamCall};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
@@ -48,8 +48,10 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does
             // not answer either.
-            let _ = tokio::time::timeout(call.timeout, upstream.call(call.clone())).await;
-            let _ = tokio::time::timeout(call.timeout, upstream.call_whole(call)).await;
+            let answer = tokio::time::timeout(call.timeout, upstream.call(call)).await;
+            if let Ok(Ok(result)) = answer {
+                let _ = (result.clone().into_data("t"), result.into_mcp());
+            }
         }
         let _ = upstream.trouble();
         upstream.close().await;

@@ -9,13 +9,13 @@ mod news;
 mod offers;
 mod watch;
 
-use crate::error::Error;
-use crate::event::Watcher;
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
-use crate::offload;
-use crate::tool::{ErrorCode, LONGEST_NAME, ToolError};
-use crate::upstream::News;
+use codecall_base::error::Error;
+use codecall_base::event::Watcher;
+use codecall_base::offload;
+use codecall_base::tool::{ErrorCode, LONGEST_NAME, ToolError, ToolResult};
+use codecall_upstream::News;
 use news::Wanted;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -131,13 +131,13 @@ impl Front {
             return Some(offload::now(weight, || self.result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
-        let whole = |whole: Value| offload::now(offload::weight(&whole), || self.whole(whole));
-        Some(result.map_or_else(failed, whole))
+        let given = |result: ToolResult| offload::now(offload::weight(result.value()), || self.given(result));
+        Some(result.map_or_else(failed, given))
     }
 
     /// A result of a tool as it came, but for what the configuration leaves out.
-    fn whole(&self, value: Value) -> CallToolResult {
-        match serde_json::from_value::<CallToolResult>(value) {
+    fn given(&self, result: ToolResult) -> CallToolResult {
+        match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
             Ok(result) if self.hub.config().structured => result,
             Ok(mut result) => {
                 result.structured_content = None;

@@ -1,13 +1,13 @@
 //! Doors for the targets of `fuzz/` and for the sweep of `tests/`: what a client and an upstream reach, without
 //! sockets and processes.
 
-use crate::config::{Sanitization, StdioConfig, UpstreamConfig, UpstreamKind};
-use crate::error::Error;
 use crate::hub::Hub;
-use crate::pipeline::{bound, sanitize};
-use crate::tool::ToolError;
-use crate::upstream::session::McpServer;
-use crate::upstream::{Upstream, incoming};
+use codecall_base::error::Error;
+use codecall_base::tool::ToolError;
+use codecall_config::{Sanitization, StdioConfig, UpstreamConfig, UpstreamKind};
+use codecall_tools::pipeline::{bound, sanitize};
+use codecall_upstream::session::McpServer;
+use codecall_upstream::{Upstream, incoming};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -11,8 +11,6 @@ mod guard;
 mod problem;
 mod sessions;
 
-use crate::config::HttpServerConfig;
-use crate::error::Error;
 use crate::front::Front;
 use crate::hub::Hub;
 use axum::Router;
@@ -20,6 +18,8 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::routing::{any_service, get, post};
 use chat::Chat;
+use codecall_base::error::Error;
+use codecall_config::HttpServerConfig;
 use connections::Connections;
 use guard::Guard;
 use problem::Problem;

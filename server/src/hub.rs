@@ -1,19 +1,19 @@
 //! The hub: everything a process has one of, put together. The command line and the MCP front are
 //! two users of it.
 
-use crate::call::{CallContext, Caller};
-use crate::catalogue::Catalogue;
-use crate::config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
-use crate::error::Error;
-use crate::event::{RunEvent, Watcher};
-use crate::pipeline::{Hook, Pipeline, ToolCall};
-use crate::results::Results;
-use crate::runs::{ExecuteRequest, Finished, Runs};
-use crate::search::Engine;
 use crate::stateless::Stateless;
-use crate::tool::{ErrorCode, ToolError, ToolFilter};
-use crate::upstream::{News, Upstream, connect};
 use agentscript::Dialect;
+use codecall_base::call::{CallContext, Caller};
+use codecall_base::error::Error;
+use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
+use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
+use codecall_runs::{ExecuteRequest, Finished, Runs};
+use codecall_tools::catalogue::Catalogue;
+use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
+use codecall_tools::results::Results;
+use codecall_tools::search::Engine;
+use codecall_upstream::{News, Upstream, connect};
 use futures_util::future::join_all;
 use rmcp::ErrorData;
 use rmcp::model;
@@ -243,14 +243,14 @@ impl Hub {
     }
 
     /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result
-    /// is a whole one of MCP.
+    /// is as the tool gave it.
     pub async fn direct(
         &self,
         name: &str,
         input: Map<String, Value>,
         watcher: Watcher,
         cancel: CancellationToken,
-    ) -> Option<Result<Value, ToolError>> {
+    ) -> Option<Result<ToolResult, ToolError>> {
         if cancel.run_until_cancelled(self.begun()).await.is_none() {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
@@ -263,7 +263,7 @@ impl Hub {
             allowed: None,
             apps: None,
         };
-        Some(self.pipeline.call_whole(call).await)
+        Some(self.pipeline.call(call).await)
     }
 
     /// The context of a call that no script makes.
@@ -295,8 +295,8 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
     let UpstreamKind::Stdio(StdioConfig { command, confine: Some(confine), .. }) = &upstream.kind else {
         return Ok(None);
     };
-    let walls =
-        crate::confine::check(confine, command).map_err(|message| Error::Upstream { app: app.to_owned(), message })?;
+    let walls = codecall_upstream::confine::check(confine, command)
+        .map_err(|message| Error::Upstream { app: app.to_owned(), message })?;
     let line = format!("MCP server '{app}' is confined by: {}", walls.describe());
     if walls.files && walls.calls {
         tracing::info!("{line}");

@@ -4,37 +4,20 @@
 
 #![forbid(unsafe_code)]
 
-pub mod call;
-pub mod catalogue;
-pub mod config;
-pub mod confine;
-pub mod error;
-pub mod event;
-pub mod files;
 pub mod front;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;
 pub mod hub;
-pub mod index;
 pub mod meta;
-pub mod offload;
-pub mod pipeline;
-pub mod priority;
-pub mod redact;
-pub mod results;
-pub mod runs;
-pub mod sample;
-pub mod sandbox;
-pub mod schema;
-pub mod search;
 pub mod stateless;
-pub mod terminal;
-pub mod text;
-pub mod tool;
-mod typescript;
-pub mod upstream;
 
-pub use config::Config;
-pub use error::Error;
+pub use codecall_base::error::Error;
+pub use codecall_base::{call, error, event, files, offload, redact, sandbox, schema, terminal, text, tool};
+pub use codecall_config as config;
+pub use codecall_config::Config;
+pub use codecall_runs as runs;
+pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
+pub use codecall_upstream as upstream;
+pub use codecall_upstream::confine;
 pub use hub::Hub;

@@ -10,14 +10,14 @@ mod invoke;
 mod search;
 mod step;
 
-use crate::call::Caller;
-use crate::config::Config;
-use crate::event::Watcher;
 use crate::hub::Hub;
-use crate::offload::{self, weight};
-use crate::tool::{LONGEST_NAME, Names};
-use crate::typescript;
-use crate::upstream::BoxFuture;
+use codecall_base::call::Caller;
+use codecall_base::event::Watcher;
+use codecall_base::offload::{self, weight};
+use codecall_base::tool::{LONGEST_NAME, Names};
+use codecall_config::Config;
+use codecall_tools::typescript;
+use codecall_upstream::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -159,8 +159,8 @@ pub async fn call(
 /// Read the arguments of a request.
 fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let problem = crate::error::mended(&error.inner().to_string(), &[]);
-        Box::new(refusal(tool, &crate::error::placed(&error.path().to_string(), &problem)))
+        let problem = codecall_base::error::mended(&error.inner().to_string(), &[]);
+        Box::new(refusal(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
     })
 }
 
@@ -177,7 +177,7 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = crate::text::cut(problem, LONGEST_PROBLEM);
+    let problem = codecall_base::text::cut(problem, LONGEST_PROBLEM);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 

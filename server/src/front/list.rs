@@ -1,8 +1,8 @@
 //! The list of tools: the meta-tools, then the tools that are visible beside them, by name.
 
-use crate::catalogue::Entry;
 use crate::hub::Hub;
 use crate::meta::{self, MetaTool};
+use codecall_tools::catalogue::Entry;
 use rmcp::ErrorData;
 use rmcp::model::{ListToolsResult, Tool};
 use serde_json::{Map, Value};

@@ -2,8 +2,8 @@
 //! `direct`: changes of lists and of resources that were subscribed to, log messages.
 
 use super::{GRACE_PERIOD, Level, Peers, watch};
-use crate::event::Said;
-use crate::upstream::News;
+use codecall_base::event::Said;
+use codecall_upstream::News;
 use rmcp::RoleServer;
 use rmcp::model::*;
 use rmcp::service::{Peer, ServiceError};

@@ -2,9 +2,9 @@
 //!
 //! An upstream that does not answer is left out of lists.
 
-use crate::config::Expose;
 use crate::hub::Hub;
-use crate::upstream::Offers;
+use codecall_config::Expose;
+use codecall_upstream::Offers;
 use futures_util::future::{BoxFuture, join_all};
 use rmcp::ErrorData;
 use rmcp::model::*;

@@ -1,8 +1,8 @@
 //! The front as a client sees it, over streams in memory.
 
 use super::*;
-use crate::catalogue::tests::Echo;
-use crate::config::Config;
+use codecall_config::Config;
+use codecall_upstream::inline::Inline;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 
 struct Client {
@@ -12,7 +12,7 @@ struct Client {
 
 impl Client {
     fn start(config: Config) -> Self {
-        let echo = Echo::new(&[("users", "get", "Get a user", json!({"type": "object"}))]);
+        let echo = Inline::echo(&[("users", "get", "Get a user", json!({"type": "object"}))]);
         let hub = Hub::start(config, vec![Arc::new(echo)]).expect("starts");
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         tokio::spawn(serve(hub, tokio::io::split(theirs)));
@@ -80,7 +80,7 @@ async fn with_a_session() {
 #[tokio::test]
 async fn without_a_session() {
     let mut client = Client::start(Config {
-        tools: crate::config::ToolPolicy { names: crate::tool::Names::Colon, ..Default::default() },
+        tools: codecall_config::ToolPolicy { names: codecall_base::tool::Names::Colon, ..Default::default() },
         structured: false,
         ..Config::default()
     });
@@ -113,20 +113,19 @@ async fn without_a_session() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_is_answered() {
     let mut config = Config::default();
-    config.pool.watchdog = Duration::from_millis(100);
+    // Of what takes longest a script has most: compiling it cannot be interrupted.
+    config.pool.watchdog = Duration::from_millis(1);
+    config.policy.limits.max_script_bytes = 1 << 20;
     config.code_execution.enabled = true;
+    let script = "f();".repeat(100_000);
     let mut client = Client::initialized(config).await;
-    for (id, (tool, arguments)) in [
-        ("codecall_execute", json!({"script": "//! stall\nreturn 1"})),
-        ("code_execution", json!({"code": "//! stall\n1"})),
-    ]
-    .into_iter()
-    .enumerate()
+    for (id, (tool, arguments)) in
+        [("codecall_execute", json!({"script": script})), ("code_execution", json!({"code": script}))]
+            .into_iter()
+            .enumerate()
     {
-        let began = std::time::Instant::now();
         let call = json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": 1}});
         let answer = client.ask(u64::try_from(id).expect("small") + 1, "tools/call", call).await;
         assert!(answer["result"].to_string().contains("was given up"), "{answer}");
-        assert!(began.elapsed() < Duration::from_millis(1_200), "{tool}: {:?}", began.elapsed());
     }
 }

@@ -2,8 +2,8 @@
 //! where it wants them, notifications of the script.
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
-use crate::event::{Report, RunEvent, RunId, Said, Watcher};
 use agentscript::Message;
+use codecall_base::event::{Report, RunEvent, RunId, Said, Watcher};
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
@@ -223,5 +223,5 @@ impl Client {
 }
 
 fn parsed(text: &str) -> Value {
-    crate::runs::json(text).unwrap_or_default()
+    codecall_base::json::parse(text).unwrap_or_default()
 }

@@ -11,7 +11,6 @@ mod speech;
 
 use super::api::read;
 use super::problem::Problem;
-use crate::error::Error;
 use crate::hub::Hub;
 use axum::Json;
 use axum::body::Bytes;
@@ -19,6 +18,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use codecall_base::error::Error;
 use engine::{ChatRequest, Engine, Reply};
 use futures_util::{Stream, StreamExt as _, stream};
 use model::{DONE, ModelServer};

@@ -5,10 +5,10 @@
 //! allowed, a new one takes the place of the one that waits for the longest time. One with a request under
 //! way keeps its place; where all have one, a new connection is told to come back.
 
-use crate::config::HttpServerConfig;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Request;
+use codecall_config::HttpServerConfig;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};

@@ -1,13 +1,13 @@
 //! Who may speak to the server: what every request has to show, whatever it asks for.
 
 use super::problem::Problem;
-use crate::config::HttpServerConfig;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use codecall_config::HttpServerConfig;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! Errors of the JSON endpoints, in the shape that clients of model servers know:
 //! `{"error": {"message", "type", "code", "param"}}`.
 
-use crate::pipeline::{LONGEST_MESSAGE, bounded};
-use crate::tool::LONGEST_NAME;
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use codecall_base::tool::LONGEST_NAME;
+use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
 use serde_json::{Value, json};
 
 /// Why a request has no other answer.

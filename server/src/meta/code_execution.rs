@@ -2,11 +2,12 @@
 //! configuration switches it on.
 
 use super::*;
-use crate::config::{CodeExecution as Settings, Config};
-use crate::offload;
-use crate::runs::{self, ExecuteRequest};
 use crate::stateless::LanguageName;
 use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
+use codecall_base::json;
+use codecall_base::offload;
+use codecall_config::{CodeExecution as Settings, Config};
+use codecall_runs::ExecuteRequest;
 use std::ops::RangeInclusive;
 
 pub struct CodeExecution;
@@ -169,7 +170,7 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
 /// An outcome in the shape of this tool, and whether it is a failure.
 fn told(outcome: Outcome) -> (Value, bool) {
     let failure = match outcome.result {
-        Ok(text) => match runs::json(&text) {
+        Ok(text) => match json::parse(&text) {
             Ok(value) => return (json!({"ok": true, "value": value}), false),
             Err(_) => {
                 let message = "The result is nested too deeply; return less of it, or a flat form";

@@ -1,10 +1,10 @@
 //! `codecall_describe`: schemas and examples of tools.
 
 use super::*;
-use crate::catalogue::{Entry, Snapshot};
-use crate::offload;
-use crate::text::nearest;
-use crate::tool::is_reserved;
+use codecall_base::offload;
+use codecall_base::text::nearest;
+use codecall_base::tool::is_reserved;
+use codecall_tools::catalogue::{Entry, Snapshot};
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 //! All are checked: the code compiles and what it calls tools with fits their schemas. An example that
 //! does not would teach mistakes and is left out; the log says so, once for each.
 
-use crate::catalogue::{Entry, Snapshot};
-use crate::sample;
-use crate::tool::Example;
-use crate::typescript::name;
 use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
+use codecall_base::tool::Example;
+use codecall_tools::catalogue::{Entry, Snapshot};
+use codecall_tools::sample;
+use codecall_tools::typescript::name;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ const VERBS: &[(Intent, &[&str])] = &[
 ];
 
 fn intent(name: &str) -> Intent {
-    let words = crate::index::split(name);
+    let words = codecall_tools::index::split(name);
     let verb =
         |word: &String| VERBS.iter().find(|(_, verbs)| verbs.contains(&word.as_str())).map(|(intent, _)| *intent);
     words.iter().find_map(verb).unwrap_or(Intent::Other)
@@ -178,7 +178,7 @@ fn names_one(property: &Value, value: &Value) -> bool {
 /// What the tool works on: the words of its name without the verb, or its app.
 fn subject(entry: &Entry) -> String {
     let verbs = || VERBS.iter().flat_map(|(_, verbs)| verbs.iter());
-    let words: Vec<String> = crate::index::split(&entry.definition.name)
+    let words: Vec<String> = codecall_tools::index::split(&entry.definition.name)
         .into_iter()
         .filter(|word| !verbs().any(|verb| verb == word))
         .collect();
@@ -234,11 +234,14 @@ fn literal(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::tests::catalogue;
-    use crate::tool::ToolFilter;
+    use codecall_base::tool::ToolFilter;
+    use codecall_config::ToolPolicy;
+    use codecall_tools::catalogue::Catalogue;
+    use codecall_upstream::inline::Inline;
 
     fn examples(name: &str, schema: Value) -> Vec<String> {
-        let catalogue = catalogue(&[("users", name, "", schema)], ToolFilter::default());
+        let tools = Arc::new(Inline::echo(&[("users", name, "", schema)]));
+        let catalogue = Catalogue::new(vec![(tools, ToolFilter::default())], ToolPolicy::default(), Arc::default());
         let snapshot = catalogue.snapshot();
         of(&snapshot, &snapshot.rows()[0])
             .iter()

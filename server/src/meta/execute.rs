@@ -1,13 +1,14 @@
 //! `codecall_execute`: run a script.
 
 use super::*;
-use crate::config::policy::lowered;
-use crate::offload;
-use crate::results::{Missing, Piece};
-use crate::runs::{self, ExecuteRequest, Finished};
 use crate::stateless::LanguageName;
-use crate::tool::ErrorCode;
 use agentscript::{Failure, Status};
+use codecall_base::json;
+use codecall_base::offload;
+use codecall_base::tool::ErrorCode;
+use codecall_config::policy::lowered;
+use codecall_runs::{ExecuteRequest, Finished};
+use codecall_tools::results::{Missing, Piece};
 
 pub struct Execute;
 
@@ -140,9 +141,9 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
         }
     };
     let json =
-        |finished: &Finished| runs::json(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
+        |finished: &Finished| json::parse(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
     let mut value = json(&finished).unwrap_or_else(|_| {
-        finished.outcome = runs::without_depth(finished.outcome.clone());
+        finished.outcome = codecall_runs::without_depth(finished.outcome.clone());
         json(&finished).unwrap_or_default()
     });
     if let Some(truncated) = truncated {
@@ -154,7 +155,7 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
 /// Keep a result that is too long; gives its handle and the first piece of it. A text is kept as such,
 /// anything else as JSON.
 fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
-    let mut text = match runs::json(&json) {
+    let mut text = match json::parse(&json) {
         Ok(Value::String(text)) => Value::String(text),
         Ok(_) | Err(_) => Value::String(json),
     };

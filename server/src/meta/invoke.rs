@@ -1,10 +1,10 @@
 //! `codecall_invoke`: call one tool without a script.
 
 use super::*;
-use crate::call::Caller;
-use crate::offload::{self, weight};
-use crate::pipeline::{ToolCall, bounded};
-use crate::tool::{ErrorCode, ToolError};
+use codecall_base::call::Caller;
+use codecall_base::offload::{self, weight};
+use codecall_base::tool::{ErrorCode, ToolError};
+use codecall_tools::pipeline::{ToolCall, bounded};
 
 /// Longest name in the record of a call that cannot be read as one, in bytes.
 const LONGEST_NAME: usize = 200;
@@ -108,7 +108,7 @@ impl MetaTool for Invoke {
                 allowed: None,
                 apps: None,
             };
-            match hub.pipeline().call(call).await {
+            match hub.pipeline().data(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
                 Err(error) => offload::now(bytes, || failed(error, tool, &given)),
             }
@@ -119,7 +119,7 @@ impl MetaTool for Invoke {
 /// A call that cannot be read as one: it never comes to the chain, and is recorded all the same.
 fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
-    let tool = crate::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
+    let tool = codecall_base::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
     hub.pipeline().refused(
         &tool,

@@ -1,8 +1,8 @@
 //! `codecall_step`: one step of a run whose client owns the tools.
 
 use super::*;
-use crate::event::RunEvent;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
+use codecall_base::event::RunEvent;
 
 pub struct Step;
 

@@ -1,11 +1,11 @@
 use super::*;
-use crate::catalogue::tests::Echo;
-use crate::config::Config;
+use codecall_config::Config;
+use codecall_upstream::inline::Inline;
 use std::sync::Arc;
 
 fn hub(config: Config) -> Arc<Hub> {
     let schema = || json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
-    let echo = Echo::new(&[
+    let echo = Inline::echo(&[
         ("users", "get", "Get a user", schema()),
         ("users", "list", "List users", json!({"type": "object"})),
         ("mail", "fail", "Fail", json!({})),
@@ -135,7 +135,7 @@ async fn requests_that_do_not_fit_say_how_to_mend_them() {
 }
 
 /// A server whose policy shows so many bytes of a result.
-fn showing(bytes: u64, store: crate::config::ResultStore) -> Arc<Hub> {
+fn showing(bytes: u64, store: codecall_config::ResultStore) -> Arc<Hub> {
     let mut config = Config { result_store: store, ..Config::default() };
     config.policy.limits.max_result_bytes = bytes;
     hub(config)
@@ -147,7 +147,7 @@ async fn tell(hub: &Hub, arguments: Value) -> Answer {
 
 #[tokio::test]
 async fn a_result_that_is_too_long_is_read_in_pieces() {
-    let hub = showing(1_000, crate::config::ResultStore::default());
+    let hub = showing(1_000, codecall_config::ResultStore::default());
     let script = "return Array.from({ length: 500 }, (_, i) => ({ id: i, text: 'é\\n' }))";
     let answer = tell(&hub, json!({"script": script})).await;
     assert!(!answer.is_error);
@@ -184,8 +184,8 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
 
 #[tokio::test]
 async fn results_that_cannot_be_kept_are_refused() {
-    let off = crate::config::ResultStore { enabled: false, ..crate::config::ResultStore::default() };
-    let small = crate::config::ResultStore { max_result_bytes: 2_000, ..crate::config::ResultStore::default() };
+    let off = codecall_config::ResultStore { enabled: false, ..codecall_config::ResultStore::default() };
+    let small = codecall_config::ResultStore { max_result_bytes: 2_000, ..codecall_config::ResultStore::default() };
     for (store, length) in [(off, 1_500), (small, 3_000)] {
         let hub = showing(1_000, store);
         let answer =
@@ -248,5 +248,5 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 #[test]
 fn own_names_are_those_that_no_other_tool_is_listed_under() {
     let own: Vec<&str> = ALL.into_iter().filter_map(|tool| tool.own_name()).collect();
-    assert_eq!(own, crate::tool::OWN_NAMES);
+    assert_eq!(own, codecall_base::tool::OWN_NAMES);
 }

@@ -2,11 +2,11 @@
 
 use super::history::{self, History};
 use super::{ClientToolset, CodeId};
-use crate::config::StatelessConfig;
-use crate::runs;
-use crate::tool::ErrorCode;
 use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
 use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
+use codecall_base::json;
+use codecall_base::tool::ErrorCode;
+use codecall_config::StatelessConfig;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl Evaluate {
                 Evaluation { value, is_error: true, said: Vec::new() }
             }
             Step::Deadlock(failure) => {
-                let error: Value = runs::json(&failure.to_json()).unwrap_or_default();
+                let error: Value = json::parse(&failure.to_json()).unwrap_or_default();
                 let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
                 Evaluation { value, is_error: true, said: Vec::new() }
             }
@@ -225,7 +225,9 @@ fn shown(mut outcome: Outcome) -> Value {
     if let Err(failure) = &mut outcome.result {
         failure.cut();
     }
-    runs::json(&outcome.to_json()).or_else(|_| runs::json(&runs::without_depth(outcome).to_json())).unwrap_or_default()
+    json::parse(&outcome.to_json())
+        .or_else(|_| json::parse(&codecall_runs::without_depth(outcome).to_json()))
+        .unwrap_or_default()
 }
 
 /// A run that waits for its client.
@@ -236,7 +238,7 @@ fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig
         .new
         .iter()
         .map(|StepCall { number, tool, input, timeout_ms }| {
-            let input = runs::json(input).unwrap_or_default();
+            let input = json::parse(input).unwrap_or_default();
             json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
         })
         .collect();

@@ -5,9 +5,9 @@
 //! next one, in the order of the messages.
 
 use super::CodeId;
-use crate::tool::ErrorCode;
 use agentscript::ToolError;
 use agentscript::stateless::{Answer, Issued, Round};
+use codecall_base::tool::ErrorCode;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 

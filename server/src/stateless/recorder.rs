@@ -3,10 +3,10 @@
 
 use super::CodeId;
 use super::recording::{Directory, Json, Written, without_space};
-use crate::redact::Redactor;
-use crate::runs;
 use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
 use agentscript::{Call, CallId, Event, Inputs, Language, Outcome, ToolError, Tools};
+use codecall_base::json;
+use codecall_base::redact::Redactor;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -77,7 +77,7 @@ impl Recorder {
     }
 }
 
-impl runs::Recorder for Recorder {
+impl codecall_runs::Recorder for Recorder {
     fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
         Inputs {
             context: self.context.clone(),
@@ -117,7 +117,7 @@ fn clean(json: &mut String, secrets: &Redactor) {
     if secrets.is_empty() {
         return;
     }
-    match runs::json(json) {
+    match json::parse(json) {
         Ok(value) => {
             let mut cleaned = value.clone();
             secrets.value(&mut cleaned);
@@ -126,7 +126,7 @@ fn clean(json: &mut String, secrets: &Redactor) {
             }
         }
         // Too deep to be looked into: better nothing of it than a secret.
-        Err(_) if secrets.text(json) != json.as_str() => *json = Value::from(crate::redact::MASK).to_string(),
+        Err(_) if secrets.text(json) != json.as_str() => *json = Value::from(codecall_base::redact::MASK).to_string(),
         Err(_) => {}
     }
 }

@@ -347,7 +347,7 @@ impl Tools for Directory {
     }
 
     fn is_reserved(&self, name: &str) -> bool {
-        crate::tool::is_reserved(name)
+        codecall_base::tool::is_reserved(name)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Steps in a process that serves them: on threads of their own, a few at a time.
 
 use super::{Evaluate, Evaluation};
-use crate::config::policy::lowered;
-use crate::config::{Config, Pool, StatelessConfig};
-use crate::offload::{self, weight};
-use crate::pipeline::{LONGEST_MESSAGE, bounded};
-use crate::redact::Redactor;
-use crate::runs::{Admission, Refused, STACK, length};
-use crate::tool::ErrorCode;
 use agentscript::{Policy, ScriptCache};
+use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
+use codecall_base::tool::ErrorCode;
+use codecall_config::policy::lowered;
+use codecall_config::{Config, Pool, StatelessConfig};
+use codecall_runs::{Admission, Refused, STACK, length};
+use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::config::StatelessConfig;
 use agentscript::stateless::{Journal, Step, StepOptions, step};
 use agentscript::{Policy, ScriptCache};
+use codecall_config::StatelessConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -226,7 +226,8 @@ fn the_page_tells_what_happens() {
             }
             Some(("toml", body)) => {
                 let secret = |_: &str| Some("a secret of the environment".to_owned());
-                let config = crate::Config::parse(body, crate::config::Format::Toml, &secret).expect("valid");
+                let config =
+                    codecall_config::Config::parse(body, codecall_config::Format::Toml, &secret).expect("valid");
                 let is_told = [config.stateless.key.is_some(), config.model.key.is_some()];
                 assert_eq!(is_told.iter().filter(|told| **told).count(), 1, "{body}");
                 part.to_owned()

@@ -1,12 +1,12 @@
 //! The tools of a client, as its requests list them.
 
-use crate::pipeline::check;
-use crate::schema::Schema;
-use crate::text::nearest;
-use crate::tool::ErrorCode;
-use crate::typescript;
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
+use codecall_base::schema::Schema;
+use codecall_base::text::nearest;
+use codecall_base::tool::ErrorCode;
+use codecall_tools::pipeline::check;
+use codecall_tools::typescript;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 

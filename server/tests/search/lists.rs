@@ -2,7 +2,7 @@
 
 use codecall::catalogue::Catalogue;
 use codecall::config::ToolPolicy;
-use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
+use codecall::tool::{ToolDefinition, ToolError, ToolFilter, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use serde_json::Value;
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Upstream for Listed {
         self.tools.clone()
     }
 
-    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async { Err(ToolError::new("TOOL_EXECUTION_ERROR", "only a list")) })
     }
 }

@@ -5,7 +5,7 @@ use agentscript::{Dialect, Policy};
 use codecall::event::Watcher;
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// A name, the schema of its input, the schema of its result.
 type Row = (&'static str, Value, Option<Value>);
 
-/// Tools with schemas of any kind, which answer their input; `fail` says it in an error.
+/// Tools with schemas of any kind, which answer their input; `fail` says it in an error, `fail_mcp` in a result of MCP.
 struct Tools(Vec<Row>);
 
 impl Upstream for Tools {
@@ -42,30 +42,24 @@ impl Upstream for Tools {
         self.0.iter().map(|row| Arc::new(tool(row))).collect()
     }
 
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            if call.tool.name != "fail" {
-                return Ok(Value::Object(call.input));
+            if !call.tool.name.starts_with("fail") {
+                return Ok(Value::Object(call.input).into());
             }
             let text = call.input.get("text").and_then(Value::as_str).unwrap_or_default();
             let times = call.input.get("times").and_then(Value::as_u64).unwrap_or(1);
             let text = text.repeat(usize::try_from(times).unwrap_or(1));
+            if call.tool.name == "fail_mcp" {
+                return Ok(ToolResult::Mcp(json!({
+                    "content": [{"type": "text", "text": text}],
+                    "structuredContent": {"said": text},
+                    "isError": true,
+                })));
+            }
             let mut error = ToolError::new("TOOL_EXECUTION_ERROR", text.clone());
             error.details = Some(json!({"said": text}).to_string());
             Err(error)
-        })
-    }
-
-    fn call_whole(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async move {
-            Ok(match self.call(call).await {
-                Ok(data) => codecall::upstream::whole(data),
-                Err(error) => json!({
-                    "content": [{"type": "text", "text": error.message}],
-                    "structuredContent": {"said": error.message},
-                    "isError": true,
-                }),
-            })
         })
     }
 }
@@ -81,7 +75,7 @@ fn any() -> Value {
 }
 
 fn plain() -> Vec<Row> {
-    vec![("echo", any(), None), ("fail", any(), None)]
+    vec![("echo", any(), None), ("fail", any(), None), ("fail_mcp", any(), None)]
 }
 
 /// Everything is allowed, for half a minute.
@@ -203,24 +197,28 @@ async fn names_have_at_most_256_bytes() {
 async fn errors_are_bounded_and_say_so() {
     let hub = hub(plain());
     let input = json!({"text": "boom ", "times": 2_000_000, "more": "y".repeat(1_000_000)});
-    let outcome =
-        execute(&hub, "return await callTool('t:fail', { text: 'boom ', times: 2e6, more: 'y'.repeat(1e6) })").await;
-    assert_eq!(outcome["error"]["code"], "TOOL_EXECUTION_ERROR");
-    let answer = ask(&hub, "codecall_invoke", json!({"tool": "t:fail", "input": input})).await;
-    assert_eq!(answer["error"]["toolName"], "t:fail");
-    for told in [&outcome, &answer] {
-        let text = told.to_string();
-        assert!(text.len() < 64_000, "{} bytes", text.len());
-        let message = told["error"]["message"].as_str().expect("a message");
-        assert!(
-            message.starts_with("boom boom") && message.contains("cut") && message.contains("10000000"),
-            "{message}"
-        );
+    for tool in ["t:fail", "t:fail_mcp"] {
+        let script = format!("return await callTool('{tool}', {{ text: 'boom ', times: 2e6, more: 'y'.repeat(1e6) }})");
+        let outcome = execute(&hub, &script).await;
+        assert_eq!(outcome["error"]["code"], "TOOL_EXECUTION_ERROR");
+        let answer = ask(&hub, "codecall_invoke", json!({"tool": tool, "input": input})).await;
+        assert_eq!(answer["error"]["toolName"], tool);
+        for told in [&outcome, &answer] {
+            let text = told.to_string();
+            assert!(text.len() < 64_000, "{} bytes", text.len());
+            let message = told["error"]["message"].as_str().expect("a message");
+            assert!(
+                message.starts_with("boom boom") && message.contains("cut") && message.contains("10000000"),
+                "{message}"
+            );
+        }
+        let input = input.as_object().cloned().expect("an object");
+        let text = match hub.direct(tool, input, None, CancellationToken::new()).await.expect("listed") {
+            Ok(result) => result.into_mcp().to_string(),
+            Err(error) => format!("{error:?}"),
+        };
+        assert!(text.len() < 64_000 && text.contains("cut"), "{} bytes", text.len());
     }
-    let Value::Object(input) = input else { panic!("an object") };
-    let result = hub.direct("t:fail", input, None, CancellationToken::new()).await.expect("listed").expect("a result");
-    let text = result.to_string();
-    assert!(text.len() < 64_000 && text.contains("cut"), "{} bytes", text.len());
 }
 
 /// What is told while a call is under way is bounded too.

@@ -5,7 +5,7 @@
 use agentscript::Policy;
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
@@ -47,9 +47,9 @@ impl Upstream for Tools {
         own.iter().map(|name| Arc::new(tool(name))).collect()
     }
 
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         self.called.lock().expect("not poisoned").push(call.tool.full_name());
-        Box::pin(std::future::ready(Ok(json!({"items": [1, 2, 3]}))))
+        Box::pin(std::future::ready(Ok(json!({"items": [1, 2, 3]}).into())))
     }
 }
 
@@ -414,7 +414,7 @@ async fn direct_calls_reach_what_is_visible() {
     assert_eq!(world.called(), [""; 0]);
     for spelling in ["shop_shown", "shop:shown", "shop.shown"] {
         let result = direct(spelling).await.expect("visible").expect("a result");
-        assert_eq!(result["structuredContent"], json!({"items": [1, 2, 3]}));
+        assert_eq!(result.value(), &json!({"items": [1, 2, 3]}));
     }
     assert_eq!(world.called(), ["shop:shown"; 3]);
     for mode in ["codecall_opt_in", "metadata_driven"] {

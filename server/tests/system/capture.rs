@@ -3,7 +3,7 @@
 use agentscript::{Dialect, Policy};
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Map, Value, json};
@@ -39,9 +39,9 @@ impl Upstream for App {
         self.tools.iter().map(|name| Arc::new(tool(name))).collect()
     }
 
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         self.called.lock().expect("not poisoned").push(format!("{} {}", self.id, call.tool.name));
-        Box::pin(std::future::ready(Ok(json!({"by": self.id}))))
+        Box::pin(std::future::ready(Ok(json!({"by": self.id}).into())))
     }
 
     fn trouble(&self) -> Option<String> {

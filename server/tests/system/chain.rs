@@ -5,7 +5,7 @@ use codecall::config::Format;
 use codecall::event::{RunEvent, Watcher};
 use codecall::meta;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use futures_util::future::join_all;
@@ -55,7 +55,7 @@ impl Upstream for Echo {
         tools.into_iter().map(Arc::new).collect()
     }
 
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let at_work = self.at_work.fetch_add(1, Ordering::SeqCst) + 1;
@@ -66,7 +66,7 @@ impl Upstream for Echo {
             self.at_work.fetch_sub(1, Ordering::SeqCst);
             match call.tool.name.as_str() {
                 "fail" => Err(ToolError::new("BROKEN", format!("no {}", Value::Object(call.input)))),
-                _ => Ok(Value::Object(call.input)),
+                _ => Ok(Value::Object(call.input).into()),
             }
         })
     }
@@ -124,7 +124,7 @@ impl Hook for Noting {
                 return Err(ToolError::new("REFUSED", "not today"));
             }
             if input.get("answer").is_some_and(|who| who == self.name) {
-                return Ok(Before::Answer(json!({"by": self.name})));
+                return Ok(Before::Answer(json!({"by": self.name}).into()));
             }
             input.insert(self.name.into(), true.into());
             Ok(Before::Go(input))
@@ -134,10 +134,10 @@ impl Hook for Noting {
     fn after<'a>(
         &'a self,
         _: &'a HookCall,
-        result: Result<Value, ToolError>,
-    ) -> BoxFuture<'a, Result<Value, ToolError>> {
+        result: Result<ToolResult, ToolError>,
+    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         self.seen.lock().expect("not poisoned").push(format!("{} after", self.name));
-        Box::pin(std::future::ready(result.map(|value| json!({self.name: value}))))
+        Box::pin(std::future::ready(result.map(|result| json!({self.name: result.value()}).into())))
     }
 
     fn recorded(&self, record: &Record<'_>) {

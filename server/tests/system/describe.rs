@@ -2,7 +2,7 @@
 
 use agentscript::{CompileOptions, Event, Inputs, Language, Policy, Preset, Progress};
 use codecall::meta;
-use codecall::tool::{Example, ToolDefinition, ToolError};
+use codecall::tool::{Example, ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl Upstream for Shown {
         self.tools.clone()
     }
 
-    fn call(&self, _: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, _: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async { Err(ToolError::new("TOOL_EXECUTION_ERROR", "it is only shown")) })
     }
 }

@@ -2,7 +2,7 @@
 
 use agentscript::{Outcome, Policy, Preset};
 use codecall::runs::ExecuteRequest;
-use codecall::tool::{ToolDefinition, ToolError};
+use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
 use codecall::{Config, Hub};
 use futures_util::future::join_all;
@@ -34,13 +34,13 @@ impl Upstream for Tools {
         vec![Arc::new(tool("echo")), Arc::new(tool("never"))]
     }
 
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             if call.tool.name == "never" {
                 std::future::pending::<()>().await;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
-            Ok(Value::Object(call.input))
+            Ok(Value::Object(call.input).into())
         })
     }
 }

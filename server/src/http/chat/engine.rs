@@ -5,13 +5,13 @@ use super::conversation::{Block, Conversation, RUN_CODE, calls, text};
 use super::model::{ModelServer, Wanted};
 use super::names;
 use super::speech::Speech;
-use crate::config::ModelConfig;
 use crate::http::problem::Problem;
 use crate::hub::Hub;
 use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation};
-use crate::tool::ErrorCode;
 use agentscript::Policy;
 use axum::http::StatusCode;
+use codecall_base::tool::ErrorCode;
+use codecall_config::ModelConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl ChatRequest {
         let own = match body.remove("codecall") {
             None | Some(Value::Null) => Own::default(),
             Some(own) => Own::deserialize(own).map_err(|error| {
-                let problem = crate::error::mended(&error.to_string(), &[]);
+                let problem = codecall_base::error::mended(&error.to_string(), &[]);
                 Problem::request(format!("'codecall': {problem}")).about("codecall")
             })?,
         };

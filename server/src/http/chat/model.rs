@@ -1,15 +1,15 @@
 //! The model server: any that speaks chat completions.
 
 use super::conversation::RUN_CODE;
-use crate::config::ModelConfig;
-use crate::error::Error;
 use crate::http::problem::{Problem, Told};
-use crate::redact::Redactor;
 use axum::Json;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use codecall_base::error::Error;
+use codecall_base::redact::Redactor;
+use codecall_config::ModelConfig;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
 use sse_stream::SseStream;

@@ -1,7 +1,7 @@
 use super::*;
-use crate::config::Config;
-use crate::tool::{ToolDefinition, ToolError};
-use crate::upstream::{Upstream, UpstreamCall};
+use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
+use codecall_config::Config;
+use codecall_upstream::{Upstream, UpstreamCall};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +25,8 @@ impl Upstream for Listed {
         self.tools.clone()
     }
 
-    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async { Ok(Value::Null) })
+    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async { Ok(Value::Null.into()) })
     }
 
     fn trouble(&self) -> Option<String> {

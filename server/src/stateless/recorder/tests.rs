@@ -1,18 +1,19 @@
 //! What was recorded is played to the same end.
 
 use super::*;
-use crate::catalogue::tests::Echo;
-use crate::runs::ExecuteRequest;
+use crate::Hub;
 use crate::stateless::Recording;
-use crate::{Config, Hub};
 use agentscript::stateless::{Step, play};
 use agentscript::{Policy, Preset};
+use codecall_config::Config;
+use codecall_runs::ExecuteRequest;
+use codecall_upstream::inline::Inline;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 fn hub() -> Arc<Hub> {
     let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
-    let tools = Echo::new(&[
+    let tools = Inline::echo(&[
         ("users", "get-one", "Get a user", schema),
         ("users", "fail", "Fail", json!({"type": "object"})),
         ("users", "slow", "Never answers", json!({"type": "object"})),

@@ -15,7 +15,8 @@ use codecall::schema::Schema;
 use codecall::stateless::ClientToolset;
 use codecall::text::nearest;
 use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
-use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
+use codecall::upstream::Upstream;
+use codecall::upstream::inline::Inline;
 use codecall::{Config, Hub, fuzzing, offload, sample, terminal};
 use serde_json::{Map, Value, json};
 use std::hint::black_box;
@@ -288,8 +289,22 @@ fn definition(name: &str) -> ToolDefinition {
     }
 }
 
+/// Tools that answer with their input; `fail` fails with it.
+fn echo(tools: Vec<ToolDefinition>) -> Inline {
+    tools.into_iter().fold(Inline::new("echo"), |echo, tool| {
+        echo.define(tool, |call| async move {
+            let input = Value::Object(call.input);
+            if call.tool.name != "fail" {
+                return Ok(input);
+            }
+            let text = input.to_string();
+            Err(ToolError { details: Some(text.clone()), ..ToolError::new("FAILED", text) })
+        })
+    })
+}
+
 fn catalogue(tools: Vec<ToolDefinition>) -> Arc<Catalogue> {
-    let upstream: Arc<dyn Upstream> = Arc::new(Echo { tools: tools.into_iter().map(Arc::new).collect() });
+    let upstream: Arc<dyn Upstream> = Arc::new(echo(tools));
     Arc::new(Catalogue::new(
         vec![(upstream, ToolFilter::default())],
         ToolPolicy::default(),
@@ -315,7 +330,7 @@ fn index() -> &'static Index {
 }
 
 fn hub_of(tools: Vec<ToolDefinition>) -> Arc<Hub> {
-    let upstream: Arc<dyn Upstream> = Arc::new(Echo { tools: tools.into_iter().map(Arc::new).collect() });
+    let upstream: Arc<dyn Upstream> = Arc::new(echo(tools));
     runtime().block_on(async { Hub::start(config(), vec![upstream]) }).expect("a hub")
 }
 
@@ -360,34 +375,4 @@ fn context() -> CallContext {
 fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {
     let call = codecall::pipeline::ToolCall { tool: tool.into(), input, context: context(), allowed: None, apps: None };
     let _ = black_box(runtime().block_on(hub.pipeline().call(call)));
-}
-
-/// Tools that answer with their input, or fail with it.
-struct Echo {
-    tools: Vec<Arc<ToolDefinition>>,
-}
-
-impl Upstream for Echo {
-    fn app(&self) -> &str {
-        "echo"
-    }
-
-    fn source(&self) -> &'static str {
-        "inline"
-    }
-
-    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
-        self.tools.clone()
-    }
-
-    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<Value, ToolError>> {
-        Box::pin(async move {
-            let input = Value::Object(call.input);
-            if call.tool.name != "fail" {
-                return Ok(input);
-            }
-            let text = input.to_string();
-            Err(ToolError { details: Some(text.clone()), ..ToolError::new("FAILED", text) })
-        })
-    }
 }

@@ -1,0 +1,54 @@
+//! JSON that scripts have made.
+
+use serde_json::Value;
+
+/// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:
+/// the texts of a script are UTF-16, those of the protocol are not.
+///
+/// # Errors
+/// It nests more deeply than readers of JSON follow.
+pub fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&well_formed(text)))
+}
+
+fn well_formed(text: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let length = match unit(escape) {
+            Some(0xd800..0xdc00) if matches!(unit(&escape[6..]), Some(0xdc00..0xe000)) => 12,
+            Some(0xd800..0xe000) => {
+                out.push('\u{fffd}');
+                rest = &escape[6..];
+                continue;
+            }
+            Some(_) => 6,
+            // What is escaped is ASCII.
+            None => 2.min(escape.len()),
+        };
+        out.push_str(&escape[..length]);
+        rest = &escape[length..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_pair_becomes_a_replacement_character() {
+        for (text, expected) in [
+            (r#""\ud83d\ude00 a""#, "\u{1f600} a"),
+            (r#""\ud83d""#, "\u{fffd}"),
+            (r#""\ude00\ud83d\n\\ud83d\u00e9é""#, "\u{fffd}\u{fffd}\n\\ud83déé"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+        ] {
+            assert_eq!(parse(text).expect("JSON"), Value::from(expected), "{text}");
+        }
+        assert!(parse(&"[".repeat(1_000)).is_err());
+    }
+}

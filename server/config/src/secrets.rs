@@ -1,0 +1,200 @@
+//! Which values of the configuration are secrets.
+//!
+//! Values of headers are, and those of the environment and of `${NAME}`, unless they plainly are
+//! something else: a path, an address, a word. What is taken for a secret is masked in results, so a
+//! folder that tools work in must not be one.
+
+use base64::Engine as _;
+use codecall_base::redact::SHORTEST;
+use percent_encoding::percent_decode_str;
+
+/// Parts of names of variables, headers and flags whose values are secrets, whatever they look like.
+const TELLING: &[&str] = &[
+    "AUTH",
+    "BEARER",
+    "COOKIE",
+    "CREDENTIAL",
+    "DSN",
+    "KEY",
+    "PASS",
+    "PRIVATE",
+    "PWD",
+    "SALT",
+    "SECRET",
+    "SESSION",
+    "SIGNATURE",
+    "TOKEN",
+    "WEBHOOK",
+];
+
+/// Headers that say nothing secret.
+const HARMLESS_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
+
+/// Secrets that have been found.
+#[derive(Default)]
+pub struct Found(Vec<String>);
+
+impl Found {
+    /// All.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// A variable, of the environment of a child or of `${NAME}`.
+    pub fn variable(&mut self, name: &str, value: &str) {
+        if is_telling(name) || !is_plain(value) {
+            self.keep(value);
+        }
+        self.parts_of_address(value);
+    }
+
+    /// A header of requests.
+    pub fn header(&mut self, name: &str, value: &str) {
+        if HARMLESS_HEADERS.iter().any(|harmless| harmless.eq_ignore_ascii_case(name)) {
+            return;
+        }
+        self.keep(value);
+        let Some((scheme, credentials)) = value.trim().split_once(' ') else { return };
+        self.keep(credentials);
+        if scheme.eq_ignore_ascii_case("basic")
+            && let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(credentials.trim())
+            && let Ok(text) = String::from_utf8(bytes)
+        {
+            self.keep(&text);
+            self.keep(text.split_once(':').map_or("", |(_, password)| password));
+        }
+    }
+
+    /// Arguments of a program: the values of flags that say so, and addresses that hold a password.
+    pub fn arguments(&mut self, arguments: &[String]) {
+        let mut before = None;
+        for argument in arguments {
+            match argument.split_once('=') {
+                Some((flag, value)) if flag.starts_with('-') || is_name(flag) => {
+                    if is_telling(flag) {
+                        self.keep(value);
+                    }
+                    self.parts_of_address(value);
+                }
+                Some(_) | None if before.is_some_and(is_telling) && !argument.starts_with('-') => self.keep(argument),
+                Some(_) | None => self.parts_of_address(argument),
+            }
+            before = argument.starts_with('-').then_some(argument.as_str());
+        }
+    }
+
+    /// The address of a server: its password and the values of its query.
+    pub fn address(&mut self, address: &str) {
+        self.parts_of_address(address);
+        let query = address.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or_default());
+        for (_, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            self.keep_encoded(value);
+        }
+    }
+
+    /// The password in an address, and the values of its query that are named as secrets.
+    fn parts_of_address(&mut self, text: &str) {
+        let Some((_, rest)) = text.split_once("://") else { return };
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if let Some((user, _)) = host.rsplit_once('@') {
+            match user.split_once(':') {
+                Some((_, password)) => self.keep_encoded(password),
+                None => self.keep_encoded(user),
+            }
+        }
+        let query = rest.split_once('?').map_or("", |(_, query)| query);
+        for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
+            if is_telling(name) {
+                self.keep_encoded(value);
+            }
+        }
+    }
+
+    fn keep_encoded(&mut self, value: &str) {
+        self.keep(value);
+        self.keep(&percent_decode_str(value).decode_utf8_lossy());
+    }
+
+    fn keep(&mut self, value: &str) {
+        let value = value.trim();
+        if value.chars().count() >= SHORTEST && !self.0.iter().any(|known| known == value) {
+            self.0.push(value.to_owned());
+        }
+    }
+}
+
+fn is_telling(name: &str) -> bool {
+    // The author of a commit is known to everybody.
+    let name = name.to_ascii_uppercase().replace("AUTHORIZ", "AUTH").replace("AUTHOR", "");
+    TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Whether `NAME=value` may begin with it.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// What nobody would use as a secret: a path, an address, a number, a name of a few plain letters.
+fn is_plain(value: &str) -> bool {
+    let value = value.trim();
+    let path =
+        value.starts_with(['/', '~', '.']) || value.get(1..3).is_some_and(|drive| drive == ":\\" || drive == ":/");
+    let address = value.contains("://");
+    let number = value.bytes().all(|b| b.is_ascii_digit() || b".,:-".contains(&b)) && value.len() < 12;
+    // A long word without digits that mixes no cases: production, en_US.UTF-8, us-east, info,debug
+    let word = value.len() < 24
+        && value.bytes().all(|b| b.is_ascii_alphabetic() || b"-_.,:/ ".contains(&b))
+        && value.split(|c: char| !c.is_ascii_alphabetic()).all(is_one_case);
+    path || address || number || word
+}
+
+/// `word`, `Word` or `WORD`.
+fn is_one_case(word: &str) -> bool {
+    let rest = word.get(1..).unwrap_or_default();
+    rest.bytes().all(|b| b.is_ascii_lowercase()) || word.bytes().all(|b| b.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(look: impl FnOnce(&mut Found)) -> Vec<String> {
+        let mut found = Found::default();
+        look(&mut found);
+        found.0
+    }
+
+    #[test]
+    fn variables() {
+        for (name, value, expected) in [
+            ("GITHUB_TOKEN", "hunterhunter", &["hunterhunter"][..]),
+            ("API_KEY", "abc", &[]),
+            ("NODE_ENV", "production", &[]),
+            ("HOME", "/home/someone", &[]),
+            ("LANG", "en_US.UTF", &[]),
+            ("GIT_AUTHOR_NAME", "somebody", &[]),
+            ("PORT", "8080", &[]),
+            ("BASE", "https://example.com/api/v1", &[]),
+            ("X", "a8f5f167f44f4964e6c998dee827110c", &["a8f5f167f44f4964e6c998dee827110c"]),
+            ("DATABASE_URL", "postgres://me:s3cret%21word@db/x", &["s3cret%21word", "s3cret!word"]),
+            ("ENDPOINT", "https://x/y?api_key=k1234567&a=b", &["k1234567"]),
+        ] {
+            assert_eq!(found(|found| found.variable(name, value)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn headers_addresses_and_arguments() {
+        assert_eq!(found(|f| f.header("Authorization", "Bearer abc123xyz")), ["Bearer abc123xyz", "abc123xyz"]);
+        assert_eq!(
+            found(|f| f.header("authorization", "Basic bWU6cGFzc3dvcmQ=")),
+            ["Basic bWU6cGFzc3dvcmQ=", "bWU6cGFzc3dvcmQ=", "me:password", "password"]
+        );
+        assert_eq!(found(|f| f.header("Accept", "application/json")), [""; 0]);
+        assert_eq!(found(|f| f.address("https://h/mcp?k=abcdefgh&x=1#y")), ["abcdefgh"]);
+        let arguments =
+            ["-y", "server", "--api-key", "k1234567", "--token=t1234567", "--dir", "/home/me", "PASSWORD=p1234567"];
+        let arguments = arguments.map(str::to_owned);
+        assert_eq!(found(|f| f.arguments(&arguments)), ["k1234567", "t1234567", "p1234567"]);
+    }
+}

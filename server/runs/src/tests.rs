@@ -1,0 +1,396 @@
+use super::*;
+use agentscript::{Call, Preset, Status};
+use codecall_base::tool::ToolFilter;
+use codecall_config::{Sanitization, ToolPolicy};
+use codecall_upstream::Upstream;
+use codecall_upstream::inline::Inline;
+use serde_json::json as data;
+
+/// What no script can do: crash the interpreter, and hold a thread for ever. Scripts of these tests
+/// ask for it in their first line.
+pub fn misbehave(script: &str) {
+    match script.lines().next() {
+        Some("//! crash") => panic!("as the test asks"),
+        Some("//! stall") => std::thread::sleep(Duration::from_millis(1_500)),
+        Some(_) | None => {}
+    }
+}
+
+fn runs(pool: Pool) -> Runs {
+    let any = || data!({"type": "object"});
+    let tools = [
+        ("users", "get", "", any()),
+        ("users", "slow", "", any()),
+        ("users", "fail", "", any()),
+        ("users", "long", "", any()),
+    ];
+    let tools: Vec<(Arc<dyn Upstream>, ToolFilter)> = vec![(Arc::new(Inline::echo(&tools)), ToolFilter::default())];
+    let catalogue = Arc::new(Catalogue::new(tools, ToolPolicy::default(), Arc::default()));
+    let sanitization = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+    let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), sanitization));
+    Runs::new(catalogue, pipeline, pool)
+}
+
+/// Everything is allowed, for as long as a test may take.
+fn request(script: &str) -> ExecuteRequest {
+    let mut policy = Policy::preset(Preset::Experimental);
+    policy.limits.max_tool_calls = 0;
+    (policy.limits.max_steps, policy.limits.max_iterations) = (u64::MAX, u64::MAX);
+    ExecuteRequest::new(script, policy)
+}
+
+async fn execute(runs: &Runs, script: &str) -> Outcome {
+    runs.execute(request(script), None, CancellationToken::new()).await.outcome
+}
+
+fn code(outcome: &Outcome) -> &str {
+    outcome.result.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok")
+}
+
+/// How a run ends that the pool ends: code, logs and the number of tool calls.
+#[track_caller]
+fn assert_ended(outcome: &Outcome, expected: &str, tool_calls: u64) {
+    assert_eq!(code(outcome), expected, "{outcome:?}");
+    let failure = outcome.result.as_ref().expect_err("a failure");
+    assert_eq!((failure.status, failure.tool_calls), (Status::RuntimeError, tool_calls), "{outcome:?}");
+    assert_eq!(outcome.stats.tool_calls, tool_calls);
+    assert!(outcome.stats.duration_ms > 0.0);
+}
+
+#[tokio::test]
+async fn a_script_gives_its_result() {
+    let outcome = execute(&runs(Pool::default()), "return null").await;
+    assert_eq!(outcome.to_json(), r#"{"status":"ok","result":null}"#);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses() {
+    let runs = runs(Pool { max_runs: 1, max_queue: 1, queue_timeout: Duration::from_millis(30), ..Pool::default() });
+    let _taken = runs.admission.try_take().expect("the only permit");
+    let late = || execute(&runs, "return 1");
+    let (first, second) = tokio::join!(late(), late());
+    assert_ended(&first, "QUEUE_TIMEOUT", 0);
+    assert_ended(&second, "QUEUE_FULL", 0);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    assert_ended(&runs.execute(request("return 1"), None, cancel).await.outcome, "EXECUTION_ABORTED", 0);
+    runs.close();
+    assert_ended(&late().await, "POOL_DISPOSED", 0);
+}
+
+/// Scripts that go on for much longer than a test: on their own, in a callback, in one long step, and
+/// while they wait for a tool.
+const ENDLESS: [&str; 4] = [
+    "console.log('began'); await users.get({}); for (;;) {}",
+    "console.log('began'); await users.get({}); [2, 1].sort(() => { for (;;) {} })",
+    "console.log('began'); await users.get({}); 'x'.repeat(3e5).match(/(?:x+x+)+y|(?=.*x.*x.*y)./)",
+    "console.log('began'); await users.get({}); try { await users.slow({}) } finally { console.log('never') }",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_ends_wherever_it_is() {
+    let runs = runs(Pool::default());
+    for (script, calls) in ENDLESS.into_iter().zip([1, 1, 1, 2]) {
+        let cancel = CancellationToken::new();
+        let run = runs.execute(request(script), None, cancel.clone());
+        let cancelled = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            cancel.cancel();
+            Instant::now()
+        };
+        let (finished, at) = tokio::join!(run, cancelled);
+        assert_ended(&finished.outcome, "EXECUTION_ABORTED", calls);
+        assert!(at.elapsed() < Duration::from_secs(3), "{script} ended after {:?}", at.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pool_that_closes_ends_its_runs() {
+    let runs = runs(Pool::default());
+    let closing = async {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        runs.close();
+    };
+    let (endless, waiting, ()) = tokio::join!(execute(&runs, ENDLESS[0]), execute(&runs, ENDLESS[3]), closing);
+    assert_ended(&endless, "POOL_DISPOSED", 1);
+    assert_ended(&waiting, "POOL_DISPOSED", 2);
+    assert_eq!((endless.logs, waiting.logs), (vec!["began".to_owned()], vec!["began".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_is_the_end_of_one_run() {
+    let runs = runs(Pool { threads: 1, ..Pool::default() });
+    let good = "let n = 0; for (let i = 0; i < 20; i++) n += (await users.get({ i })).i; return n;";
+    let (before, crash, after) =
+        tokio::join!(execute(&runs, good), execute(&runs, "//! crash\nreturn 1"), execute(&runs, good));
+    assert_ended(&crash, "WORKER_CRASHED", 0);
+    assert_eq!((before.result.expect("ok"), after.result.expect("ok")), ("190".into(), "190".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_that_is_held_is_given_up_and_replaced() {
+    let runs = runs(Pool { threads: 1, watchdog: Duration::from_millis(200), ..Pool::default() });
+    let began = Instant::now();
+    let (stalled, other) = tokio::join!(execute(&runs, "//! stall\nreturn 1"), execute(&runs, "return 2"));
+    assert_ended(&stalled, "WORKER_TIMEOUT", 0);
+    assert_eq!(code(&other), "ok");
+    assert!(began.elapsed() < Duration::from_millis(1_400), "{:?}", began.elapsed());
+}
+
+/// Until its thread ends, a run keeps its permit and the memory that it may take, whether it was given up,
+/// cancelled, or nobody waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_given_up_keeps_what_it_has() {
+    let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
+    for watchdog in [100, 10_000] {
+        let wait = Duration::from_millis(50);
+        let pool = Pool { threads: 1, max_runs: 2, watchdog: Duration::from_millis(watchdog), ..Pool::default() };
+        let runs = runs(Pool { queue_timeout: wait, max_memory_bytes: limit + 1, ..pool });
+        let cancel = CancellationToken::new();
+        let stalled = runs.execute(request("//! stall\nreturn 1"), None, cancel.clone());
+        let given_up = async {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            cancel.cancel();
+        };
+        let (stalled, ()) = tokio::join!(stalled, given_up);
+        assert!(["WORKER_TIMEOUT", "EXECUTION_ABORTED"].contains(&code(&stalled.outcome)), "{:?}", stalled.outcome);
+        assert_eq!(code(&execute(&runs, "return 1").await), "ok", "there is a permit and memory for one more");
+        let dropped = runs.execute(request("//! stall\nreturn 2"), None, CancellationToken::new());
+        assert!(tokio::time::timeout(wait, dropped).await.is_err());
+        assert_eq!(code(&execute(&runs, "return 1").await), "QUEUE_TIMEOUT", "both permits are taken");
+        assert!(runs.ledger.admit().is_err(), "the memory too");
+        tokio::time::sleep(Duration::from_millis(3_500)).await;
+        assert_eq!(code(&execute(&runs, "return 1").await), "ok");
+    }
+}
+
+/// Scripts are refused rather than let in to memory that nobody can give back.
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_that_is_taken_refuses() {
+    let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
+    let pool = Pool { watchdog: Duration::from_millis(50), max_memory_bytes: limit, ..Pool::default() };
+    let runs = runs(pool);
+    assert_ended(&execute(&runs, "//! stall\nreturn 1").await, "WORKER_TIMEOUT", 0);
+    let refused = execute(&runs, "return 1").await;
+    assert_ended(&refused, "WORKER_MEMORY_EXCEEDED", 0);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!(code(&execute(&runs, "return 1").await), "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_steps_of_one_run_do_not_hold_up_another() {
+    let runs = runs(Pool { threads: 1, ..Pool::default() });
+    let long = async {
+        let outcome =
+            execute(&runs, "return Array.from({ length: 4e5 }, (_, i) => (i * 7919) % 400009).sort().length").await;
+        (outcome, Instant::now())
+    };
+    let short = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let outcome = execute(&runs, "return 1").await;
+        (outcome, Instant::now())
+    };
+    let ((long, long_ended), (short, short_ended)) = tokio::join!(long, short);
+    assert_eq!((code(&long), code(&short)), ("ok", "ok"));
+    assert!(short_ended < long_ended, "the short run waited for the long one");
+}
+
+/// A run that is cut off by the end of its slice goes on: after pauses in which the watch falls asleep, and beside
+/// short runs without end.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_takes_long_goes_on() {
+    let runs = runs(Pool { threads: 1, ..Pool::default() });
+    let patience = Duration::from_secs(20);
+    let long = "let n = 0; for (let i = 0; i < 2e5; i++) n += i % 7; return n > 0";
+    for pause in [0, 80, 95, 100, 105, 110, 120, 150, 250] {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        let outcome = tokio::time::timeout(patience, execute(&runs, long)).await.expect("ends");
+        assert_eq!(code(&outcome), "ok");
+    }
+    let short = async {
+        loop {
+            let outcomes = tokio::join!(execute(&runs, "return 1"), execute(&runs, "return 2"));
+            assert_eq!((code(&outcomes.0), code(&outcomes.1)), ("ok", "ok"));
+        }
+    };
+    tokio::select! {
+        outcome = tokio::time::timeout(patience, execute(&runs, long)) => assert_eq!(code(&outcome.expect("ends")), "ok"),
+        () = short => {}
+    }
+}
+
+#[tokio::test]
+async fn threads_that_cannot_be_started() {
+    let mut runs = runs(Pool::default());
+    // More than an address space.
+    runs.queue = Arc::new(Queue::with_stack(2, Duration::from_secs(1), 1 << 48));
+    assert_ended(&execute(&runs, "return 1").await, "WORKER_STARTUP_FAILED", 0);
+    assert_ended(&execute(&runs, "return 1").await, "WORKER_STARTUP_FAILED", 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_run_ends_when_all_need_too_much() {
+    let runs = runs(Pool { max_memory_bytes: 24_000_000, ..Pool::default() });
+    let large = "const kept = []; for (let i = 0; i < 160; i++) kept.push('x'.repeat(1e5 + i));
+        try { await users.slow({}) } catch {} return kept.length";
+    let small = "const kept = []; for (let i = 0; i < 100; i++) { kept.push('y'.repeat(1e5 + i)); await users.get({}) }
+        return kept.length";
+    let waits = Arc::new(tokio::sync::Notify::new());
+    let watcher: Watcher = Some(Arc::new({
+        let waits = Arc::clone(&waits);
+        move |event| {
+            if matches!(event, RunEvent::CallStarted { .. }) {
+                waits.notify_one()
+            }
+        }
+    }));
+    let later = async {
+        waits.notified().await;
+        execute(&runs, small).await
+    };
+    let (large, small) = tokio::join!(runs.execute(request(large), watcher, CancellationToken::new()), later);
+    let large = large.outcome;
+    assert_ended(&large, "WORKER_MEMORY_EXCEEDED", 1);
+    assert_eq!(code(&small), "ok", "{small:?}");
+    // What was freed can be used again.
+    assert_eq!(code(&execute(&runs, "return 'x'.repeat(1.5e7).length").await), "ok");
+}
+
+#[tokio::test]
+async fn what_a_script_sends_is_bounded() {
+    let runs = runs(Pool { max_messages: 10, max_message_bytes: 1_000, max_pending_calls: 20, ..Pool::default() });
+    let deep = "let deep = {}; for (let i = 0; i < 140; i++) deep = { d: deep };";
+    for (script, expected, calls) in [
+        ("for (let i = 0; i < 10; i++) mcpLog('info', 'x'); return 1", "ok", 0),
+        ("for (let i = 0; i < 11; i++) mcpLog('info', 'x'); return 1", "MESSAGE_FLOOD", 0),
+        ("await users.get({}); for (;;) { mcpNotify('e', {}); await users.get({}); }", "MESSAGE_FLOOD", 12),
+        ("try { for (;;) { mcpNotify('e', {}); await null; } } catch {} finally { return 1 }", "MESSAGE_FLOOD", 0),
+        ("mcpNotify('e', { text: 'x'.repeat(900) }); return 1", "ok", 0),
+        ("mcpNotify('e', { text: 'x'.repeat(1000) }); return 1", "MESSAGE_TOO_LARGE", 0),
+        ("try { await users.get({ text: 'x'.repeat(1000) }) } catch {} return 1", "MESSAGE_TOO_LARGE", 1),
+        (&format!("{deep} mcpLog('info', 'x', deep); return 1"), "MESSAGE_INVALID", 0),
+        (&format!("{deep} try {{ await users.get(deep) }} catch {{}} return 1"), "MESSAGE_INVALID", 1),
+        ("for (let i = 0; i < 20; i++) users.get({}); await null; return 1", "ok", 20),
+        (
+            "const all = []; for (let i = 0; i < 21; i++) all.push(users.get({})); await Promise.all(all)",
+            "TOO_MANY_PENDING_CALLS",
+            21,
+        ),
+    ] {
+        let outcome = execute(&runs, script).await;
+        match expected {
+            "ok" => assert_eq!(code(&outcome), "ok", "{script}: {outcome:?}"),
+            _ => assert_ended(&outcome, expected, calls),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_is_a_failure_of_its_call() {
+    let runs = runs(Pool { max_message_bytes: 100, ..Pool::default() });
+    let script =
+        |n: u32| format!("try {{ return (await users.long({{ n: {n} }})).length }} catch (e) {{ return e.code }}");
+    assert_eq!(execute(&runs, &script(90)).await.result.expect("ok"), "90");
+    assert_eq!(execute(&runs, &script(101)).await.result.expect("ok"), "\"MESSAGE_TOO_LARGE\"");
+}
+
+#[tokio::test]
+async fn calls_wait_their_turn_and_fail_alone() {
+    let runs = runs(Pool::default());
+    let calls = Calls {
+        pipeline: Arc::clone(&runs.pipeline),
+        allowed: None,
+        apps: None,
+        at_once: Arc::new(Semaphore::new(1)),
+        context: RunContext::begin(RunId::random(), &runs.ledger, runs.pool, None, CancellationToken::new(), None),
+        log: Arc::new(CallLog::new(false)),
+        dry: false,
+    };
+    let call =
+        |id, tool: &str, input: &str| Call { id: CallId(id), tool: tool.into(), input: input.into(), timeout_ms: 20 };
+    let mut pending = JoinSet::new();
+    pending.spawn(calls.clone().make(call(0, "users:slow", "{}")));
+    pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#)));
+    pending.spawn(calls.clone().make(call(2, "users:get", "[1]")));
+    let mut ended = pending.join_all().await;
+    ended.sort_by_key(|(id, _)| *id);
+    assert_eq!(ended[0].1.as_ref().expect_err("too slow").code, "TOOL_TIMEOUT");
+    assert_eq!(ended[1].1.as_deref(), Ok(r#"{"a":1}"#));
+    assert_eq!(ended[2].1.as_ref().expect_err("no object").code, "INVALID_INPUT");
+}
+
+/// The calls of a run as its log tells them, without their times.
+fn log(finished: &Finished) -> Value {
+    let mut log = finished.meta()["codecall/calls"].clone();
+    for call in log["calls"].as_array_mut().into_iter().flatten() {
+        let duration = call.as_object_mut().and_then(|call| call.shift_remove("durationMs"));
+        assert!(duration.is_some_and(|ms| ms.as_f64().is_some_and(|ms| ms >= 0.0)));
+    }
+    log
+}
+
+#[tokio::test]
+async fn every_call_is_in_the_log() {
+    let runs = runs(Pool::default());
+    let run = |script: &str| runs.execute(request(script), None, CancellationToken::new());
+    let script = "const slow = users.slow({}); await users.get({ id: 1 }); await users.fail({}).catch(() => 0);
+        users.get({ late: true }); return 1";
+    let finished = run(script).await;
+    assert_eq!(code(&finished.outcome), "ok");
+    let failed = data!({"code": "TOOL_EXECUTION_ERROR", "message": "at [path]: broken"});
+    assert_eq!(
+        log(&finished),
+        data!({
+            "calls": [
+                {"callId": "1", "toolName": "users:slow", "input": {}, "status": "cancelled"},
+                {"callId": "2", "toolName": "users:get", "input": {"id": 1}, "status": "ok"},
+                {"callId": "3", "toolName": "users:fail", "input": {}, "status": "error", "error": failed},
+            ],
+            "unanswered": [
+                {"callId": "1", "toolName": "users:slow", "input": {}, "started": true, "awaited": false},
+                {"toolName": "users:get", "input": {"late": true}, "started": false, "awaited": false},
+            ],
+        })
+    );
+    // The same on every other status.
+    for (end, status) in [
+        ("throw new Error('x')", Status::RuntimeError),
+        ("await users.nothing({})", Status::RuntimeError),
+        ("await callTool('users:nothing', {})", Status::ToolError),
+        ("await callTool('codecall:search', {})", Status::IllegalAccess),
+    ] {
+        let finished = run(&format!("await users.get({{}}); {end}")).await;
+        assert_eq!(finished.outcome.status(), status, "{:?}", finished.outcome);
+        assert_eq!(log(&finished)["calls"][0]["status"], "ok");
+    }
+}
+
+#[tokio::test]
+async fn the_log_has_an_end() {
+    let runs = runs(Pool::default());
+    let script = "for (let i = 0; i < 120; i++) await users.get({ text: 'é'.repeat(5000) }); return 1";
+    let finished = runs.execute(request(script), None, CancellationToken::new()).await;
+    let log = log(&finished);
+    assert_eq!((log["calls"].as_array().map(Vec::len), &log["omitted"]), (Some(100), &data!(20)));
+    assert!(log["calls"][0]["input"].as_str().is_some_and(|text| text.len() < 2_100 && text.ends_with('…')));
+}
+
+#[tokio::test]
+async fn a_dry_run_reaches_no_tool() {
+    let runs = runs(Pool::default());
+    // `users:slow` never answers, `users:fail` always fails.
+    let script = "const a = await users.slow({ id: 1 }); await users.fail({}); console.log(typeof a);
+        await callTool('users:nothing', {}).catch((e) => e.code); return 'end'";
+    let finished =
+        runs.execute(ExecuteRequest { dry_run: true, ..request(script) }, None, CancellationToken::new()).await;
+    let told: Value = serde_json::from_str(&finished.dry_run_json()).expect("JSON");
+    assert_eq!((&told["status"], &told["dryRun"], &told["result"]), (&data!("ok"), &data!(true), &data!("end")));
+    assert_eq!(told["logs"], data!(["object"]));
+    assert_eq!(
+        told["calls"][0],
+        data!({"toolName": "users:slow", "input": {"id": 1}, "fits": true, "result": "unknown"})
+    );
+    assert_eq!(told["calls"][1]["fits"], true);
+    assert_eq!(told["calls"][2]["refused"]["code"], "TOOL_NOT_FOUND");
+    assert!(told["note"].is_string());
+}

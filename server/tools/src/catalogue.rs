@@ -1,0 +1,414 @@
+//! The tools of all apps, and which of them exist (`policy` decides).
+//!
+//! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
+//! makes a new one whenever an upstream's list changes.
+
+mod listed;
+mod owner;
+mod policy;
+
+use crate::index::{Document, Index, Segments};
+use codecall_base::redact::Redactor;
+use codecall_base::schema::{Misfit, Schema, Unusable};
+use codecall_base::text::{cut, nearest};
+use codecall_base::tool::{Example, LONGEST_NAME, ToolDefinition, ToolFilter, is_reserved};
+use codecall_config::ToolPolicy;
+use codecall_upstream::Upstream;
+pub use listed::Listed;
+use owner::Owners;
+use policy::Policy;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use tokio::sync::watch;
+
+/// All upstreams and their tools of this moment.
+pub struct Catalogue {
+    sources: Vec<Source>,
+    policy: ToolPolicy,
+    secrets: Arc<Redactor>,
+    snapshot: RwLock<Arc<Snapshot>>,
+    version: watch::Sender<u64>,
+    /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
+    refreshing: Mutex<()>,
+}
+
+struct Source {
+    upstream: Arc<dyn Upstream>,
+    filter: ToolFilter,
+    /// The upstream's own count of changes, as far as the snapshot knows them.
+    seen: Mutex<Option<watch::Receiver<u64>>>,
+}
+
+impl Catalogue {
+    /// The tools of `upstreams`, each with the filter of its configuration. What is said of a tool
+    /// never holds one of the `secrets`.
+    #[must_use]
+    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, policy: ToolPolicy, secrets: Arc<Redactor>) -> Self {
+        let sources = upstreams.into_iter().map(|(upstream, filter)| {
+            let seen = Mutex::new(upstream.changed());
+            Source { upstream, filter, seen }
+        });
+        let sources = sources.collect();
+        let catalogue = Self {
+            sources,
+            policy,
+            secrets,
+            snapshot: RwLock::new(Arc::new(Snapshot::default())),
+            version: watch::Sender::new(0),
+            refreshing: Mutex::default(),
+        };
+        catalogue.refresh();
+        catalogue
+    }
+
+    /// The tools of this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts up with every change.
+    #[must_use]
+    pub fn changed(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    /// All upstreams.
+    pub fn upstreams(&self) -> impl Iterator<Item = &Arc<dyn Upstream>> {
+        self.sources.iter().map(|source| &source.upstream)
+    }
+
+    /// Ask all upstreams for their tools again.
+    pub fn refresh(&self) {
+        let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.collect();
+    }
+
+    fn collect(&self) {
+        let before = self.snapshot();
+        let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
+        let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
+        let apps: BTreeSet<String> =
+            self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty()).collect();
+        let owners = Arc::new(Owners::new(&apps));
+        let policy = Policy::new(&self.policy, &self.secrets);
+        for source in &self.sources {
+            for tool in source.upstream.tools() {
+                let Some(placed) = policy.place(&source.filter, &tool) else { continue };
+                let name = placed.definition.full_name();
+                if name.len() > LONGEST_NAME {
+                    let beginning = cut(&name, 64);
+                    tracing::warn!(tool = beginning, "its name has more than {LONGEST_NAME} bytes; it is left out");
+                    continue;
+                }
+                if placed.definition.app.is_empty() && !owners.allow("", &name) {
+                    tracing::warn!(tool = name, "its name begins with the name of another app; it is left out");
+                    continue;
+                }
+                if indexed.contains_key(&name) || visible.contains_key(&name) {
+                    tracing::warn!(tool = name, "a second tool of this name is left out");
+                    continue;
+                }
+                // What has not changed keeps what was made of it: compiled schemas, checked examples.
+                let same = known.get(name.as_str()).filter(|entry| {
+                    Arc::ptr_eq(&entry.upstream, &source.upstream) && entry.definition == placed.definition
+                });
+                let made = || Arc::new(Entry::new(placed.definition.clone(), Arc::clone(&source.upstream)));
+                let entry = same.map_or_else(made, |entry| Arc::clone(entry));
+                if placed.listed {
+                    visible.insert(name.clone(), Arc::clone(&entry));
+                }
+                if placed.indexed {
+                    indexed.insert(name, entry);
+                }
+            }
+        }
+        let listed = Listed::new(&policy, &owners, visible.into_values());
+        let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        *current = Arc::new(next);
+        drop(current);
+        self.version.send_modify(|version| *version += 1);
+    }
+
+    /// Refresh if an upstream has changed and nobody has looked yet. Afterwards the snapshot knows
+    /// every change that was there before.
+    pub fn catch_up(&self) {
+        let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = |source: &Source| {
+            let mut seen = source.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
+        };
+        // All are looked at, so that each counts as seen.
+        if self.sources.iter().filter(|source| changed(source)).count() > 0 {
+            self.collect();
+        }
+    }
+
+    /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
+    pub fn follow(self: &Arc<Self>) {
+        for source in &self.sources {
+            let Some(mut changed) = source.upstream.changed() else { continue };
+            let catalogue = Arc::downgrade(self);
+            tokio::spawn(async move {
+                while let Some(catalogue) = catalogue.upgrade() {
+                    catalogue.catch_up();
+                    drop(catalogue);
+                    if changed.changed().await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// One tool that exists.
+pub struct Entry {
+    /// Its full name.
+    pub name: String,
+    /// What its upstream says of it.
+    pub definition: Arc<ToolDefinition>,
+    /// Who answers its calls.
+    pub upstream: Arc<dyn Upstream>,
+    input: OnceLock<Compiled>,
+    output: OnceLock<Compiled>,
+    examples: OnceLock<Vec<Example>>,
+}
+
+/// A schema as far as it can be used; absent: there is none, and nothing is checked.
+type Compiled = Option<Result<Schema, Unusable>>;
+
+impl Entry {
+    fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
+        let name = definition.full_name();
+        Self { name, definition, upstream, input: OnceLock::new(), output: OnceLock::new(), examples: OnceLock::new() }
+    }
+
+    /// The compiled schema of its input; absent where the schema is not one.
+    ///
+    /// # Errors
+    /// It is too complex to be checked.
+    pub fn validator(&self) -> Option<Result<&Schema, &Unusable>> {
+        self.input.get_or_init(|| self.compiled(&self.definition.input_schema, "input")).as_ref().map(Result::as_ref)
+    }
+
+    /// The compiled schema of its result; absent where there is none.
+    ///
+    /// # Errors
+    /// It is too complex to be checked.
+    pub fn output_validator(&self) -> Option<Result<&Schema, &Unusable>> {
+        let compile = || self.compiled(self.definition.output_schema.as_ref()?, "output");
+        self.output.get_or_init(compile).as_ref().map(Result::as_ref)
+    }
+
+    /// Whether an input fits its schema.
+    ///
+    /// # Errors
+    /// It does not; the first reason.
+    pub fn fits(&self, input: &Value) -> Result<(), String> {
+        let reason = match self.validator() {
+            None => return Ok(()),
+            Some(Err(unusable)) => unusable.to_string(),
+            Some(Ok(schema)) => match schema.check(input) {
+                Ok(()) => return Ok(()),
+                Err(Misfit::TooComplex) => Unusable::TooComplex.to_string(),
+                Err(Misfit::Errors(errors)) => {
+                    errors.first().map(|error| format!("{} {error}", error.instance_path())).unwrap_or_default()
+                }
+            },
+        };
+        Err(format!("the input of '{}' does not fit its schema: {}", self.name, cut(&reason, 500)))
+    }
+
+    /// The examples of its author that are right, as `check` says, which is asked once for each.
+    pub fn examples(&self, check: impl Fn(&Example) -> bool) -> &[Example] {
+        self.examples
+            .get_or_init(|| self.definition.examples.iter().filter(|example| check(example)).cloned().collect())
+    }
+
+    fn compiled(&self, schema: &Value, of: &str) -> Compiled {
+        match Schema::new(schema) {
+            Ok(schema) => Some(Ok(schema)),
+            Err(error @ Unusable::Invalid(_)) => {
+                tracing::warn!(tool = self.name, "the {of} schema: {error}; {of} is not checked");
+                None
+            }
+            Err(error @ Unusable::TooComplex) => {
+                tracing::warn!(tool = self.name, "the {of} schema: {error}");
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// What clients see of it.
+    #[must_use]
+    pub fn described(&self) -> Value {
+        let tool = &self.definition;
+        json!({
+            "name": self.name,
+            "appId": tool.app,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "outputSchema": tool.output_schema,
+            "annotations": tool.annotations,
+        })
+    }
+}
+
+impl Document for Arc<Entry> {
+    fn tool(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn app_title(&self) -> Option<String> {
+        self.upstream.title()
+    }
+}
+
+/// The tools of one moment, by name.
+#[derive(Default)]
+pub struct Snapshot {
+    rows: Vec<Arc<Entry>>,
+    names: HashMap<String, usize>,
+    /// Other spellings; `None` where two tools share one.
+    spellings: HashMap<String, Option<usize>>,
+    /// As members of apps, by [`member_key`]; `None` where two tools share one.
+    members: HashMap<(String, String), Option<usize>>,
+    /// Apps by every name a script can write.
+    apps: BTreeMap<String, String>,
+    index: OnceLock<Index>,
+    /// What was indexed before this snapshot was made.
+    indexed: Segments,
+    listed: Listed,
+}
+
+impl Snapshot {
+    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
+        let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+        let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
+        let mut members: HashMap<(String, String), Option<usize>> = HashMap::new();
+        let mut known = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let ToolDefinition { app, name, .. } = &*row.definition;
+            // What an upstream calls its tools is never the name of somebody else's.
+            if !name.contains([':', '.']) && owners.allow(app, name) {
+                shared(&mut spellings, name.clone(), at);
+            }
+            if !app.is_empty() {
+                let dotted = format!("{app}.{name}");
+                if owners.allow(app, &dotted) {
+                    shared(&mut spellings, dotted, at);
+                }
+                let (app, key) = member_key(app, name);
+                if !key.is_empty() {
+                    shared(&mut members, (app.clone(), key), at);
+                }
+                known.insert(app.clone(), app);
+            }
+        }
+        known.extend(apps.into_iter().map(|app| (app.clone(), app)));
+        let identifiers: Vec<(String, String)> = known.keys().map(|app| (identifier(app), app.clone())).collect();
+        for (identifier, app) in identifiers {
+            known.entry(identifier).or_insert(app);
+        }
+        let (index, indexed) = (OnceLock::new(), Segments::default());
+        Self { rows, names, spellings, members, apps: known, index, indexed, listed }
+    }
+
+    /// With what another snapshot has indexed already.
+    fn after(mut self, before: &Self) -> Self {
+        self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
+        self
+    }
+
+    /// The tools that are in the list beside the meta-tools. What is not indexed too is reached by
+    /// nothing but its name there.
+    #[must_use]
+    pub fn listed(&self) -> &Listed {
+        &self.listed
+    }
+
+    /// All tools, indexed or listed; some twice.
+    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.rows.iter().chain(self.listed.after(None).map(|(_, entry)| entry))
+    }
+
+    /// All indexed tools by full name.
+    #[must_use]
+    pub fn rows(&self) -> &[Arc<Entry>] {
+        &self.rows
+    }
+
+    /// All apps.
+    pub fn apps(&self) -> impl Iterator<Item = &str> {
+        self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
+    }
+
+    /// Search. The first time it is made, from what has changed since the last one.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(&self.rows, &self.indexed))
+    }
+
+    /// Whether a search finds the index made.
+    #[must_use]
+    pub fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
+    }
+
+    /// A tool by its full name, by `app.tool`, or by its own name where only one has it.
+    #[must_use]
+    pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
+        let at = self.names.get(name).copied().or_else(|| self.spellings.get(name).copied().flatten())?;
+        self.rows.get(at)
+    }
+}
+
+impl agentscript::Tools for Snapshot {
+    fn describe(&self, name: &str) -> Option<String> {
+        self.lookup(name).map(|entry| entry.described().to_string())
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        self.apps.contains_key(app)
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        let app = self.apps.get(app)?;
+        if tool.len() > LONGEST_NAME {
+            return None;
+        }
+        let exact = self.names.get(&format!("{app}:{tool}")).copied();
+        let at = exact.or_else(|| self.members.get(&member_key(app, tool)).copied().flatten())?;
+        self.rows.get(at).map(|row| row.name.clone())
+    }
+
+    fn similar(&self, name: &str) -> Vec<String> {
+        nearest(name, self.rows.iter().map(|row| row.name.as_str()), 3).into_iter().map(str::to_owned).collect()
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        is_reserved(name)
+    }
+}
+
+/// Note that a tool has a spelling; one that two have belongs to neither.
+fn shared<K: std::hash::Hash + Eq>(spellings: &mut HashMap<K, Option<usize>>, spelling: K, at: usize) {
+    spellings.entry(spelling).and_modify(|other| *other = other.filter(|other| *other == at)).or_insert(Some(at));
+}
+
+/// A name as an identifier of the language: `my-server` is `my_server`.
+fn identifier(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || c == '_' || c == '$' { c } else { '_' }).collect()
+}
+
+/// The app, and the spelling under which a script finds one of its tools as a member, whatever its case
+/// and separators: `list-items` is also `list_items` and `listItems`.
+fn member_key(app: &str, tool: &str) -> (String, String) {
+    (app.to_owned(), tool.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect())
+}
+
+#[cfg(test)]
+pub mod tests;

@@ -1,0 +1,78 @@
+//! The tools that are shown in the list beside the meta-tools, by the names that they have there.
+
+use super::Entry;
+use super::owner::Owners;
+use super::policy::Policy;
+use codecall_base::tool::ToolDefinition;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Listed tools in the order of their names.
+#[derive(Default)]
+pub struct Listed {
+    rows: BTreeMap<String, Arc<Entry>>,
+    /// Other spellings of listed names, as scripts and the other settings of `names` write them;
+    /// `None` where two tools share one.
+    spellings: HashMap<String, Option<String>>,
+}
+
+impl Listed {
+    /// Give each its name. One that two tools would like to have belongs to neither: whose it is must
+    /// not depend on which came first. Nor does one that begins with another app.
+    #[must_use]
+    pub fn new(policy: &Policy<'_>, owners: &Owners, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
+        let entries: Vec<(Vec<String>, Arc<Entry>)> =
+            entries.map(|entry| (policy.listed_names(&entry.definition), entry)).collect();
+        let mut wanted: HashMap<&str, usize> = HashMap::new();
+        for name in entries.iter().flat_map(|(names, _)| names) {
+            *wanted.entry(name).or_default() += 1;
+        }
+        let mut listed = Self::default();
+        for (names, entry) in &entries {
+            let app = &entry.definition.app;
+            let is_own = |name: &&String| wanted.get(name.as_str()) == Some(&1) && owners.allow(app, name);
+            let Some(name) = names.iter().find(is_own) else {
+                tracing::warn!(tool = entry.name, "its name in the list of tools is another's too; it is not listed");
+                continue;
+            };
+            listed.spell(owners, &entry.definition, name);
+            listed.rows.insert(name.clone(), Arc::clone(entry));
+        }
+        listed
+    }
+
+    fn spell(&mut self, owners: &Owners, tool: &ToolDefinition, name: &str) {
+        if tool.app.is_empty() {
+            return;
+        }
+        let spellings = [':', '.', '_'].map(|separator| format!("{}{separator}{}", tool.app, tool.name));
+        for spelling in spellings.into_iter().filter(|spelling| owners.allow(&tool.app, spelling)) {
+            self.spellings.entry(spelling).and_modify(|other| *other = None).or_insert_with(|| Some(name.to_owned()));
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Those after a name, in the order of the names; absent: all.
+    pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
+        let start = name.map_or(Bound::Unbounded, Bound::Excluded);
+        self.rows.range::<str, _>((start, Bound::Unbounded)).map(|(name, entry)| (name.as_str(), entry))
+    }
+
+    /// A tool by its name in the list, or by another spelling of it.
+    #[must_use]
+    pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.rows.get(name).or_else(|| self.rows.get(self.spellings.get(name)?.as_deref()?))
+    }
+}

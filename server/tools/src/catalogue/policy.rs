@@ -1,0 +1,105 @@
+//! Which tools exist, and for whom: the one place that decides.
+//!
+//! A tool is *indexed* (found, described, called from scripts and by `invoke`), *listed* (shown in
+//! the list of tools and called under its own name), both, or it does not exist.
+
+use codecall_base::redact::Redactor;
+use codecall_base::tool::{OWN_NAMES, ToolDefinition, ToolFilter, is_reserved, names};
+use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
+use std::sync::Arc;
+
+/// The rules of the configuration, as they are applied.
+pub struct Policy<'a> {
+    rules: &'a ToolPolicy,
+    secrets: &'a Redactor,
+}
+
+/// A tool that exists.
+pub struct Placed {
+    /// With all that is said of it.
+    pub definition: Arc<ToolDefinition>,
+    /// Whether it is found, described, called from scripts and by `invoke`.
+    pub indexed: bool,
+    /// Whether it is in the list of tools.
+    pub listed: bool,
+}
+
+impl<'a> Policy<'a> {
+    /// The rules of a configuration.
+    pub fn new(rules: &'a ToolPolicy, secrets: &'a Redactor) -> Self {
+        Self { rules, secrets }
+    }
+
+    /// Where a tool is; absent: it does not exist. `own` is the filter of its upstream.
+    pub fn place(&self, own: &ToolFilter, tool: &Arc<ToolDefinition>) -> Option<Placed> {
+        if is_reserved(&tool.full_name()) || !own.keeps(tool) {
+            return None;
+        }
+        let definition = self.described(tool);
+        if is_reserved(&definition.full_name()) || !self.rules.include.keeps_any(&[tool, &definition]) {
+            return None;
+        }
+        let indexed = match self.rules.mode {
+            Mode::CodecallOnly => definition.enabled_in_code_call != Some(false),
+            Mode::CodecallOptIn | Mode::MetadataDriven => definition.enabled_in_code_call == Some(true),
+        };
+        let listed = definition.visible_in_list_tools.unwrap_or(self.rules.expose == Expose::Direct);
+        (indexed || listed).then_some(Placed { definition, indexed, listed })
+    }
+
+    /// The tool with what the configuration says of it, and without secrets of the configuration.
+    fn described(&self, tool: &Arc<ToolDefinition>) -> Arc<ToolDefinition> {
+        let mut said = self.said_of(tool);
+        if said.is_empty() && self.secrets.is_empty() {
+            return Arc::clone(tool);
+        }
+        let mut told = ToolDefinition::clone(tool);
+        // The most specific one is last and has the last word.
+        said.sort_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()));
+        let mut examples = Vec::new();
+        for (_, metadata) in said {
+            told.visible_in_list_tools = metadata.visible_in_list_tools.or(told.visible_in_list_tools);
+            told.enabled_in_code_call = metadata.enabled_in_code_call.or(told.enabled_in_code_call);
+            for tag in &metadata.tags {
+                if !told.tags.contains(tag) {
+                    told.tags.push(tag.clone());
+                }
+            }
+            examples.splice(0..0, metadata.examples.iter().cloned());
+            if let Some(app) = &metadata.app_id {
+                told.app.clone_from(app);
+            }
+        }
+        examples.append(&mut told.examples);
+        told.examples = examples;
+        self.secrets.definition(&mut told);
+        Arc::new(told)
+    }
+
+    fn said_of(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
+        if self.rules.metadata.is_empty() {
+            return Vec::new();
+        }
+        self.rules
+            .metadata
+            .iter()
+            .filter(|(pattern, _)| names(pattern, tool))
+            .map(|(p, said)| (p.as_str(), said))
+            .collect()
+    }
+
+    /// The names under which a tool may be listed, the best first.
+    pub fn listed_names(&self, tool: &ToolDefinition) -> Vec<String> {
+        let mut names = Vec::new();
+        if tool.app.is_empty() || self.rules.expose == Expose::Direct {
+            names.push(tool.name.clone());
+        }
+        if !tool.app.is_empty() {
+            names.push(format!("{}{}{}", tool.app, self.rules.names.separator(), tool.name));
+            // Two tools may be the same to one separator: `a_b` of `c` and `b_c` of `a`.
+            names.push(format!("{}__{}", tool.app, tool.name));
+        }
+        names.retain(|name| !is_reserved(name) && !OWN_NAMES.contains(&name.as_str()));
+        names
+    }
+}

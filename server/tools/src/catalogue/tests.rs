@@ -1,0 +1,65 @@
+use super::*;
+use agentscript::Tools as _;
+use codecall_upstream::inline::Inline;
+
+/// A catalogue of tools that answer with their input.
+pub fn catalogue(tools: &[(&str, &str, &str, Value)], include: ToolFilter) -> Catalogue {
+    let echo: Arc<dyn Upstream> = Arc::new(Inline::echo(tools));
+    let policy = ToolPolicy { include, ..ToolPolicy::default() };
+    Catalogue::new(vec![(echo, ToolFilter::default())], policy, Arc::default())
+}
+
+fn example(include: ToolFilter) -> Catalogue {
+    let any = || json!({"type": "object"});
+    catalogue(
+        &[
+            ("users", "list", "List users", any()),
+            ("users", "get-by_id", "Get a user", any()),
+            ("orders", "list", "List orders", any()),
+            ("my-shop", "createItem", "Create an item", any()),
+            ("codecall", "execute", "must never be there", any()),
+        ],
+        include,
+    )
+}
+
+#[test]
+fn a_tool_has_several_spellings() {
+    let snapshot = example(ToolFilter::default()).snapshot();
+    let found = |name: &str| snapshot.lookup(name).map(|entry| entry.name.clone());
+    assert_eq!(snapshot.rows().len(), 4);
+    assert_eq!(found("users:list").as_deref(), Some("users:list"));
+    assert_eq!(found("users.list").as_deref(), Some("users:list"));
+    assert_eq!(found("createItem").as_deref(), Some("my-shop:createItem"));
+    assert_eq!(found("list"), None, "two tools have this name");
+    assert_eq!(found("USERS:LIST"), None);
+}
+
+#[test]
+fn apps_are_namespaces() {
+    let snapshot = example(ToolFilter::default()).snapshot();
+    assert!(snapshot.is_app("users") && snapshot.is_app("my_shop") && !snapshot.is_app("list"));
+    assert_eq!(snapshot.member("users", "getById").as_deref(), Some("users:get-by_id"));
+    assert_eq!(snapshot.member("my_shop", "create_item").as_deref(), Some("my-shop:createItem"));
+    assert_eq!(snapshot.member("users", "drop"), None);
+    assert_eq!(snapshot.similar("user:lst"), ["users:list", "orders:list"]);
+    assert_eq!(snapshot.similar("zzzzzzzzzz"), Vec::<String>::new());
+}
+
+#[test]
+fn own_tools_are_reserved_in_every_spelling() {
+    for name in ["codecall:execute", "codecall.search", "CodeCall_invoke", "codecall__describe", " codecall:x"] {
+        assert!(is_reserved(name), "{name}");
+    }
+    for name in ["codecall", "codecaller:x", "my:codecall:x", "users:list"] {
+        assert!(!is_reserved(name), "{name}");
+    }
+}
+
+#[test]
+fn filters_drop_tools_before_all_else() {
+    let filter = ToolFilter::by_name(Some(vec!["users:*".into(), "createItem".into()]), vec!["*by_id".into()]);
+    let snapshot = example(filter).snapshot();
+    let names: Vec<&str> = snapshot.rows().iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names, ["my-shop:createItem", "users:list"]);
+}

@@ -1,0 +1,12 @@
+//! Which tools there are, how they are found, and the chain that every call of one passes. It must not know scripts
+//! and runs, nor who asks.
+
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+pub mod index;
+pub mod pipeline;
+pub mod results;
+pub mod sample;
+pub mod search;
+pub mod typescript;

@@ -1,0 +1,537 @@
+//! The chain that every call of a tool passes, whoever makes it: a script, `invoke`, a direct call.
+//!
+//! found → allowed → input checked → hooks before (rate limits, personal data, those of embedders,
+//! kept answers) → the tool, with its timeout and its turn → result checked → hooks after → cleaned of
+//! host paths and secrets → told and recorded.
+
+mod audit;
+pub mod bound;
+mod cache;
+pub mod check;
+mod hook;
+mod pii;
+mod rate;
+pub mod sanitize;
+mod trace;
+
+use crate::catalogue::{Catalogue, Entry, Snapshot};
+pub use bound::{LONGEST_MESSAGE, text as bounded};
+pub use cache::canonical;
+use codecall_base::call::{CallContext, Caller};
+use codecall_base::error::Error;
+use codecall_base::event::Listener;
+use codecall_base::offload::{self, weight, weight_of};
+use codecall_base::redact::Redactor;
+use codecall_base::text::nearest;
+use codecall_base::tool::{
+    ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, is_reserved, matches,
+};
+use codecall_config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
+use codecall_upstream::UpstreamCall;
+pub use hook::{Before, Hook, HookCall, Record};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use trace::CallTrace;
+
+/// The chain and what it needs.
+pub struct Pipeline {
+    catalogue: Arc<Catalogue>,
+    sanitization: Sanitization,
+    secrets: Arc<Redactor>,
+    check_output: CheckOutput,
+    /// In the order in which they are asked before the tool.
+    hooks: Vec<Arc<dyn Hook>>,
+    /// What masks the input in what is told and recorded; one of the hooks too.
+    pii: Option<Arc<pii::Pii>>,
+    rates: Arc<rate::RateLimits>,
+    /// What may be called without a script.
+    direct_calls: DirectCalls,
+    turns: Vec<(ToolPattern, Arc<Semaphore>)>,
+    calls: AtomicU64,
+}
+
+/// A call, as it enters the chain.
+#[derive(Clone)]
+pub struct ToolCall {
+    /// The tool, as the caller names it.
+    pub tool: String,
+    /// Its input.
+    pub input: Map<String, Value>,
+    /// Who makes it, and in what run.
+    pub context: CallContext,
+    /// The only tools the caller may call; absent: all.
+    pub allowed: Option<Arc<[String]>>,
+    /// The only apps whose tools the caller may call; absent: all. A call of another one ends the run,
+    /// whether there is such a tool or not.
+    pub apps: Option<Arc<[String]>>,
+}
+
+impl Pipeline {
+    /// The chain in front of `catalogue`, without hooks.
+    #[must_use]
+    pub fn new(catalogue: Arc<Catalogue>, sanitization: Sanitization) -> Self {
+        Self {
+            catalogue,
+            sanitization,
+            secrets: Arc::default(),
+            check_output: CheckOutput::default(),
+            hooks: Vec::new(),
+            pii: None,
+            rates: Arc::new(rate::RateLimits::new(Vec::new())),
+            direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
+            turns: Vec::new(),
+            calls: AtomicU64::new(1),
+        }
+    }
+
+    /// The chain as it is configured. `more` are hooks of an embedder, which stand between the masking
+    /// of personal data and the answers that are kept.
+    ///
+    /// # Errors
+    /// The audit file cannot be opened.
+    pub fn configured(catalogue: Arc<Catalogue>, config: &Config, more: Vec<Arc<dyn Hook>>) -> Result<Self, Error> {
+        let ChainConfig { rate_limits, concurrency_limits, check_output, pii, cache, audit } = &config.chain;
+        let mut pipeline = Self::new(catalogue, config.sanitization);
+        pipeline.secrets = Arc::clone(&config.secrets);
+        pipeline.check_output = *check_output;
+        pipeline.direct_calls = config.direct_calls.clone();
+        pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone()));
+        pipeline.pii = pii.clone().map(|pii| Arc::new(pii::Pii::new(pii)));
+        let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
+        let turns = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
+        pipeline.turns = turns.collect();
+        let hooks = &mut pipeline.hooks;
+        hooks.push(Arc::clone(&pipeline.rates) as Arc<dyn Hook>);
+        hooks.extend(pipeline.pii.clone().map(|pii| pii as Arc<dyn Hook>));
+        hooks.extend(more);
+        if !cache.rules.is_empty() {
+            hooks.push(Arc::new(cache::Cache::new(cache.clone())));
+        }
+        if let Some(audit) = audit {
+            hooks.push(Arc::new(audit::Audit::new(audit)?));
+        }
+        Ok(pipeline)
+    }
+
+    /// Make a call and give the plain data of its result, for scripts.
+    ///
+    /// # Errors
+    /// The call is refused or the tool fails.
+    pub async fn data(&self, call: ToolCall) -> Result<Value, ToolError> {
+        let tool = call.tool.clone();
+        let result = self.call(call).await?;
+        // Where a text is JSON, its strings are read only now.
+        let data = |result: ToolResult| match result.into_data(&tool) {
+            Ok(mut data) => {
+                self.secrets.value(&mut data);
+                Ok(data)
+            }
+            Err(error) => {
+                let mut error = bound::error(error);
+                self.secrets.error(&mut error);
+                Err(error)
+            }
+        };
+        offload::run(weight(result.value()), || data(result)).await?
+    }
+
+    /// Count a call of a meta-tool.
+    ///
+    /// # Errors
+    /// There were too many.
+    pub fn count_meta(&self, id: &str) -> Result<(), ToolError> {
+        let tool = ToolDefinition { app: "codecall".into(), name: id.into(), ..ToolDefinition::default() };
+        self.rates.count(&tool.full_name(), &tool)
+    }
+
+    /// Record a call that a client has made and that was refused before it came to the chain.
+    pub fn refused(&self, tool: &str, context: CallContext, input: Value, error: ToolError) {
+        let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
+        let trace = offload::now(weight, || CallTrace::begin(self, name, context, &input));
+        trace.end(&Err(self.cleaned(error, None)));
+    }
+
+    /// Finds secrets of the configuration.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Redactor> {
+        &self.secrets
+    }
+
+    /// Whether a call would reach its tool, and which: found, allowed, input checked. No hook is asked
+    /// and nothing happens.
+    ///
+    /// # Errors
+    /// The call would be refused.
+    pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
+        let snapshot = self.catalogue.snapshot();
+        let sent = Value::Object(call.input.clone());
+        offload::now(weight(&sent), || {
+            let found = self.find(&snapshot, call);
+            let entry = found.and_then(|entry| self.admitted(&snapshot, entry, call, &sent).map(|()| entry));
+            entry.cloned().map_err(|error| self.cleaned(error, Some(&sent)))
+        })
+    }
+
+    /// What a call sends as notifications and logs show it: personal data masked, without secrets.
+    #[must_use]
+    pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
+        let mut shown = Arc::clone(sent);
+        if let Some(pii) = &self.pii {
+            pii.mask(Arc::make_mut(&mut shown));
+        }
+        if !self.secrets.is_empty() {
+            self.secrets.value(Arc::make_mut(&mut shown));
+        }
+        shown
+    }
+
+    /// A text of an upstream, as clients may see it.
+    #[must_use]
+    pub fn shown_text(&self, text: &str) -> String {
+        match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Why tools of some upstreams do not work at the moment, in words for clients.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        let told = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
+        self.catalogue.upstreams().filter_map(|upstream| upstream.trouble()).map(told).collect()
+    }
+
+    /// Make a call.
+    ///
+    /// # Errors
+    /// The call is refused, its tool cannot be reached, or one that does not speak MCP fails. That a tool of MCP says
+    /// itself that it has failed is a result.
+    pub async fn call(&self, mut call: ToolCall) -> Result<ToolResult, ToolError> {
+        let snapshot = self.catalogue.snapshot();
+        let found = named(&mut call.tool).and_then(|()| self.find(&snapshot, &call));
+        let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
+        let begun = offload::run(weight_of(&call.input), || {
+            let sent = Arc::new(Value::Object(call.input.clone()));
+            (CallTrace::begin(self, name.clone(), call.context.clone(), &sent), sent)
+        });
+        let (mut trace, sent) = match begun.await {
+            Ok(begun) => begun,
+            Err(busy) => {
+                let error = ToolError::from(busy);
+                self.refused(&name, call.context, Value::Null, error.clone());
+                return Err(error);
+            }
+        };
+        let result = match found {
+            Ok(entry) => self.pass(&snapshot, entry, call, &sent, &mut trace).await,
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(result) => self.cleaned_result(result, &sent).await,
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(result) => Ok(result),
+            // What was sent is as long as it was, however short the error is.
+            Err(error) => match offload::run(weight(&sent), || self.cleaned(error, Some(&sent))).await {
+                Ok(error) => Err(error),
+                Err(busy) => Err(busy.into()),
+            },
+        };
+        trace.end(&result);
+        result
+    }
+
+    /// A result as callers may see it; `sent` is what they have sent.
+    async fn cleaned_result(&self, mut result: ToolResult, sent: &Value) -> Result<ToolResult, ToolError> {
+        let failed = result.is_error();
+        if failed {
+            offload::run(weight(result.value()), || bound::content(result.value_mut())).await?;
+        }
+        let weight = weight(result.value()).max(if failed { weight(sent) } else { 0 });
+        let clean = || {
+            if failed {
+                sanitize::content(result.value_mut(), self.sanitization, sent);
+            }
+            self.secrets.value(result.value_mut());
+        };
+        offload::run(weight, clean).await?;
+        Ok(result)
+    }
+
+    /// An error as callers may see it; `sent` is what they have sent.
+    fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
+        let mut error = sanitize::error(bound::error(error), self.sanitization, sent);
+        self.secrets.error(&mut error);
+        error
+    }
+
+    /// Whether a call of a tool may go on to the hooks.
+    fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall, sent: &Value) -> Result<(), ToolError> {
+        allow(snapshot, entry, call.allowed.as_deref())?;
+        if call.context.caller == Caller::Invoke {
+            self.allow_direct(snapshot, entry)?;
+        }
+        check::input(entry, sent)
+    }
+
+    /// The chain itself.
+    async fn pass(
+        &self,
+        snapshot: &Snapshot,
+        entry: &Arc<Entry>,
+        mut call: ToolCall,
+        sent: &Value,
+        trace: &mut CallTrace<'_>,
+    ) -> Result<ToolResult, ToolError> {
+        let work = check::work(entry.validator(), sent);
+        offload::run(work, || self.admitted(snapshot, entry, &call, sent)).await??;
+        let known = HookCall {
+            id: trace.id(),
+            name: entry.name.clone(),
+            tool: Arc::clone(&entry.definition),
+            context: call.context.clone(),
+        };
+        let mut input = std::mem::take(&mut call.input);
+        let mut passed = self.hooks.len();
+        let mut early = None;
+        for (at, hook) in self.hooks.iter().enumerate() {
+            let begun = offload::run(weight_of(&input), || hook.before(&known, input)).await;
+            let answer = match begun {
+                Ok(answer) => answer.await,
+                Err(busy) => Err(busy.into()),
+            };
+            match answer {
+                Ok(Before::Go(changed)) => {
+                    input = changed;
+                    continue;
+                }
+                Ok(Before::Answer(result)) => {
+                    trace.answered_by(hook.name());
+                    early = Some(Ok(result));
+                }
+                Err(error) => early = Some(Err(error)),
+            }
+            passed = at;
+            input = Map::new();
+            break;
+        }
+        let mut result = match early {
+            Some(result) => result,
+            None => {
+                call.input = input;
+                match self.reach(entry, call, trace.listener()).await {
+                    Ok(result) => {
+                        let work = check::work(entry.output_validator(), result.value());
+                        let checked = || check::output(entry, result, self.check_output);
+                        offload::run(work, checked).await.unwrap_or_else(|busy| Err(busy.into()))
+                    }
+                    Err(error) => Err(bound::error(error)),
+                }
+            }
+        };
+        for hook in self.hooks[..passed].iter().rev() {
+            let weight = result.as_ref().map_or(0, |result| weight(result.value()));
+            result = match offload::run(weight, || hook.after(&known, result)).await {
+                Ok(result) => result.await,
+                Err(busy) => Err(busy.into()),
+            };
+        }
+        result
+    }
+
+    fn find<'a>(&self, snapshot: &'a Snapshot, call: &ToolCall) -> Result<&'a Arc<Entry>, ToolError> {
+        let name = call.tool.as_str();
+        if is_reserved(name) {
+            let message = format!("Tool '{name}' is one of CodeCall's own and cannot be called from here");
+            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::SelfReferenceBlocked, message) });
+        }
+        let entry = match call.context.caller {
+            Caller::Direct => snapshot.listed().lookup(name),
+            Caller::Script | Caller::Invoke => snapshot.lookup(name),
+        };
+        let app = match entry {
+            Some(entry) => entry.definition.app.as_str(),
+            None => name.split([':', '.']).next().unwrap_or_default(),
+        };
+        if let Some(apps) = &call.apps
+            && !apps.iter().any(|allowed| allowed == app)
+        {
+            let message = format!("Server '{app}' is not in the list of allowed servers");
+            return Err(ToolError { fatal: true, ..ToolError::new(ErrorCode::ServerNotAllowed, message) });
+        }
+        if let Some(entry) = entry {
+            return Ok(entry);
+        }
+        if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
+            return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' is not known: {trouble}")));
+        }
+        let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
+        let hint = match near.as_slice() {
+            [] => "Find tools with codecall_search".to_owned(),
+            near => format!("Did you mean {}?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")),
+        };
+        Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' not found. {hint}")))
+    }
+
+    /// Whether a tool may be called without a script.
+    fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
+        let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
+        if !enabled {
+            return Err(ToolError::new(ErrorCode::AccessDenied, "Direct calls are switched off; use codecall_execute"));
+        }
+        let allowed = allowed_tools.as_ref().is_none_or(|allowed| is_allowed(snapshot, entry, allowed));
+        if allowed && filter.keeps(&entry.definition) {
+            return Ok(());
+        }
+        let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
+        Err(ToolError::new(ErrorCode::AccessDenied, message))
+    }
+
+    /// Call the tool, when its turn has come.
+    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, listener: Listener) -> Result<ToolResult, ToolError> {
+        let cancel = call.context.cancel.child_token();
+        let _cancelled_when_dropped = cancel.clone().drop_guard();
+        let answer = async {
+            let _turn = self.turn(&entry.definition).await;
+            let call = UpstreamCall {
+                tool: Arc::clone(&entry.definition),
+                input: call.input,
+                timeout: call.context.timeout,
+                cancel: cancel.clone(),
+                listener,
+            };
+            entry.upstream.call(call).await
+        };
+        let timeout_ms = u64::try_from(call.context.timeout.as_millis()).unwrap_or(u64::MAX);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{}' was cancelled", entry.name))),
+            answer = tokio::time::timeout(call.context.timeout, answer) => match answer {
+                Ok(answer) => answer,
+                Err(_) => Err(ToolError::timeout(&entry.name, timeout_ms)),
+            },
+        }
+    }
+
+    /// A permit under every limit that a tool fits, taken in the order of the rules, so that no two
+    /// calls wait for each other.
+    async fn turn(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
+        let mut permits = Vec::new();
+        for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.fits(tool)) {
+            // It is never closed.
+            permits.extend(Arc::clone(semaphore).acquire_owned().await.ok());
+        }
+        permits
+    }
+}
+
+/// Refuse a name that no tool can have. What goes on as the name is short.
+fn named(name: &mut String) -> Result<(), ToolError> {
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    let length = name.len();
+    *name = format!("{}…", codecall_base::text::cut(name, LONGEST_NAME / 4));
+    let message =
+        format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+    Err(ToolError::new(ErrorCode::ToolNotFound, message))
+}
+
+/// Whether a list of allowed names, in any spelling or as patterns, holds the tool.
+#[must_use]
+fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
+    allowed.iter().any(|pattern| {
+        matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
+    })
+}
+
+fn allow(snapshot: &Snapshot, entry: &Entry, allowed: Option<&[String]>) -> Result<(), ToolError> {
+    match allowed {
+        Some(allowed) if !is_allowed(snapshot, entry, allowed) => {
+            let message = format!("Tool '{}' is not among the allowed tools of this request", entry.name);
+            Err(ToolError::new(ErrorCode::AccessDenied, message))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::tests::catalogue;
+    use serde_json::json;
+    use std::time::Duration;
+    use tokio_util::sync::CancellationToken;
+
+    fn pipeline() -> Pipeline {
+        let schema = json!({
+            "type": "object",
+            "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+            "required": ["id"],
+            "additionalProperties": false,
+        });
+        let any = || json!({"type": "object"});
+        let tools = [
+            ("users", "get", "", schema),
+            ("users", "fail", "", any()),
+            ("users", "slow", "", any()),
+            ("odd", "schema", "", json!({"type": "nonsense"})),
+        ];
+        let on = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+        Pipeline::new(Arc::new(catalogue(&tools, ToolFilter::default())), on)
+    }
+
+    async fn call(tool: &str, input: Value, allowed: Option<&[&str]>) -> Result<Value, ToolError> {
+        let Value::Object(input) = input else { panic!("an object") };
+        let allowed = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+        let timeout = Duration::from_millis(20);
+        let cancel = CancellationToken::new();
+        let call = ToolCall {
+            tool: tool.into(),
+            input,
+            context: CallContext { caller: Caller::Script, run: None, timeout, watcher: None, cancel },
+            allowed,
+            apps: None,
+        };
+        pipeline().data(call).await
+    }
+
+    async fn failure(tool: &str, input: Value, allowed: Option<&[&str]>) -> (String, String) {
+        let error = call(tool, input, allowed).await.expect_err("refused");
+        (error.code, error.message)
+    }
+
+    #[tokio::test]
+    async fn a_call_that_fits_gets_through() {
+        let input = json!({"id": 1});
+        assert_eq!(call("users:get", input.clone(), None).await, Ok(input.clone()));
+        assert_eq!(call("users.get", input.clone(), Some(&["users:*"])).await, Ok(input.clone()));
+        assert_eq!(call("get", input.clone(), Some(&["users.get"])).await, Ok(input));
+        assert_eq!(call("odd:schema", json!({}), None).await, Ok(json!({})));
+    }
+
+    #[tokio::test]
+    async fn each_refusal_has_its_code() {
+        let (code, message) = failure("users:gte", json!({}), None).await;
+        assert_eq!(
+            (code.as_str(), message.as_str()),
+            ("TOOL_NOT_FOUND", "Tool 'users:gte' not found. Did you mean 'users:get'?")
+        );
+        assert_eq!(failure("users:get", json!({"id": 1}), Some(&["users:list"])).await.0, "ACCESS_DENIED");
+        let (code, message) = failure("users:get", json!({"id": "x", "extra": 1}), None).await;
+        assert_eq!(code, "INVALID_INPUT");
+        assert!(message.contains("id: \"x\" is not of type \"integer\"") && message.contains("extra"), "{message}");
+        let (code, message) = failure("users:slow", json!({}), None).await;
+        assert_eq!((code.as_str(), message.as_str()), ("TOOL_TIMEOUT", "Tool 'users:slow' timed out after 20ms"));
+        assert_eq!(failure("codecall:execute", json!({}), None).await.0, "SELF_REFERENCE_BLOCKED");
+    }
+
+    #[tokio::test]
+    async fn paths_of_the_host_stay_there() {
+        let (_, message) = failure("users:fail", json!({}), None).await;
+        assert_eq!(message, "at [path]: broken");
+    }
+}

@@ -1,0 +1,326 @@
+//! Errors without host paths and host stacks. A path that the caller itself has sent stays: it
+//! tells nothing new, and file tools cannot be used without it.
+//!
+//! Errors come here cut ([`super::bound`]), so that few paths are in them; these are looked for in what
+//! the caller has sent in one go.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use codecall_base::tool::ToolError;
+use codecall_config::Sanitization;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Longest path that is looked for there, in bytes: longer ones lead nowhere.
+const LONGEST_PATH: usize = 4_096;
+/// Paths of one error that are looked for in what the caller has sent; further ones are taken out.
+const MOST_PATHS: usize = 200;
+
+/// Clean `error`; `sent` is what the caller has sent.
+pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> ToolError {
+    let known = known(what, sent, [Some(error.message.as_str()), error.details.as_deref()].into_iter().flatten());
+    error.message = text(&error.message, what, &known);
+    if what.remove_file_paths {
+        error.details = error.details.map(|details| without_paths(&details, &known));
+    }
+    error
+}
+
+/// Clean all texts of some data.
+pub fn data(value: &mut Value, what: Sanitization) {
+    texts(value, &mut |told| *told = text(told, what, &HashSet::new()));
+}
+
+/// Clean the texts of a whole result of MCP that says that its tool has failed.
+pub fn content(result: &mut Value, what: Sanitization, sent: &Value) {
+    let mut told = Vec::new();
+    for text in failed_texts(result) {
+        texts(text, &mut |text| told.push(text.clone()));
+    }
+    let known = known(what, Some(sent), told.iter().map(String::as_str));
+    for told in failed_texts(result) {
+        texts(told, &mut |told| *told = text(told, what, &known));
+    }
+}
+
+/// The texts of a whole result that has failed, and what holds some.
+fn failed_texts(result: &mut Value) -> Vec<&mut Value> {
+    let Value::Object(members) = result else { return Vec::new() };
+    let mut found = Vec::new();
+    for (key, member) in members {
+        match (key.as_str(), member) {
+            ("content", Value::Array(blocks)) => {
+                found.extend(blocks.iter_mut().filter_map(|block| block.get_mut("text")))
+            }
+            ("structuredContent", data) => found.push(data),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Do something to all texts of a value, which nests as deeply as readers of JSON follow.
+fn texts(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| texts(item, change)),
+        Value::Object(members) => members.values_mut().for_each(|member| texts(member, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn text(text: &str, what: Sanitization, known: &HashSet<String>) -> String {
+    let text = if what.remove_stack_traces { without_stack(text) } else { text.to_owned() };
+    if what.remove_file_paths { without_paths(&text, known) } else { text }
+}
+
+/// The paths in texts that stand in what the caller has sent too.
+fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
+    let (true, Some(sent)) = (what.remove_file_paths, sent) else { return HashSet::new() };
+    let mut paths: Vec<String> = Vec::new();
+    for text in texts {
+        each_path(text, &mut |path| {
+            // Inside JSON a backslash is doubled; both spellings are looked for.
+            for path in [path.to_owned(), path.replace("\\\\", "\\")] {
+                if path.len() <= LONGEST_PATH && !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+            paths.len() < MOST_PATHS
+        });
+    }
+    if paths.is_empty() {
+        return HashSet::new();
+    }
+    // An automaton of another kind takes long to be built.
+    let finder = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(&paths);
+    let Ok(finder) = finder else { return HashSet::new() };
+    let mut found = vec![false; paths.len()];
+    let mut left = paths.len();
+    search(sent, &mut |text| {
+        for hit in finder.find_overlapping_iter(text) {
+            let place = &mut found[hit.pattern().as_usize()];
+            left -= usize::from(!*place);
+            *place = true;
+            if left == 0 {
+                return false;
+            }
+        }
+        true
+    });
+    let is_known = |path: &String| {
+        let other = path.replace("\\\\", "\\");
+        paths.iter().zip(&found).any(|(wanted, found)| *found && (wanted == path || *wanted == other))
+    };
+    paths.iter().filter(|path| is_known(path)).cloned().collect()
+}
+
+/// Look at all texts and keys of a value, until there is no need to go on.
+fn search(value: &Value, look: &mut dyn FnMut(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => look(text),
+        Value::Array(items) => items.iter().all(|item| search(item, look)),
+        Value::Object(members) => members.iter().all(|(key, member)| look(key) && search(member, look)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}
+
+fn without_stack(text: &str) -> String {
+    let is_frame = |line: &&str| {
+        let line = line.trim_start();
+        let node = line.strip_prefix("at ").is_some_and(|rest| {
+            let mut parts = rest.trim_end_matches(')').rsplit(':');
+            parts.next().is_some_and(is_number) && parts.next().is_some_and(is_number) && parts.next().is_some()
+        });
+        let python = line.starts_with("File \"") && line.contains(", line ")
+            || line.starts_with("Traceback (most recent call last)");
+        node || python
+    };
+    if !text.lines().any(|line| is_frame(&line)) {
+        return text.to_owned();
+    }
+    text.lines().filter(|line| !is_frame(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn without_paths(text: &str, known: &HashSet<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let rest = each_path_between(text, &mut |before, path| {
+        out.push_str(before);
+        out.push_str(if known.contains(path) { path } else { "[path]" });
+        true
+    });
+    out.push_str(rest);
+    out
+}
+
+/// Tell each path in a text, until that is enough.
+fn each_path(text: &str, tell: &mut dyn FnMut(&str) -> bool) {
+    each_path_between(text, &mut |_, path| tell(path));
+}
+
+/// Tell each path in a text and what is before it. Gives the rest.
+fn each_path_between<'a>(text: &'a str, tell: &mut dyn FnMut(&'a str, &'a str) -> bool) -> &'a str {
+    let (mut rest, mut before) = (text, None);
+    while let Some((start, length)) = path(rest, before) {
+        let found = &rest[start..start + length];
+        // What stands in the place of a path ends no word.
+        before = Some(']');
+        let go_on = tell(&rest[..start], found);
+        rest = &rest[start + length..];
+        if !go_on {
+            break;
+        }
+    }
+    rest
+}
+
+/// Where the first absolute path with at least two parts is in `text`, and how long it is.
+fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
+    let mut previous = before;
+    for (at, c) in text.char_indices() {
+        let boundary = previous.is_none_or(|p| {
+            p.is_whitespace() || "'\"`([{<=,;".contains(p) || p == ':' && !text[at..].starts_with("//")
+        });
+        previous = Some(c);
+        if !boundary {
+            continue;
+        }
+        let tail = &text[at..];
+        let windows =
+            tail.len() > 3 && c.is_ascii_alphabetic() && tail.as_bytes()[1] == b':' && tail.as_bytes()[2] == b'\\';
+        let unix = c == '/' && !tail.starts_with("//");
+        if !windows && !unix {
+            continue;
+        }
+        // Decided by its beginning, so that no text is read again and again.
+        if unix && !is_of_host(codecall_base::text::cut(tail, LONGEST_ROOT)) {
+            continue;
+        }
+        let end = tail.char_indices().find(|&(i, c)| i > 2 && !is_path_char(c)).map_or(tail.len(), |(i, _)| i);
+        let found = tail[..end].trim_end_matches(['.', ':', ',']);
+        if windows || is_of_host(found) {
+            return Some((at, found.len()));
+        }
+    }
+    None
+}
+
+/// Where the root of a path ends at the latest.
+const LONGEST_ROOT: usize = 300;
+
+/// Folders at the root of a host. Routes of an API (`/repos/x`) look like paths and must be readable.
+const ROOTS: &[&str] = &[
+    "Applications",
+    "Library",
+    "System",
+    "Users",
+    "Volumes",
+    "app",
+    "bin",
+    "boot",
+    "build",
+    "code",
+    "data",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "nix",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "workspace",
+    "workspaces",
+];
+
+fn is_of_host(path: &str) -> bool {
+    static OWN: LazyLock<Option<String>> = LazyLock::new(|| {
+        let folder = std::env::current_dir().ok()?;
+        folder.components().nth(1).map(|first| first.as_os_str().to_string_lossy().into_owned())
+    });
+    let mut parts = path[1..].split('/');
+    let root = parts.next().unwrap_or_default();
+    parts.next().is_some_and(|second| !second.is_empty()) && (ROOTS.contains(&root) || OWN.as_deref() == Some(root))
+}
+
+fn is_path_char(c: char) -> bool {
+    c.is_alphanumeric() || "/\\._-+@~%:#$".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: &str, sent: &str) -> String {
+        let all = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+        let sent = serde_json::from_str(sent).unwrap_or_default();
+        error(ToolError::new("X", text), all, Some(&sent)).message
+    }
+
+    #[test]
+    fn paths() {
+        for (text, expected) in [
+            ("cannot open '/home/me/key.pem'", "cannot open '[path]'"),
+            ("ENOENT: /var/lib/x/y.db.", "ENOENT: [path]."),
+            ("in C:\\Users\\me\\x.txt now", "in [path] now"),
+            ("see https://example.com/a/b/c and a/b/c", "see https://example.com/a/b/c and a/b/c"),
+            ("either/or, 1/2, /", "either/or, 1/2, /"),
+            ("use /help or GET /repos/me/x", "use /help or GET /repos/me/x"),
+            ("/tmp/asked/for.txt is not there", "/tmp/asked/for.txt is not there"),
+        ] {
+            assert_eq!(clean(text, r#"{"path":"/tmp/asked/for.txt"}"#), expected);
+        }
+    }
+
+    #[test]
+    fn many_paths_take_no_time() {
+        let began = std::time::Instant::now();
+        for (text, sent) in [
+            (" /tmp/zz".repeat(20_000), format!(r#"{{"a": "{}"}}"#, "x".repeat(4_000_000))),
+            (":/".repeat(100_000), "{}".into()),
+            ("/tmp".repeat(1_000), format!(r#"{{"a": "{}"}}"#, "/tmp".repeat(500_000))),
+            (
+                (0..20_000).map(|at| format!(" /tmp/{at}")).collect(),
+                format!(r#"{{"a": "{}"}}"#, "/tmp/".repeat(400_000)),
+            ),
+        ] {
+            clean(&text, &sent);
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_path_with_doubled_backslashes_is_known() {
+        let mut error = ToolError::new("X", "in C:\\Users\\me\\x.txt and C:\\Users\\you\\y.txt");
+        error.details = Some(r#"{"at":"C:\\Users\\me\\x.txt"}"#.into());
+        let all = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+        let sent = serde_json::json!({"path": "C:\\Users\\me\\x.txt"});
+        let cleaned = super::error(error, all, Some(&sent));
+        assert_eq!(cleaned.message, "in C:\\Users\\me\\x.txt and [path]");
+        assert_eq!(cleaned.details.as_deref(), Some(r#"{"at":"C:\\Users\\me\\x.txt"}"#));
+    }
+
+    #[test]
+    fn stacks() {
+        let node = "Boom\n    at run (/srv/app/x.js:1:2)\n    at /srv/app/y.js:3:4\nmore";
+        assert_eq!(clean(node, ""), "Boom\nmore");
+        assert_eq!(clean("Meet me at noon", ""), "Meet me at noon");
+        assert_eq!(clean("at least 3 (three)\nat 10:30", ""), "at least 3 (three)\nat 10:30");
+    }
+}

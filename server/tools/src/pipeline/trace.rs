@@ -1,0 +1,133 @@
+//! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
+
+use super::{Pipeline, Record, bound, sanitize};
+use codecall_base::call::CallContext;
+use codecall_base::event::{Listener, Report, RunEvent, Said};
+use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A call under way. Dropped without [`CallTrace::end`], it was abandoned or has crashed, which is told
+/// and recorded too.
+pub struct CallTrace<'a> {
+    pipeline: &'a Pipeline,
+    id: u64,
+    name: String,
+    context: CallContext,
+    /// The input, masked.
+    shown: Arc<Value>,
+    /// The same for whoever watches, cut where it is long.
+    told: Arc<Value>,
+    began: Instant,
+    answered_by: Option<&'static str>,
+    ended: bool,
+}
+
+impl<'a> CallTrace<'a> {
+    /// A call begins.
+    pub fn begin(pipeline: &'a Pipeline, name: String, context: CallContext, sent: &Arc<Value>) -> Self {
+        let shown = pipeline.shown(sent);
+        let told = if context.watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
+        let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
+        let trace =
+            Self { pipeline, id, name, context, shown, told, began: Instant::now(), answered_by: None, ended: false };
+        trace.tell(|tool, input| RunEvent::CallStarted { tool, call: id, input });
+        trace
+    }
+
+    /// Number of the call in this process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Who is told what the upstream says of the call.
+    pub fn listener(&self) -> Listener {
+        let Some(watcher) = self.context.watcher.clone() else { return Listener::default() };
+        let (secrets, pii) = (Arc::clone(&self.pipeline.secrets), self.pipeline.pii.clone());
+        let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
+        Listener::new(move |report| {
+            let clean = |value: Value| {
+                let mut value = Arc::unwrap_or_clone(bound::told(Arc::new(value)));
+                if let Some(pii) = &pii {
+                    pii.mask(&mut value);
+                }
+                sanitize::data(&mut value, sanitization);
+                secrets.value(&mut value);
+                value
+            };
+            let clean_text = |text: String| match clean(Value::String(text)) {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let report = match report {
+                Report::Progress { progress, total, message } => {
+                    Report::Progress { progress, total, message: message.map(clean_text) }
+                }
+                Report::Said(said) => Report::Said(Said {
+                    level: said.level,
+                    logger: said.logger.map(clean_text),
+                    data: clean(said.data),
+                }),
+            };
+            watcher(RunEvent::CallReported { tool: name.clone(), report });
+        })
+    }
+
+    /// A hook has answered it instead of the tool.
+    pub fn answered_by(&mut self, hook: &'static str) {
+        self.answered_by = Some(hook);
+    }
+
+    /// The call has ended.
+    pub fn end(mut self, result: &Result<ToolResult, ToolError>) {
+        match result {
+            Ok(result) => self.finish(result.failure(&self.name).as_ref()),
+            Err(error) => self.finish(Some(error)),
+        }
+    }
+
+    fn finish(&mut self, error: Option<&ToolError>) {
+        self.ended = true;
+        let duration = self.began.elapsed();
+        let error = error.cloned().map(|mut error| {
+            if let Some(pii) = &self.pipeline.pii {
+                pii.mask_error(&mut error);
+            }
+            error
+        });
+        let error = error.as_ref();
+        self.tell(|tool, input| RunEvent::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
+        let record = Record {
+            id: self.id,
+            name: &self.name,
+            context: &self.context,
+            input: &self.shown,
+            duration,
+            error,
+            answered_by: self.answered_by,
+        };
+        self.pipeline.hooks.iter().for_each(|hook| hook.recorded(&record));
+    }
+
+    fn tell(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
+        if let Some(watcher) = &self.context.watcher {
+            watcher(event(self.name.clone(), Arc::clone(&self.told)));
+        }
+    }
+}
+
+impl Drop for CallTrace<'_> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let error = if std::thread::panicking() {
+            ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")
+        } else {
+            ToolError::new(ErrorCode::ExecutionAborted, "Nobody waits for the result any more")
+        };
+        self.finish(Some(&error));
+    }
+}

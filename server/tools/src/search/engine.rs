@@ -1,0 +1,102 @@
+//! Search by the strategy of the configuration: by words, by meaning, or by both.
+
+#[cfg(feature = "embeddings")]
+use super::{fuse, meaning::Meaning};
+use crate::catalogue::Snapshot;
+use crate::index::Hit;
+use codecall_base::error::Error;
+use codecall_config::{SearchConfig, Strategy};
+use std::sync::Arc;
+
+/// How long a search waits for the vectors of tools that have none yet. They are made meanwhile, and
+/// the next search finds them.
+#[cfg(feature = "embeddings")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What finds tools.
+pub struct Engine {
+    #[cfg(feature = "embeddings")]
+    meaning: Option<(Strategy, Arc<tokio::sync::Mutex<Meaning>>)>,
+}
+
+/// What was found for each query, and what the client should know about how.
+#[derive(Debug)]
+pub struct Found {
+    /// The tools that answer each query, the best first.
+    pub hits: Vec<Vec<Hit>>,
+    /// Why the search was not what the configuration asks for.
+    pub warning: Option<String>,
+}
+
+impl Engine {
+    /// The engine of a configuration.
+    ///
+    /// # Errors
+    /// The model cannot be used, or the program was built without embeddings.
+    pub fn open(config: &SearchConfig) -> Result<Self, Error> {
+        #[cfg(feature = "embeddings")]
+        let meaning = match (config.strategy, &config.model_dir) {
+            (Strategy::Bm25, _) => None,
+            (strategy, Some(folder)) => {
+                let meaning = Meaning::open(folder, config.similarity_threshold, config.vector_cache.as_deref())
+                    .map_err(|problem| Error::Config(format!("search.modelDir: {problem}")))?;
+                Some((strategy, Arc::new(tokio::sync::Mutex::new(meaning))))
+            }
+            (Strategy::Embedding | Strategy::Hybrid, None) => {
+                return Err(Error::Config("search.modelDir: the folder of a model is missing".into()));
+            }
+        };
+        #[cfg(not(feature = "embeddings"))]
+        if config.strategy != Strategy::Bm25 {
+            return Err(Error::Config(
+                "search.strategy: this program was built without embeddings; build it with `cargo build --release \
+                 --features embeddings`, or use \"bm25\""
+                    .into(),
+            ));
+        }
+        Ok(Self {
+            #[cfg(feature = "embeddings")]
+            meaning,
+        })
+    }
+
+    /// The tools of `snapshot` that answer each of `queries`.
+    pub async fn search(&self, snapshot: &Arc<Snapshot>, queries: &[String]) -> Found {
+        let words = by_words(snapshot, queries).await;
+        #[cfg(feature = "embeddings")]
+        if let Some((strategy, meaning)) = &self.meaning {
+            let (meaning, snapshot, queries) = (Arc::clone(meaning), Arc::clone(snapshot), queries.to_vec());
+            let work = async {
+                // One search at a time: each has all processors. Its work goes on when nobody waits any more.
+                let mut meaning = meaning.lock_owned().await;
+                tokio::task::spawn_blocking(move || meaning.search(&snapshot, &queries)).await
+            };
+            let problem = match tokio::time::timeout(PATIENCE, work).await {
+                Ok(Ok(Ok(meant))) => {
+                    let hits = match strategy {
+                        Strategy::Hybrid => words.into_iter().zip(meant).map(|(a, b)| fuse(vec![a, b])).collect(),
+                        Strategy::Bm25 | Strategy::Embedding => meant,
+                    };
+                    return Found { hits, warning: None };
+                }
+                Ok(Ok(Err(problem))) => problem,
+                Ok(Err(_)) => "it crashed".into(),
+                Err(_) => "the vectors of the tools are still being made; try again soon".into(),
+            };
+            tracing::warn!("search by meaning is not possible: {problem}");
+            let warning = Some(format!("This search was by words alone: {problem}"));
+            return Found { hits: words, warning };
+        }
+        Found { hits: words, warning: None }
+    }
+}
+
+/// The first search of a snapshot indexes what has changed, which may take long.
+async fn by_words(snapshot: &Arc<Snapshot>, queries: &[String]) -> Vec<Vec<Hit>> {
+    if !snapshot.is_indexed() {
+        let snapshot = Arc::clone(snapshot);
+        // Where it fails the index is made below.
+        let _ = tokio::task::spawn_blocking(move || snapshot.index().is_empty()).await;
+    }
+    queries.iter().map(|query| snapshot.index().search(query)).collect()
+}

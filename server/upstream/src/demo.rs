@@ -1,0 +1,103 @@
+//! The demo shop (`--demo`): four apps over one SQL database in memory, the same data in every
+//! process. It is real where that matters to a script: transactions, stock, money, errors with
+//! codes, one slow tool and one that always fails. Nothing is kept when the process ends.
+
+mod billing;
+mod inventory;
+mod kit;
+mod orders;
+mod seed;
+mod users;
+
+use self::kit::DemoTool;
+use super::{BoxFuture, ToolDefinition, ToolError, ToolResult, Upstream, UpstreamCall};
+use rusqlite::Connection;
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Open the shop: its four apps, sharing one database.
+#[must_use]
+pub fn open() -> Vec<Arc<dyn Upstream>> {
+    let shop = Arc::new(Shop::open());
+    let app = |name, tools| -> Arc<dyn Upstream> { Arc::new(DemoApp::new(name, tools, &shop)) };
+    vec![
+        app("users", users::tools()),
+        app("orders", orders::tools()),
+        app("billing", billing::tools()),
+        app("inventory", inventory::tools()),
+    ]
+}
+
+/// The database. A call holds it for well under a millisecond, and never while it waits.
+struct Shop(Mutex<Connection>);
+
+impl Shop {
+    #[expect(clippy::expect_used, reason = "schema and seed are part of the program; the tests open the shop")]
+    fn open() -> Self {
+        let filled = || {
+            let mut db = Connection::open_in_memory()?;
+            db.pragma_update(None, "foreign_keys", true)?;
+            let opening = db.transaction()?;
+            opening.execute_batch(include_str!("demo/schema.sql"))?;
+            seed::seed(&opening)?;
+            opening.commit()?;
+            Ok::<_, rusqlite::Error>(db)
+        };
+        Self(Mutex::new(filled().expect("the demo shop opens")))
+    }
+
+    /// Every call of a tool is one transaction: a tool that fails has changed nothing.
+    fn call(&self, tool: &DemoTool, input: Value) -> Result<Value, ToolError> {
+        let mut db = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = db.transaction().map_err(Into::into).and_then(|transaction| {
+            let output = (tool.run)(&transaction, input)?;
+            transaction.commit()?;
+            Ok(output)
+        });
+        answer.map_err(|failure: kit::Failure| failure.0)
+    }
+}
+
+/// One app of the shop.
+struct DemoApp {
+    name: &'static str,
+    tools: Vec<(Arc<ToolDefinition>, DemoTool)>,
+    shop: Arc<Shop>,
+}
+
+impl DemoApp {
+    fn new(name: &'static str, tools: Vec<DemoTool>, shop: &Arc<Shop>) -> Self {
+        let tools = tools.into_iter().map(|tool| (Arc::new(tool.definition(name, SOURCE)), tool)).collect();
+        Self { name, tools, shop: Arc::clone(shop) }
+    }
+}
+
+const SOURCE: &str = "inline";
+
+impl Upstream for DemoApp {
+    fn app(&self) -> &str {
+        self.name
+    }
+
+    fn source(&self) -> &'static str {
+        SOURCE
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|(definition, _)| Arc::clone(definition)).collect()
+    }
+
+    fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move {
+            let found = self.tools.iter().find(|(definition, _)| definition.name == call.tool.name);
+            let Some((_, tool)) = found else {
+                return Err(ToolError::new("TOOL_NOT_FOUND", format!("There is no tool '{}'", call.tool.full_name())));
+            };
+            tokio::time::sleep(tool.duration).await;
+            self.shop.call(tool, Value::Object(call.input)).map(ToolResult::Data)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Children written in `sh`, good and bad.
+
+use crate::*;
+use codecall_config::{Config, Format};
+use serde_json::json;
+
+const SERVER: &str = r#"
+echo 'not JSON at all'
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"server/discover"'*) say '"error":{"code":-32601,"message":"no"}' ;;
+    *'"initialize"'*) say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
+    *'"tools/list"'*) say '"result":{"tools":[{"name":"pid","inputSchema":{"type":"object"}},{"name":"die","inputSchema":{"type":"object"}},{"name":"big","inputSchema":{"type":"object"}},{"name":"env","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"die"'*) exit 3 ;;
+    *'"name":"big"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 300000 /dev/zero | tr '\0' x; printf '"}]}}\n' ;;
+    *'"name":"pid"'*) say "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$$\"}]}" ;;
+    *'"name":"env"'*) say "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"$GIVEN-$CARGO_PKG_NAME\"}]}" ;;
+  esac
+done
+sleep 100
+"#;
+
+fn start(script: &str) -> Arc<dyn Upstream> {
+    let text = json!({"mcpServers": {"sh": {
+        "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
+    }}});
+    let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
+    connect("sh", &config.upstreams["sh"]).expect("starts")
+}
+
+async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
+    let tool = Arc::new(ToolDefinition { app: "sh".into(), name: name.into(), ..ToolDefinition::default() });
+    let call = UpstreamCall {
+        tool,
+        input: Map::new(),
+        timeout: Duration::from_secs(5),
+        cancel: CancellationToken::new(),
+        listener: Listener::default(),
+    };
+    tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)
+}
+
+fn is_there(pid: &Value) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}/stat")).exists()
+}
+
+#[tokio::test]
+async fn a_child_lives_dies_and_lives_again() {
+    let upstream = start(SERVER);
+    upstream.settled().await;
+    assert_eq!(upstream.trouble(), None);
+    assert_eq!(upstream.tools().len(), 4);
+    let pid = call(&upstream, "pid").await.expect("a number");
+    assert_eq!(call(&upstream, "env").await, Ok(json!("given-")));
+    let big = call(&upstream, "big").await.expect_err("too long");
+    assert_eq!(big.code, "MESSAGE_TOO_LARGE");
+    assert!(big.message.ends_with("at most 100000 are allowed"), "{}", big.message);
+    let died = call(&upstream, "die").await.expect_err("dies");
+    assert_eq!(died.message, "The MCP server 'sh' ended while the tool 'die' was running");
+    let down = call(&upstream, "pid").await.expect_err("down");
+    assert_eq!(down.code, "TOOL_EXECUTION_ERROR");
+    assert_eq!(upstream.tools().len(), 4, "its tools stay known");
+    let mut again = Err(down);
+    for _ in 0..50 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        again = call(&upstream, "pid").await;
+        if again.is_ok() {
+            break;
+        }
+    }
+    let again = again.expect("started again");
+    assert_ne!(again, pid);
+    upstream.close().await;
+    assert!(!is_there(&pid) && !is_there(&again), "nothing is left running");
+}
+
+#[tokio::test]
+async fn a_child_that_does_not_start_says_why() {
+    let upstream = start("echo oops >&2; exit 1");
+    upstream.settled().await;
+    assert!(
+        upstream.trouble().is_some_and(|trouble| trouble.contains("it ended before it had answered")),
+        "{:?}",
+        upstream.trouble()
+    );
+    assert!(upstream.tools().is_empty());
+    upstream.close().await;
+}
