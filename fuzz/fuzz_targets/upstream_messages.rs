@@ -44,6 +44,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
                 input: Map::new(),
                 timeout: Duration::from_secs(1),
                 cancel: Default::default(),
+                run: None,
                 listener: Default::default(),
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does

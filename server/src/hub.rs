@@ -8,7 +8,8 @@ use codecall_base::error::Error;
 use codecall_base::event::{RunEvent, Watcher};
 use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
 use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
-use codecall_runs::{ExecuteRequest, Finished, Runs};
+use codecall_runs::{ExecuteRequest, Finished, LogRuns, RunHook, Runs};
+use codecall_store::Stores;
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
@@ -29,6 +30,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// News on their way to clients that do not read; older ones are dropped.
 const MOST_NEWS: usize = 1_000;
+
+/// What an embedder adds to the configuration.
+#[derive(Default)]
+pub struct Extensions {
+    /// More upstreams: tools written in Rust ([`Inline`](codecall_upstream::inline::Inline)), fixtures.
+    pub upstreams: Vec<Arc<dyn Upstream>>,
+    /// Hooks around every tool call, between the masking of personal data and the cache.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Hooks around every run.
+    pub run_hooks: Vec<Arc<dyn RunHook>>,
+    /// Where results, answers and rates are stored; absent: in memory.
+    pub stores: Option<Stores>,
+}
 
 /// Catalogue, pipeline, runs and meta-tools of one process.
 pub struct Hub {
@@ -51,28 +65,26 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Put everything together and start connecting the upstreams of the configuration. `more` are
-    /// upstreams made by the caller (fixtures, tools written in Rust). Needs a tokio runtime.
+    /// Put everything together and start connecting the upstreams of the configuration. `upstreams` are those made by
+    /// the caller (fixtures, tools written in Rust). Needs a tokio runtime.
     ///
     /// # Errors
     /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
-    pub fn start(config: Config, more: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
-        Self::start_with(config, more, Vec::new())
+    pub fn start(config: Config, upstreams: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
+        Self::start_with(config, Extensions { upstreams, ..Extensions::default() })
     }
 
-    /// The same, with `hooks` around every tool call.
+    /// The same with everything that an embedder can add.
     ///
     /// # Errors
     /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
-    pub fn start_with(
-        config: Config,
-        more: Vec<Arc<dyn Upstream>>,
-        hooks: Vec<Arc<dyn Hook>>,
-    ) -> Result<Arc<Self>, Error> {
+    pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
+        let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
+        let stores = stores.unwrap_or_else(|| Stores::in_memory(&config));
         config.secrets.guard_logs();
         let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
-            more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
+            upstreams.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         let mut confined = Vec::new();
         for (app, upstream) in &config.upstreams {
             confined.extend(confinement(app, upstream)?);
@@ -80,11 +92,12 @@ impl Hub {
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
-        let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, hooks)?);
+        let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, &stores, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
-        let runs = runs.isolated(&config.isolation, &config.policy)?;
+        run_hooks.push(Arc::new(LogRuns));
+        let runs = runs.hooked(run_hooks).isolated(&config.isolation, &config.policy)?;
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
-        let results = Results::new(config.result_store);
+        let results = Results::new(stores.results, config.result_store);
         let news = broadcast::Sender::new(MOST_NEWS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {

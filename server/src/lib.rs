@@ -17,7 +17,8 @@ pub use codecall_base::{call, error, event, files, offload, redact, sandbox, sch
 pub use codecall_config as config;
 pub use codecall_config::Config;
 pub use codecall_runs as runs;
+pub use codecall_store as store;
 pub use codecall_tools::{catalogue, index, pipeline, results, sample, search};
 pub use codecall_upstream as upstream;
 pub use codecall_upstream::confine;
-pub use hub::Hub;
+pub use hub::{Extensions, Hub};

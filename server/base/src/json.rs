@@ -1,4 +1,4 @@
-//! JSON that scripts have made.
+//! JSON that scripts have made, and how much it is.
 
 use serde_json::Value;
 
@@ -33,6 +33,17 @@ fn well_formed(text: &str) -> String {
         rest = &escape[length..];
     }
     out + rest
+}
+
+/// About as many bytes as the JSON of a value has. Values nest as deeply as readers of JSON follow, so this may recurse.
+#[must_use]
+pub fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(members) => members.iter().map(|(key, member)| key.len() + size(member) + 4).sum::<usize>() + 2,
+    }
 }
 
 #[cfg(test)]

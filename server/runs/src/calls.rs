@@ -72,7 +72,7 @@ impl Calls {
             input,
             context: CallContext {
                 caller: Caller::Script,
-                run: Some(self.context.id.clone()),
+                run: Some(self.context.scope.clone()),
                 timeout: Duration::from_millis(timeout_ms),
                 watcher: self.noted(id),
                 cancel: self.context.cancel.clone(),

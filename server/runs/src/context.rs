@@ -4,19 +4,20 @@
 use super::executor::Driven;
 use super::{Refused, refused};
 use agentscript::{Message, Outcome};
-use codecall_base::event::{RunEvent, RunId, Watcher};
+use codecall_base::call::RunScope;
+use codecall_base::event::{RunEvent, Watcher};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::Pool;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 /// One run.
 pub struct RunContext {
-    pub id: RunId,
+    /// Its id and the permit that it has until no thread works on it any more.
+    pub scope: RunScope,
     /// What is logged within it is logged with its id.
     pub span: tracing::Span,
     pub watcher: Watcher,
@@ -34,8 +35,6 @@ pub struct RunContext {
     ledger: Arc<Ledger>,
     /// Its number in the ledger.
     number: u64,
-    /// Its permit to run, which it keeps until no thread works on it any more.
-    _permit: Option<OwnedSemaphorePermit>,
 }
 
 struct Why {
@@ -45,20 +44,19 @@ struct Why {
 
 impl RunContext {
     pub fn begin(
-        id: RunId,
+        scope: RunScope,
         ledger: &Arc<Ledger>,
         bounds: Pool,
         watcher: Watcher,
         cancel: CancellationToken,
-        permit: Option<OwnedSemaphorePermit>,
     ) -> Arc<Self> {
         if let Some(watcher) = &watcher {
-            watcher(RunEvent::Started { run: id.clone() });
+            watcher(RunEvent::Started { run: scope.id.clone() });
         }
         let context = Arc::new(Self {
             // Of the highest level, so that it is there however little is logged.
-            span: tracing::error_span!("run", %id),
-            id,
+            span: tracing::error_span!("run", id = %scope.id),
+            scope,
             watcher,
             cancel,
             stop: Arc::default(),
@@ -68,7 +66,6 @@ impl RunContext {
             messages: AtomicU64::new(0),
             ledger: Arc::clone(ledger),
             number: ledger.numbers.fetch_add(1, Ordering::Relaxed),
-            _permit: permit,
         });
         ledger.open(context.number, Arc::downgrade(&context));
         context

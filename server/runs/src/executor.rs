@@ -73,7 +73,7 @@ impl Executor {
 
 /// A run that has not begun.
 pub struct Start {
-    pub script: String,
+    pub script: Arc<str>,
     pub language: Option<Language>,
     pub dialect: Dialect,
     pub policy: Policy,
@@ -111,7 +111,7 @@ impl Start {
                 let stands_still = is_recorded.then(|| inputs.clock.unix_ms());
                 let Inputs { context, tools, seed, slice, .. } = inputs;
                 let kind = (language, dialect);
-                let begin = Begin::of(script, kind, &policy, (context, seed, slice), stands_still);
+                let begin = Begin::of(script.to_string(), kind, &policy, (context, seed, slice), stands_still);
                 Ok(Driven::There(Box::new(Remote::new(workers, begin, policy, tools, patience))))
             }
         }

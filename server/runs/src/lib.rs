@@ -12,6 +12,8 @@ mod calls;
 mod context;
 mod dry_run;
 mod executor;
+mod hook;
+mod journal;
 mod queue;
 #[cfg(unix)]
 pub mod worker;
@@ -19,10 +21,11 @@ pub mod worker;
 pub use admission::Admission;
 pub use admission::Refused;
 use agentscript::{
-    Call, CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, ScriptCache,
-    SystemClock, ToolError,
+    CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, ScriptCache, SystemClock,
+    ToolError,
 };
 use calls::{CallLog, Calls};
+use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::{RunEvent, RunId, Watcher};
 use codecall_base::json;
@@ -33,13 +36,15 @@ use codecall_tools::pipeline::Pipeline;
 pub use context::length;
 use context::{Ledger, RunContext};
 use executor::{Executor, Start};
+use hook::Hooked;
+pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
+pub use journal::{JournalError, RunJournal};
 pub use queue::STACK;
 use queue::{Queue, Step, Task};
 use serde_json::{Value, json as object};
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -49,11 +54,14 @@ use tracing::Instrument as _;
 /// alone, and ends there.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
+/// How many runs a run may be nested in.
+const MAX_NESTING: u32 = 8;
+
 /// One script to run.
 #[derive(Clone, Debug)]
 pub struct ExecuteRequest {
     /// The script.
-    pub script: String,
+    pub script: Arc<str>,
     /// Its language; absent: found out.
     pub language: Option<Language>,
     /// JSON text of an object: `codecallContext`.
@@ -70,14 +78,16 @@ pub struct ExecuteRequest {
     pub seed: Option<u64>,
     /// Whether no tool is reached: results are examples made from output schemas.
     pub dry_run: bool,
-    /// Who records it; absent: nobody.
-    pub recorder: Option<Arc<dyn Recorder>>,
+    /// Where its calls and their answers are appended, so that it can be replayed; absent: nowhere.
+    pub journal: Option<Arc<dyn RunJournal>>,
+    /// The run that it is nested in: a tool that runs scripts has it from its call. Absent: a client asks for it.
+    pub parent: Option<RunScope>,
 }
 
 impl ExecuteRequest {
     /// A script under a policy, and nothing else.
     #[must_use]
-    pub fn new(script: impl Into<String>, policy: Policy) -> Self {
+    pub fn new(script: impl Into<Arc<str>>, policy: Policy) -> Self {
         Self {
             script: script.into(),
             language: None,
@@ -88,22 +98,23 @@ impl ExecuteRequest {
             policy,
             seed: None,
             dry_run: false,
-            recorder: None,
+            journal: None,
+            parent: None,
         }
     }
-}
 
-/// Who records a run while it goes on, so that it can be replayed.
-pub trait Recorder: fmt::Debug + Send + Sync {
-    /// What the run is started with, instead of `inputs`: a clock that stands still, random numbers that can be made
-    /// again, tools that are noted where the script asks about them.
-    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs;
-
-    /// The script waits, having made these calls. None of them is dispatched before this returns.
-    fn calls(&self, calls: &[Call]);
-
-    /// These answers have come, in this order.
-    fn answers(&self, events: &[Event]);
+    /// What hooks are told of its beginning.
+    fn start(&self, scope: &RunScope) -> RunStart {
+        RunStart {
+            id: scope.id.clone(),
+            parent: self.parent.as_ref().map(|parent| parent.id.clone()),
+            depth: scope.depth,
+            script: Arc::clone(&self.script),
+            dialect: self.dialect,
+            is_dry: self.dry_run,
+            at: SystemTime::now(),
+        }
+    }
 }
 
 /// A run that has ended.
@@ -133,10 +144,15 @@ impl Finished {
     /// call of a tool (the first ones, where there are many) and those that were left without an answer.
     #[must_use]
     pub fn meta(&self) -> Value {
-        let shown = |input: &str| self.pipeline.shown(&Arc::new(json::parse(input).unwrap_or_default()));
+        let shown = |input: &str| shown(&self.pipeline, input);
         let stats = json::parse(&self.outcome.stats.to_json()).unwrap_or_default();
         object!({"codecall/run": self.id.as_str(), "codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
     }
+}
+
+/// The input of a call, JSON text, as clients see it.
+fn shown(pipeline: &Pipeline, input: &str) -> Arc<Value> {
+    pipeline.shown(&Arc::new(json::parse(input).unwrap_or_default()))
 }
 
 /// All runs of a process.
@@ -150,6 +166,7 @@ pub struct Runs {
     scripts: Arc<ScriptCache>,
     ledger: Arc<Ledger>,
     admission: Admission,
+    hooks: Arc<[Arc<dyn RunHook>]>,
 }
 
 impl Runs {
@@ -166,8 +183,16 @@ impl Runs {
             scripts,
             ledger: Ledger::new(pool.max_memory_bytes),
             admission: Admission::new(pool.max_runs, &pool),
+            hooks: Arc::default(),
             pool,
         }
+    }
+
+    /// The same with `hooks` around each run.
+    #[must_use]
+    pub fn hooked(mut self, hooks: Vec<Arc<dyn RunHook>>) -> Self {
+        self.hooks = hooks.into();
+        self
     }
 
     /// The same in processes of their own, where the configuration says so.
@@ -206,6 +231,7 @@ impl Runs {
             scripts: Arc::clone(&self.scripts),
             ledger: Arc::clone(&self.ledger),
             admission: Admission::new(max_runs, &self.pool),
+            hooks: Arc::clone(&self.hooks),
             pool: Pool { max_runs, ..self.pool },
         }
     }
@@ -223,28 +249,48 @@ impl Runs {
         let log = Arc::new(CallLog::new(request.dry_run));
         let began = Instant::now();
         let id = RunId::random();
-        let outcome = self.let_in(id.clone(), request, watcher, cancel, &log).await;
-        Finished { outcome: accounted(outcome, &log, began), id, log, pipeline: Arc::clone(&self.pipeline) }
+        let outcome = match self.admit(&id, request.parent.as_ref(), &cancel).await {
+            Ok(scope) => {
+                let hooked = Hooked::begin(&self.hooks, request.start(&scope), &log, &self.pipeline).await;
+                let outcome = accounted(self.run(scope, request, watcher, cancel, &log).await, &log, began);
+                hooked.end(&outcome).await;
+                outcome
+            }
+            Err(refusal) => accounted(refusal.into(), &log, began),
+        };
+        Finished { outcome, id, log, pipeline: Arc::clone(&self.pipeline) }
     }
 
-    async fn let_in(
+    /// Wait for a permit. A nested run shares that of the run which it is nested in.
+    async fn admit(
         &self,
-        id: RunId,
+        id: &RunId,
+        parent: Option<&RunScope>,
+        cancel: &CancellationToken,
+    ) -> Result<RunScope, Refused> {
+        let scope = match parent {
+            Some(parent) if parent.depth >= MAX_NESTING => {
+                let message = format!("Tools that are scripts call each other more than {MAX_NESTING} deep");
+                return Err(Refused::new(ErrorCode::ExecutionError, message));
+            }
+            Some(parent) => RunScope { id: id.clone(), depth: parent.depth + 1, permit: parent.permit.clone() },
+            None => RunScope { id: id.clone(), depth: 0, permit: Some(Arc::new(self.admission.enter(cancel).await?)) },
+        };
+        self.ledger.admit()?;
+        Ok(scope)
+    }
+
+    async fn run(
+        &self,
+        scope: RunScope,
         request: ExecuteRequest,
         watcher: Watcher,
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
-        let permit = match self.admission.enter(&cancel).await {
-            Ok(permit) => permit,
-            Err(refusal) => return refusal.into(),
-        };
-        if let Err(refusal) = self.ledger.admit() {
-            return refusal.into();
-        }
         // The client of a dry run is not told of what does not happen.
         let watcher = watcher.filter(|_| !request.dry_run);
-        let context = RunContext::begin(id, &self.ledger, self.pool, watcher, cancel, Some(permit));
+        let context = RunContext::begin(scope, &self.ledger, self.pool, watcher, cancel);
         let _left = Left { context: Arc::clone(&context), bytes: request.policy.limits.max_memory_bytes };
         let mut driven = std::pin::pin!(self.drive(request, &context, log).instrument(context.span.clone()));
         let outcome = tokio::select! {
@@ -257,18 +303,18 @@ impl Runs {
         context.settle(outcome)
     }
 
-    fn inputs(&self, context: Option<String>, seed: Option<u64>, recorder: Option<&Arc<dyn Recorder>>) -> Inputs {
+    fn inputs(&self, context: Option<String>, seed: Option<u64>, journal: Option<&Arc<dyn RunJournal>>) -> Inputs {
         let (tools, clock, slice) = (self.catalogue.snapshot(), Arc::clone(&self.clock), Some(queue::SLICE));
         let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
         let inputs = Inputs { context, tools, clock, seed, slice };
-        match recorder {
-            Some(recorder) => Arc::clone(recorder).inputs(inputs),
+        match journal {
+            Some(journal) => Arc::clone(journal).inputs(inputs),
             None => inputs,
         }
     }
 
     async fn drive(&self, request: ExecuteRequest, context: &Arc<RunContext>, log: &Arc<CallLog>) -> Outcome {
-        let recorder = request.recorder;
+        let journal = request.journal;
         let calls = Calls {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
@@ -283,8 +329,8 @@ impl Runs {
             language: request.language,
             dialect: request.dialect,
             policy: request.policy,
-            inputs: self.inputs(request.context, request.seed, recorder.as_ref()),
-            is_recorded: recorder.is_some(),
+            inputs: self.inputs(request.context, request.seed, journal.as_ref()),
+            is_recorded: journal.is_some(),
             patience: self.pool.watchdog,
             executor: self.executor.clone(),
         };
@@ -315,8 +361,10 @@ impl Runs {
                     continue;
                 }
                 Progress::Calls(new) => {
-                    if let Some(recorder) = &recorder {
-                        recorder.calls(&new);
+                    if let Some(journal) = &journal
+                        && let Err(error) = journal.append_calls(&new).await
+                    {
+                        return error.into();
                     }
                     for call in new {
                         pending.spawn(calls.clone().make(call).in_current_span());
@@ -330,8 +378,10 @@ impl Runs {
                 }
             }
             let events = self.events(&mut pending, run.time_left(), &context.cancel).await;
-            if let Some(recorder) = &recorder {
-                recorder.answers(&events);
+            if let Some(journal) = &journal
+                && let Err(error) = journal.append_answers(&events).await
+            {
+                return error.into();
             }
             task = Task::Resume(run, events);
         }

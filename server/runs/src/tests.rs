@@ -4,7 +4,10 @@ use codecall_base::tool::ToolFilter;
 use codecall_config::{Sanitization, ToolPolicy};
 use codecall_upstream::Upstream;
 use codecall_upstream::inline::Inline;
+use futures_util::future::BoxFuture;
 use serde_json::json as data;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, Weak};
 
 /// What no script can do: crash the interpreter, and hold a thread for ever. Scripts of these tests
 /// ask for it in their first line.
@@ -302,7 +305,13 @@ async fn calls_wait_their_turn_and_fail_alone() {
         allowed: None,
         apps: None,
         at_once: Arc::new(Semaphore::new(1)),
-        context: RunContext::begin(RunId::random(), &runs.ledger, runs.pool, None, CancellationToken::new(), None),
+        context: RunContext::begin(
+            RunScope { id: RunId::random(), depth: 0, permit: None },
+            &runs.ledger,
+            runs.pool,
+            None,
+            CancellationToken::new(),
+        ),
         log: Arc::new(CallLog::new(false)),
         dry: false,
     };
@@ -393,4 +402,141 @@ async fn a_dry_run_reaches_no_tool() {
     assert_eq!(told["calls"][1]["fits"], true);
     assert_eq!(told["calls"][2]["refused"]["code"], "TOOL_NOT_FOUND");
     assert!(told["note"].is_string());
+}
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Noting(Mutex<Vec<String>>);
+
+impl RunHook for Noting {
+    fn begin<'a>(&'a self, start: &'a RunStart) -> BoxFuture<'a, ()> {
+        let nested = if start.parent.is_some() { " nested" } else { "" };
+        self.0.lock().expect("not poisoned").push(format!("begin{nested} {}: {}", start.depth, start.script));
+        Box::pin(async {})
+    }
+
+    fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
+        let calls = end.calls()["calls"].as_array().map_or(0, Vec::len);
+        let line = format!("end {} {} {calls} calls", end.start.depth, code(end.outcome));
+        self.0.lock().expect("not poisoned").push(line);
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hooks_see_the_beginning_and_the_end_of_each_run() {
+    let noting = Arc::new(Noting::default());
+    let runs = Arc::new(runs(Pool::default()).hooked(vec![Arc::clone(&noting) as _]));
+    execute(&runs, "await users.get({}); return 1").await;
+    execute(&runs, "return nothing").await;
+    // The client goes away in the middle.
+    let called = Arc::new(tokio::sync::Notify::new());
+    let run = tokio::spawn({
+        let (runs, called) = (Arc::clone(&runs), Arc::clone(&called));
+        let watcher: Watcher = Some(Arc::new(move |event| {
+            if matches!(event, RunEvent::CallStarted { .. }) {
+                called.notify_one();
+            }
+        }));
+        async move { runs.execute(request("await users.slow({})"), watcher, CancellationToken::new()).await.outcome }
+    });
+    called.notified().await;
+    let lines = || noting.0.lock().expect("not poisoned").clone();
+    run.abort();
+    while lines().len() < 6 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        lines(),
+        [
+            "begin 0: await users.get({}); return 1",
+            "end 0 ok 1 calls",
+            "begin 0: return nothing",
+            "end 0 EXECUTION_ERROR 0 calls",
+            "begin 0: await users.slow({})",
+            "end 0 EXECUTION_ABORTED 1 calls",
+        ]
+    );
+}
+
+/// Runs with a tool that runs the script that it is given.
+fn nesting(pool: Pool) -> Arc<Runs> {
+    let within: Arc<OnceLock<Weak<Runs>>> = Arc::default();
+    let runs = {
+        let within = Arc::clone(&within);
+        let schema = data!({"type": "object", "properties": {"script": {"type": "string"}}});
+        let tool = Inline::new("scripts").tool("run", "Run a script", schema, move |call| {
+            let runs = within.get().and_then(Weak::upgrade).expect("they are there");
+            async move {
+                let script = call.input["script"].as_str().unwrap_or_default();
+                let request = ExecuteRequest { parent: call.run, ..request(script) };
+                match runs.execute(request, None, call.cancel).await.outcome.result {
+                    Ok(json) => Ok(serde_json::from_str::<Value>(&json).expect("JSON")),
+                    Err(failure) => Err(ToolError::new(failure.code, failure.message)),
+                }
+            }
+        });
+        let tools: Vec<(Arc<dyn Upstream>, ToolFilter)> = vec![(Arc::new(tool), ToolFilter::default())];
+        let catalogue = Arc::new(Catalogue::new(tools, ToolPolicy::default(), Arc::default()));
+        let sanitization = Sanitization { remove_stack_traces: true, remove_file_paths: true };
+        let pipeline = Arc::new(Pipeline::new(Arc::clone(&catalogue), sanitization));
+        Arc::new(Runs::new(catalogue, pipeline, pool))
+    };
+    within.set(Arc::downgrade(&runs)).expect("once");
+    runs
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nested_run_takes_no_second_permit() {
+    let runs = nesting(Pool { max_runs: 1, max_queue: 0, ..Pool::default() });
+    let script = "return 1 + await callTool('scripts:run', { script: \"return await callTool('scripts:run', { script: 'return 40 + 1' })\" })";
+    let outcome = execute(&runs, script).await;
+    assert_eq!(outcome.result.as_deref().map_err(|failure| failure.message.as_str()), Ok("42"));
+    // The permit is free again.
+    assert_eq!(code(&execute(&runs, "return 1").await), "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_nested_so_deep() {
+    let runs = nesting(Pool { max_runs: 1, max_queue: 0, ..Pool::default() });
+    let script = (0..MAX_NESTING + 1).fold("return 1".to_owned(), |inner, _| {
+        format!("return await callTool('scripts:run', {{ script: {} }})", data!(inner))
+    });
+    let outcome = execute(&runs, &script).await;
+    let failure = outcome.result.expect_err("too deep");
+    assert_eq!(failure.code, "EXECUTION_ERROR");
+    assert!(failure.message.contains("more than 8 deep"), "{}", failure.message);
+}
+
+/// A journal that is full after so many calls.
+#[derive(Debug)]
+struct Full(AtomicUsize);
+
+impl RunJournal for Full {
+    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
+        inputs
+    }
+
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            let is_full = self.0.fetch_sub(calls.len(), Ordering::SeqCst) == 0;
+            if is_full { Err(JournalError("it is full".into())) } else { Ok(()) }
+        })
+    }
+
+    fn append_answers<'a>(&'a self, _events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_call_is_dispatched_that_is_not_in_the_journal() {
+    let runs = runs(Pool::default());
+    let journal = Some(Arc::new(Full(AtomicUsize::new(2))) as Arc<dyn RunJournal>);
+    let script = "for (let i = 0; i < 5; i++) await users.get({ i })";
+    let finished = runs.execute(ExecuteRequest { journal, ..request(script) }, None, CancellationToken::new()).await;
+    assert_ended(&finished.outcome, "EXECUTION_ERROR", 2);
+    let failure = finished.outcome.result.as_ref().expect_err("ended");
+    assert_eq!(failure.message, "The journal of the run cannot be written: it is full");
 }

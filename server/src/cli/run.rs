@@ -59,7 +59,7 @@ impl Run {
                 language: script.language,
                 context: context.clone(),
                 dry_run: self.dry_run,
-                recorder: recorder.clone().map(|recorder| recorder as _),
+                journal: recorder.clone().map(|recorder| recorder as _),
                 ..ExecuteRequest::new(script.text.as_str(), session.hub.config().policy.clone())
             };
             let finished = session.hub.execute(request, None, session.cancel.clone()).await;

@@ -100,7 +100,7 @@ impl MetaTool for Execute {
                 Err(refused) => return *refused,
             };
             if arguments.handle.is_some() {
-                return self.piece(request.hub, arguments);
+                return self.piece(request.hub, arguments).await;
             }
             let mut script = match self.request(request.hub, arguments) {
                 Ok(script) => script,
@@ -109,37 +109,37 @@ impl MetaTool for Execute {
             // What is longer than the policy lets a client see is cut here, not refused there.
             let limits = &mut script.policy.limits;
             let shown = limits.max_result_bytes;
-            limits.max_result_bytes = request.hub.results().longest(shown);
+            limits.max_result_bytes = request.hub.results().max_bytes(shown);
             let dry = script.dry_run;
-            let finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            let mut finished = request.hub.execute(script, request.watcher, request.cancel).await;
             let most = usize::try_from(shown).unwrap_or(usize::MAX);
-            let shown = offload::run(finished.bytes(), || shown_of(request.hub, finished, most, dry)).await;
-            shown.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
+            let truncated = cut_result(request.hub, &mut finished, most).await;
+            let answer = offload::run(finished.bytes(), || answer_of(finished, truncated, dry)).await;
+            answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
         })
     }
 }
 
-/// What a client sees of a run, of whose result it may see `most` bytes.
-fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer {
+/// Cut a result of more than `most` bytes to its first piece, and store the whole. Gives where the rest is.
+async fn cut_result(hub: &Hub, finished: &mut Finished, most: usize) -> Option<Value> {
+    let text = match &mut finished.outcome.result {
+        Ok(text) if text.len() > most => std::mem::take(text),
+        Ok(_) | Err(_) => return None,
+    };
+    let Some((handle, piece)) = store(hub, text, most).await else {
+        let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
+        let mut failure = Failure::of(ErrorCode::ResultTooLarge, message);
+        failure.tool_calls = finished.outcome.stats.tool_calls;
+        finished.outcome.result = Err(Box::new(failure));
+        return None;
+    };
+    finished.outcome.result = Ok(Value::from(with_marker(hub, &handle, &piece)).to_string());
+    Some(truncated(&handle, &piece))
+}
+
+/// What a client sees of a run.
+fn answer_of(mut finished: Finished, truncated: Option<Value>, dry: bool) -> Answer {
     let meta = Some(finished.meta());
-    let cut = match &mut finished.outcome.result {
-        Ok(text) if text.len() > most => Some(keep(hub, std::mem::take(text), most)),
-        Ok(_) | Err(_) => None,
-    };
-    let truncated = match cut {
-        None => None,
-        Some(Ok((handle, piece))) => {
-            finished.outcome.result = Ok(Value::from(with_marker(hub, &handle, &piece)).to_string());
-            Some(truncated(&handle, &piece))
-        }
-        Some(Err(())) => {
-            let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
-            let mut failure = Failure::of(ErrorCode::ResultTooLarge, message);
-            failure.tool_calls = finished.outcome.stats.tool_calls;
-            finished.outcome.result = Err(Box::new(failure));
-            None
-        }
-    };
     let json =
         |finished: &Finished| json::parse(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
     let mut value = json(&finished).unwrap_or_else(|_| {
@@ -152,19 +152,22 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
     Answer { value, is_error: finished.outcome.status() != Status::Ok, meta }
 }
 
-/// Keep a result that is too long; gives its handle and the first piece of it. A text is kept as such,
-/// anything else as JSON.
-fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
-    let mut text = match json::parse(&json) {
-        Ok(Value::String(text)) => Value::String(text),
-        Ok(_) | Err(_) => Value::String(json),
-    };
+/// Store a result that is too long; gives its handle and the first piece of it. A text is stored as such, anything else
+/// as JSON.
+async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> {
     // Cleaned as a whole: of a secret on the edge of a piece, both halves would pass.
-    hub.pipeline().secrets().value(&mut text);
-    let Value::String(text) = text else { return Err(()) };
-    let handle = hub.results().keep(text).ok_or(())?;
-    let piece = hub.results().read(&handle, 0, most).map_err(drop)?;
-    Ok((handle, piece))
+    let cleaned = offload::run(json.len(), || {
+        let mut text = match json::parse(&json) {
+            Ok(Value::String(text)) => Value::String(text),
+            Ok(_) | Err(_) => Value::String(json),
+        };
+        hub.pipeline().secrets().value(&mut text);
+        text
+    });
+    match cleaned.await {
+        Ok(Value::String(text)) => hub.results().put(text, most).await,
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// A piece as a client sees it: where something follows, it says so itself.
@@ -190,12 +193,12 @@ fn truncated(handle: &str, piece: &Piece) -> Value {
 
 impl Execute {
     /// A piece of a result that was cut.
-    fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
+    async fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
             return refusal(self, "give either 'script' or 'handle', not both");
         };
         let most = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
-        match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))) {
+        match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))).await {
             Ok(piece) => {
                 let result = with_marker(hub, &handle, &piece);
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))

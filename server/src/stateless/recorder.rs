@@ -7,6 +7,8 @@ use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
 use agentscript::{Call, CallId, Event, Inputs, Language, Outcome, ToolError, Tools};
 use codecall_base::json;
 use codecall_base::redact::Redactor;
+use codecall_runs::{JournalError, RunJournal};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -77,7 +79,7 @@ impl Recorder {
     }
 }
 
-impl codecall_runs::Recorder for Recorder {
+impl RunJournal for Recorder {
     fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
         Inputs {
             context: self.context.clone(),
@@ -88,7 +90,7 @@ impl codecall_runs::Recorder for Recorder {
         }
     }
 
-    fn calls(&self, calls: &[Call]) {
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
         let mut state = self.state();
         for call in calls {
             let number = u32::try_from(state.numbers.len()).unwrap_or(u32::MAX);
@@ -96,19 +98,22 @@ impl codecall_runs::Recorder for Recorder {
         }
         let calls = calls.iter().map(|call| Issued { tool: call.tool.clone(), input: call.input.clone() }).collect();
         state.rounds.push(Round { calls, answers: Vec::new() });
+        Box::pin(std::future::ready(Ok(())))
     }
 
-    fn answers(&self, events: &[Event]) {
+    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>> {
         let mut state = self.state();
         let State { rounds, numbers, .. } = &mut *state;
-        let Some(round) = rounds.last_mut() else { return };
-        for event in events {
-            if let Event::Settled { id, result } = event
-                && let Some(&call) = numbers.get(id)
-            {
-                round.answers.push(Answer { call, result: result.clone() });
+        if let Some(round) = rounds.last_mut() {
+            for event in events {
+                if let Event::Settled { id, result } = event
+                    && let Some(&call) = numbers.get(id)
+                {
+                    round.answers.push(Answer { call, result: result.clone() });
+                }
             }
         }
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 

@@ -7,7 +7,7 @@ use codecall::meta;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall::upstream::{BoxFuture, Upstream, UpstreamCall};
-use codecall::{Config, Hub};
+use codecall::{Config, Extensions, Hub};
 use futures_util::future::join_all;
 use rmcp::model::*;
 use rmcp::service::PeerRequestOptions;
@@ -81,7 +81,11 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
     let environment = |name: &str| (name == "TOKEN").then(|| "tok-12345678".to_owned());
     let config = Config::parse(&config.to_string(), Format::Json, &environment).expect("valid");
     let echo = Arc::new(Echo::default());
-    let hub = Hub::start_with(isolated(config), vec![Arc::clone(&echo) as Arc<dyn Upstream>], hooks).expect("starts");
+    let hub = Hub::start_with(
+        isolated(config),
+        Extensions { upstreams: vec![Arc::clone(&echo) as _], hooks, ..Extensions::default() },
+    )
+    .expect("starts");
     World { hub, echo }
 }
 

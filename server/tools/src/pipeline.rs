@@ -27,6 +27,7 @@ use codecall_base::tool::{
     ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, is_reserved, matches,
 };
 use codecall_config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
+use codecall_store::{MemoryRates, Stores};
 use codecall_upstream::UpstreamCall;
 pub use hook::{Before, Hook, HookCall, Record};
 use serde_json::{Map, Value};
@@ -79,7 +80,7 @@ impl Pipeline {
             check_output: CheckOutput::default(),
             hooks: Vec::new(),
             pii: None,
-            rates: Arc::new(rate::RateLimits::new(Vec::new())),
+            rates: Arc::new(rate::RateLimits::new(Vec::new(), Arc::new(MemoryRates::default()))),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             turns: Vec::new(),
             calls: AtomicU64::new(1),
@@ -91,13 +92,18 @@ impl Pipeline {
     ///
     /// # Errors
     /// The audit file cannot be opened.
-    pub fn configured(catalogue: Arc<Catalogue>, config: &Config, more: Vec<Arc<dyn Hook>>) -> Result<Self, Error> {
+    pub fn configured(
+        catalogue: Arc<Catalogue>,
+        config: &Config,
+        stores: &Stores,
+        more: Vec<Arc<dyn Hook>>,
+    ) -> Result<Self, Error> {
         let ChainConfig { rate_limits, concurrency_limits, check_output, pii, cache, audit } = &config.chain;
         let mut pipeline = Self::new(catalogue, config.sanitization);
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
         pipeline.direct_calls = config.direct_calls.clone();
-        pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone()));
+        pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone(), Arc::clone(&stores.rates)));
         pipeline.pii = pii.clone().map(|pii| Arc::new(pii::Pii::new(pii)));
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
         let turns = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
@@ -107,7 +113,7 @@ impl Pipeline {
         hooks.extend(pipeline.pii.clone().map(|pii| pii as Arc<dyn Hook>));
         hooks.extend(more);
         if !cache.rules.is_empty() {
-            hooks.push(Arc::new(cache::Cache::new(cache.clone())));
+            hooks.push(Arc::new(cache::Cache::new(cache.rules.clone(), Arc::clone(&stores.answers))));
         }
         if let Some(audit) = audit {
             hooks.push(Arc::new(audit::Audit::new(audit)?));
@@ -141,9 +147,9 @@ impl Pipeline {
     ///
     /// # Errors
     /// There were too many.
-    pub fn count_meta(&self, id: &str) -> Result<(), ToolError> {
+    pub async fn count_meta(&self, id: &str) -> Result<(), ToolError> {
         let tool = ToolDefinition { app: "codecall".into(), name: id.into(), ..ToolDefinition::default() };
-        self.rates.count(&tool.full_name(), &tool)
+        self.rates.count(&tool.full_name(), &tool).await
     }
 
     /// Record a call that a client has made and that was refused before it came to the chain.
@@ -401,6 +407,7 @@ impl Pipeline {
                 input: call.input,
                 timeout: call.context.timeout,
                 cancel: cancel.clone(),
+                run: call.context.run.clone(),
                 listener,
             };
             entry.upstream.call(call).await

@@ -20,6 +20,7 @@ mod offers;
 pub mod session;
 pub mod stdio;
 
+use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::Listener;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
@@ -89,6 +90,8 @@ pub struct UpstreamCall {
     pub timeout: Duration,
     /// Fires when nobody wants the result any more.
     pub cancel: CancellationToken,
+    /// The run whose script makes it: a tool that runs scripts itself hands it on to them. Absent: no script does.
+    pub run: Option<RunScope>,
     /// Who is told how far it has come.
     pub listener: Listener,
 }

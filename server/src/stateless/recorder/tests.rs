@@ -24,7 +24,7 @@ fn hub() -> Arc<Hub> {
 fn request(script: &str, recorder: &Arc<Recorder>) -> ExecuteRequest {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_duration_ms = 1_000;
-    ExecuteRequest { recorder: Some(Arc::<Recorder>::clone(recorder)), ..ExecuteRequest::new(script, policy) }
+    ExecuteRequest { journal: Some(Arc::<Recorder>::clone(recorder)), ..ExecuteRequest::new(script, policy) }
 }
 
 /// The outcome of a recorded run, its file, and how far a replay of it comes.

@@ -68,7 +68,7 @@ impl Hook for Audit {
             "durationMs": (record.duration.as_secs_f64() * 1e6).round() / 1e3,
         });
         if let Some(run) = &record.context.run {
-            line["runId"] = run.as_str().into();
+            line["runId"] = run.id.as_str().into();
         }
         if let Some(error) = record.error {
             line["error"] = json!({"code": error.code, "message": error.message});

@@ -1,91 +1,64 @@
 //! Answers that are kept and given again to the same input: a hook, the one nearest to the tool.
 //!
-//! Only answers are kept, never failures. What is kept is what the tool has given: other hooks work
-//! on it each time.
+//! Failures are not kept. What is kept is what the tool has given: other hooks work on it each time.
 
 use super::hook::{Before, Hook, HookCall};
 use codecall_base::tool::{ToolError, ToolResult};
-use codecall_config::CacheConfig;
+use codecall_config::CacheRule;
+use codecall_store::AnswerCache;
 use codecall_upstream::BoxFuture;
-use lru::LruCache;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// Calls that are under way, whose answer will be kept: more are not remembered.
-const MOST_UNDER_WAY: usize = 10_000;
+/// Calls under way whose answers are to be kept: more are not remembered.
+const MAX_PENDING: usize = 10_000;
 
 /// The hook.
 pub struct Cache {
-    config: CacheConfig,
-    kept: Mutex<Kept>,
-}
-
-struct Kept {
-    answers: LruCache<String, Answer>,
-    bytes: usize,
+    rules: Vec<CacheRule>,
+    answers: Arc<dyn AnswerCache>,
     /// The keys of calls that were let through, by their number: only then is their input known.
-    asked: HashMap<u64, (String, Duration)>,
-}
-
-struct Answer {
-    result: ToolResult,
-    bytes: usize,
-    until: Instant,
+    pending: Mutex<HashMap<u64, (String, Duration)>>,
 }
 
 impl Cache {
     /// With these rules.
     #[must_use]
-    pub fn new(config: CacheConfig) -> Self {
-        let kept = Kept { answers: LruCache::unbounded(), bytes: 0, asked: HashMap::new() };
-        Self { config, kept: Mutex::new(kept) }
+    pub fn new(rules: Vec<CacheRule>, answers: Arc<dyn AnswerCache>) -> Self {
+        Self { rules, answers, pending: Mutex::default() }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, (String, Duration)>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, call: &HookCall, input: Map<String, Value>) -> Before {
-        let Some(rule) = self.config.rules.iter().find(|rule| rule.tool.fits(&call.tool)) else {
+    async fn lookup(&self, call: &HookCall, input: Map<String, Value>) -> Before {
+        let Some(rule) = self.rules.iter().find(|rule| rule.tool.fits(&call.tool)) else {
             return Before::Go(input);
         };
         let key = format!("{} {}", call.name, canonical(&input));
-        let mut kept = self.kept();
-        match kept.answers.get(&key).map(|answer| (answer.until, answer.result.clone())) {
-            Some((until, result)) if until > Instant::now() => return Before::Answer(result),
-            Some(_) => kept.forget(&key),
-            None => {}
+        match self.answers.get(&key).await {
+            Ok(Some(answer)) => return Before::Answer(answer),
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%error, tool = call.name, "no cached answer is looked up"),
         }
-        if kept.asked.len() < MOST_UNDER_WAY {
-            kept.asked.insert(call.id, (key, rule.ttl.0));
+        let mut pending = self.pending();
+        if pending.len() < MAX_PENDING {
+            pending.insert(call.id, (key, rule.ttl.0));
         }
         Before::Go(input)
     }
 
-    fn keep(&self, call: &HookCall, result: &Result<ToolResult, ToolError>) {
-        let mut kept = self.kept();
-        let Some((key, ttl)) = kept.asked.remove(&call.id) else { return };
-        let Ok(result) = result else { return };
-        let bytes = key.len() + size(result.value());
-        if result.is_error() || bytes > self.config.max_bytes || self.config.max_entries == 0 {
+    async fn store(&self, call: &HookCall, result: &Result<ToolResult, ToolError>) {
+        let pending = self.pending().remove(&call.id);
+        let (Some((key, ttl)), Ok(result)) = (pending, result) else { return };
+        if result.is_error() {
             return;
         }
-        kept.forget(&key);
-        kept.bytes += bytes;
-        kept.answers.put(key, Answer { result: result.clone(), bytes, until: Instant::now() + ttl });
-        while kept.answers.len() > self.config.max_entries || kept.bytes > self.config.max_bytes {
-            let Some((_, oldest)) = kept.answers.pop_lru() else { break };
-            kept.bytes -= oldest.bytes;
-        }
-    }
-}
-
-impl Kept {
-    fn forget(&mut self, key: &str) {
-        if let Some(answer) = self.answers.pop(key) {
-            self.bytes -= answer.bytes;
+        if let Err(error) = self.answers.put(key, result.clone(), ttl).await {
+            tracing::warn!(%error, tool = call.name, "an answer is not cached");
         }
     }
 }
@@ -96,7 +69,7 @@ impl Hook for Cache {
     }
 
     fn before<'a>(&'a self, call: &'a HookCall, input: Map<String, Value>) -> BoxFuture<'a, Result<Before, ToolError>> {
-        Box::pin(std::future::ready(Ok(self.ask(call, input))))
+        Box::pin(async move { Ok(self.lookup(call, input).await) })
     }
 
     fn after<'a>(
@@ -104,13 +77,15 @@ impl Hook for Cache {
         call: &'a HookCall,
         result: Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        self.keep(call, &result);
-        Box::pin(std::future::ready(result))
+        Box::pin(async move {
+            self.store(call, &result).await;
+            result
+        })
     }
 
     /// A call that was abandoned has no `after`.
     fn recorded(&self, record: &super::Record<'_>) {
-        self.kept().asked.remove(&record.id);
+        self.pending().remove(&record.id);
     }
 }
 
@@ -156,14 +131,4 @@ fn write_members(members: &Map<String, Value>, out: &mut String) {
         out.push(',');
     }
     out.push('}');
-}
-
-/// About as many bytes as its JSON has.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
-        Value::Object(members) => members.iter().map(|(key, member)| key.len() + size(member) + 4).sum::<usize>() + 2,
-    }
 }

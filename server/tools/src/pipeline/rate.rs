@@ -1,50 +1,48 @@
 //! How often tools may be called: a hook.
-//!
-//! Every tool has a bucket of its own for every rule that it fits, which holds `limit` calls and
-//! fills evenly within `window`.
 
 use super::hook::{Before, Hook, HookCall};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError};
 use codecall_config::RateLimit;
+use codecall_store::{Quota, RateLimiter};
 use codecall_upstream::BoxFuture;
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
-/// The hook.
+/// The hook. Every tool has a bucket of its own for every rule that it fits.
 pub struct RateLimits {
-    rules: Vec<(RateLimit, DefaultKeyedRateLimiter<String>)>,
-    clock: DefaultClock,
+    rules: Vec<RateLimit>,
+    limiter: Arc<dyn RateLimiter>,
 }
 
 impl RateLimits {
     /// With these rules, all of which hold.
     #[must_use]
-    pub fn new(rules: Vec<RateLimit>) -> Self {
-        let limited = rules.into_iter().filter_map(|rule| {
-            let each = rule.window.0.checked_div(rule.limit.get())?;
-            // A window of less than a nanosecond for each call limits nothing.
-            let quota = Quota::with_period(each)?.allow_burst(rule.limit);
-            Some((rule, RateLimiter::keyed(quota)))
-        });
-        Self { rules: limited.collect(), clock: DefaultClock::default() }
+    pub fn new(rules: Vec<RateLimit>, limiter: Arc<dyn RateLimiter>) -> Self {
+        Self { rules, limiter }
     }
 
-    /// Count a call of `tool`, whose full name is `name`.
+    /// Count a call of `tool`, whose full name is `name`. A store that does not work limits nothing.
     ///
     /// # Errors
     /// There were too many: `RATE_LIMIT`, with `retryAfterMs` in its details.
-    pub fn count(&self, name: &str, tool: &ToolDefinition) -> Result<(), ToolError> {
-        for (rule, limiter) in self.rules.iter().filter(|(rule, _)| rule.tool.fits(tool)) {
-            let Err(full) = limiter.check_key(&name.to_owned()) else { continue };
-            let wait = full.wait_time_from(self.clock.now()).as_millis();
+    pub async fn count(&self, name: &str, tool: &ToolDefinition) -> Result<(), ToolError> {
+        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.tool.fits(tool)) {
+            let quota = Quota { limit: rule.limit, window: rule.window.0 };
+            let wait = match self.limiter.take(&format!("{number} {name}"), quota).await {
+                Ok(None) => continue,
+                Ok(Some(wait)) => wait.as_millis(),
+                Err(error) => {
+                    tracing::error!(%error, tool = name, "a rate limit does not hold");
+                    continue;
+                }
+            };
             let window = rule.window.0.as_millis();
             let message = format!(
                 "Rate limit exceeded: tool '{name}' may be called {} times in {window} ms; try again in {wait} ms",
                 rule.limit
             );
             let mut error = ToolError::new(ErrorCode::RateLimit, message);
-            let details = json!({"limit": rule.limit, "windowMs": number(window), "retryAfterMs": number(wait)});
+            let details = json!({"limit": rule.limit, "windowMs": number_of(window), "retryAfterMs": number_of(wait)});
             error.details = Some(details.to_string());
             return Err(error);
         }
@@ -52,7 +50,7 @@ impl RateLimits {
     }
 }
 
-fn number(ms: u128) -> u64 {
+fn number_of(ms: u128) -> u64 {
     u64::try_from(ms).unwrap_or(u64::MAX)
 }
 
@@ -62,14 +60,17 @@ impl Hook for RateLimits {
     }
 
     fn before<'a>(&'a self, call: &'a HookCall, input: Map<String, Value>) -> BoxFuture<'a, Result<Before, ToolError>> {
-        let counted = self.count(&call.name, &call.tool).map(|()| Before::Go(input));
-        Box::pin(std::future::ready(counted))
+        Box::pin(async move {
+            self.count(&call.name, &call.tool).await?;
+            Ok(Before::Go(input))
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use codecall_store::MemoryRates;
     use std::time::Duration;
 
     fn tool(name: &str) -> ToolDefinition {
@@ -77,18 +78,18 @@ mod tests {
     }
 
     fn limits(rules: &str) -> RateLimits {
-        RateLimits::new(serde_json::from_str(rules).expect("rules"))
+        RateLimits::new(serde_json::from_str(rules).expect("rules"), Arc::new(MemoryRates::default()))
     }
 
-    #[test]
-    fn each_tool_is_counted_for_itself() {
+    #[tokio::test]
+    async fn each_tool_is_counted_for_itself() {
         let limits = limits(r#"[{"tool": "users:*", "limit": 3, "window": "1m"}]"#);
         for name in ["list", "get"] {
             let full = format!("users:{name}");
             for _ in 0..3 {
-                assert_eq!(limits.count(&full, &tool(name)), Ok(()));
+                assert_eq!(limits.count(&full, &tool(name)).await, Ok(()));
             }
-            let error = limits.count(&full, &tool(name)).expect_err("too many");
+            let error = limits.count(&full, &tool(name)).await.expect_err("too many");
             assert_eq!(error.code, "RATE_LIMIT");
             assert!(
                 error
@@ -98,16 +99,16 @@ mod tests {
             let details: Value = serde_json::from_str(&error.details.expect("details")).expect("JSON");
             assert!((1..=20_000).contains(&details["retryAfterMs"].as_u64().expect("a number")), "{details}");
         }
-        assert_eq!(limits.count("orders:list", &ToolDefinition { app: "orders".into(), ..tool("list") }), Ok(()));
+        assert_eq!(limits.count("orders:list", &ToolDefinition { app: "orders".into(), ..tool("list") }).await, Ok(()));
     }
 
-    #[test]
-    fn the_bucket_fills_again() {
+    #[tokio::test]
+    async fn the_bucket_fills_again() {
         let limits =
             limits(r#"[{"tool": "*", "limit": 1, "window": "50ms"}, {"tool": "get", "limit": 100, "window": "1h"}]"#);
-        assert_eq!(limits.count("users:get", &tool("get")), Ok(()));
-        assert!(limits.count("users:get", &tool("get")).is_err());
+        assert_eq!(limits.count("users:get", &tool("get")).await, Ok(()));
+        assert!(limits.count("users:get", &tool("get")).await.is_err());
         std::thread::sleep(Duration::from_millis(60));
-        assert_eq!(limits.count("users:get", &tool("get")), Ok(()));
+        assert_eq!(limits.count("users:get", &tool("get")).await, Ok(()));
     }
 }

@@ -32,6 +32,7 @@ impl Visit {
             input,
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
+            run: None,
             listener: crate::Listener::default(),
         };
         let output = runtime().block_on(app.call(call))?.into_data(name)?;

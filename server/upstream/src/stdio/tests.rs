@@ -37,6 +37,7 @@ async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolErr
         input: Map::new(),
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
+        run: None,
         listener: Listener::default(),
     };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)

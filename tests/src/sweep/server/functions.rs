@@ -13,6 +13,7 @@ use codecall::redact::Redactor;
 use codecall::results::Results;
 use codecall::schema::Schema;
 use codecall::stateless::ClientToolset;
+use codecall::store::{MemoryResults, Stores};
 use codecall::text::nearest;
 use codecall::tool::{ToolDefinition, ToolError, ToolFilter};
 use codecall::upstream::Upstream;
@@ -189,12 +190,12 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     function("pages of a result", TEXTS, 100.0, 4, |made| {
         let results = results();
-        let Some(handle) = results.keep(made.text()) else { return };
-        let mut next = Some(0);
-        while let Some(offset) = next {
-            let piece = results.read(&handle, offset, 64 << 10);
-            next = piece.ok().and_then(|piece| piece.next);
-        }
+        runtime().block_on(async {
+            let Some((handle, mut piece)) = results.put(made.text(), 64 << 10).await else { return };
+            while let Some(offset) = piece.next {
+                piece = results.read(&handle, offset, 64 << 10).await.expect("a piece");
+            }
+        });
     }),
     function("terminal", TEXTS, 300.0, 16, |made| {
         let text = made.text();
@@ -242,7 +243,7 @@ fn names() -> &'static Vec<String> {
 fn results() -> Results {
     let mut config = Config::default().result_store;
     (config.enabled, config.max_bytes, config.max_result_bytes) = (true, 1 << 30, 1 << 30);
-    Results::new(config)
+    Results::new(Arc::new(MemoryResults::new(config)), config)
 }
 
 /// The configuration of everything here: personal data are masked, secrets are hidden.
@@ -260,7 +261,8 @@ fn personal() -> &'static Pipeline {
     static MADE: OnceLock<Pipeline> = OnceLock::new();
     MADE.get_or_init(|| {
         let config = Config { secrets: Arc::default(), ..config() };
-        Pipeline::configured(catalogue(Vec::new()), &config, Vec::new()).expect("a pipeline")
+        Pipeline::configured(catalogue(Vec::new()), &config, &Stores::in_memory(&config), Vec::new())
+            .expect("a pipeline")
     })
 }
 
@@ -271,7 +273,8 @@ fn audited() -> &'static Pipeline {
         let file = std::env::temp_dir().join(format!("sweep-audit-{}", std::process::id()));
         let mut config = config();
         config.chain.audit = Some(AuditConfig { file: Some(file.clone()), stderr: false });
-        let made = Pipeline::configured(catalogue(Vec::new()), &config, Vec::new()).expect("a pipeline");
+        let made = Pipeline::configured(catalogue(Vec::new()), &config, &Stores::in_memory(&config), Vec::new())
+            .expect("a pipeline");
         // It is open, and nobody else needs it.
         std::fs::remove_file(file).expect("the file is there");
         made

@@ -1,0 +1,39 @@
+//! Where a run is recorded while it goes on, so that it can be replayed.
+
+use crate::refused;
+use agentscript::{Call, Event, Inputs, Outcome};
+use codecall_base::tool::ErrorCode;
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::sync::Arc;
+
+/// The journal of one run. What it is given is appended when the future is ready, and only then does the run go on: a
+/// call is in the journal before it is dispatched, and an answer before the script sees it.
+pub trait RunJournal: fmt::Debug + Send + Sync {
+    /// What the run is started with, instead of `inputs`: a clock that stands still, random numbers that can be made
+    /// again, tools that are noted where the script asks about them.
+    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs;
+
+    /// Append calls that the script has made since the last time.
+    ///
+    /// # Errors
+    /// They cannot be appended. None of them is dispatched, and the run ends.
+    fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Append answers in the order in which the script gets them.
+    ///
+    /// # Errors
+    /// They cannot be appended. The script gets none of them, and the run ends.
+    fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>>;
+}
+
+/// Why something could not be appended to a journal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("The journal of the run cannot be written: {0}")]
+pub struct JournalError(pub String);
+
+impl From<JournalError> for Outcome {
+    fn from(error: JournalError) -> Self {
+        refused(ErrorCode::ExecutionError, error.to_string())
+    }
+}

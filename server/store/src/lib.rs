@@ -1,0 +1,43 @@
+//! Stores: what outlives a request. Each concern is one trait in a file of its own, with the implementation that keeps it in
+//! memory beside it; the others are in this crate too. It must not know who uses what is stored.
+
+#![forbid(unsafe_code)]
+
+mod answers;
+mod rates;
+mod results;
+
+pub use answers::{AnswerCache, MemoryAnswers};
+use codecall_config::Config;
+pub use futures_util::future::BoxFuture;
+pub use rates::{MemoryRates, Quota, RateLimiter};
+pub use results::{MemoryResults, ResultStore};
+use std::sync::Arc;
+
+/// Why a store did not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("The store cannot be used: {0}")]
+pub struct StoreError(pub String);
+
+/// The stores of a process.
+#[derive(Clone)]
+pub struct Stores {
+    /// Results that are too long for a model.
+    pub results: Arc<dyn ResultStore>,
+    /// Answers of tools that are given again to the same input.
+    pub answers: Arc<dyn AnswerCache>,
+    /// How often tools are called.
+    pub rates: Arc<dyn RateLimiter>,
+}
+
+impl Stores {
+    /// Stores that are gone with the process, within the bounds of the configuration.
+    #[must_use]
+    pub fn in_memory(config: &Config) -> Self {
+        Self {
+            results: Arc::new(MemoryResults::new(config.result_store)),
+            answers: Arc::new(MemoryAnswers::new(config.chain.cache.max_entries, config.chain.cache.max_bytes)),
+            rates: Arc::new(MemoryRates::default()),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Results that are too long for a model, kept for a while so that they can be read in pieces.
+
+use crate::{BoxFuture, StoreError};
+use codecall_config::ResultStore as Bounds;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Long results, by handle. A handle is 128 random bits: who has it may read the result, and nothing else is asked.
+pub trait ResultStore: Send + Sync {
+    /// Keep a result and give its handle. Absent: there is no room for it.
+    fn put(&self, text: String) -> BoxFuture<'_, Result<Option<String>, StoreError>>;
+
+    /// Get a result; absent: the handle is unknown, or its result is gone.
+    fn get<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, StoreError>>;
+}
+
+/// Results in memory, bounded in bytes and in number. The one that was not read for the longest time is evicted first.
+pub struct MemoryResults {
+    bounds: Bounds,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<String, Entry>,
+    bytes: usize,
+}
+
+struct Entry {
+    text: Arc<str>,
+    used: Instant,
+}
+
+impl MemoryResults {
+    /// An empty store.
+    #[must_use]
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_at(&self, now: Instant, text: String) -> Result<Option<String>, StoreError> {
+        let Bounds { enabled, max_results, max_bytes, .. } = self.bounds;
+        if !enabled || max_results == 0 || text.len() > max_bytes {
+            return Ok(None);
+        }
+        let handle = random_handle()?;
+        let mut state = self.state();
+        state.expire(now, &self.bounds);
+        while state.entries.len() >= max_results || state.bytes + text.len() > max_bytes {
+            let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(handle, _)| handle.clone());
+            let Some(evicted) = oldest.and_then(|oldest| state.entries.remove(&oldest)) else { return Ok(None) };
+            state.bytes -= evicted.text.len();
+        }
+        state.bytes += text.len();
+        state.entries.insert(handle.clone(), Entry { text: text.into(), used: now });
+        Ok(Some(handle))
+    }
+
+    fn get_at(&self, now: Instant, handle: &str) -> Option<Arc<str>> {
+        let mut state = self.state();
+        state.expire(now, &self.bounds);
+        let entry = state.entries.get_mut(handle)?;
+        entry.used = now;
+        Some(Arc::clone(&entry.text))
+    }
+}
+
+impl State {
+    /// Drop what nobody has read for too long.
+    fn expire(&mut self, now: Instant, bounds: &Bounds) {
+        self.entries.retain(|_, entry| now.saturating_duration_since(entry.used) <= bounds.expiry);
+        self.bytes = self.entries.values().map(|entry| entry.text.len()).sum();
+    }
+}
+
+impl ResultStore for MemoryResults {
+    fn put(&self, text: String) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        Box::pin(ready(self.put_at(Instant::now(), text)))
+    }
+
+    fn get<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, StoreError>> {
+        Box::pin(ready(Ok(self.get_at(Instant::now(), handle))))
+    }
+}
+
+fn random_handle() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError(format!("there are no random numbers: {error}")))?;
+    let mut handle = String::from("result-");
+    for byte in bytes {
+        let _ = write!(handle, "{byte:02x}");
+    }
+    Ok(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn results(max_bytes: usize, max_results: usize) -> MemoryResults {
+        MemoryResults::new(Bounds { max_bytes, max_results, expiry: Duration::from_secs(10), ..Bounds::default() })
+    }
+
+    fn put(results: &MemoryResults, now: Instant, text: &str) -> Option<String> {
+        results.put_at(now, text.into()).expect("random")
+    }
+
+    #[test]
+    fn the_least_recently_read_result_is_evicted() {
+        let (results, now) = (results(100, 3), Instant::now());
+        let after = |ms| now + Duration::from_millis(ms);
+        let handles: Vec<String> = (0..3).map(|at| put(&results, after(at), &"x".repeat(30)).expect("room")).collect();
+        let is_there = |at, handle: &str| results.get_at(after(at), handle).is_some();
+        assert!(is_there(4, &handles[0]));
+        let fourth = put(&results, after(5), &"y".repeat(30)).expect("room");
+        assert!(!is_there(6, &handles[1]) && is_there(7, &handles[0]) && is_there(8, &fourth));
+        let large = put(&results, after(9), &"z".repeat(90)).expect("room");
+        assert!([&handles[0], &handles[2], &fourth].iter().all(|handle| !is_there(10, handle)));
+        assert!(is_there(10, &large));
+        assert_eq!(put(&results, after(11), &"x".repeat(101)), None);
+    }
+
+    #[test]
+    fn results_that_nobody_reads_expire() {
+        let (results, now) = (results(100, 3), Instant::now());
+        let after = |seconds| now + Duration::from_secs(seconds);
+        let handle = put(&results, now, "text").expect("room");
+        assert!(results.get_at(after(9), &handle).is_some());
+        assert!(results.get_at(after(18), &handle).is_some());
+        assert!(results.get_at(after(29), &handle).is_none());
+        assert_eq!(results.state().bytes, 0);
+    }
+
+    #[test]
+    fn handles_are_long_and_differ() {
+        let (one, other) = (random_handle().expect("random"), random_handle().expect("random"));
+        assert!(one.len() == 39 && one != other);
+    }
+}
