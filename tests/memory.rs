@@ -50,7 +50,7 @@ fn a_run_that_waits_keeps_only_what_it_needs() {
     ";
     let mut run = start(script, 64 << 20);
     let Progress::Calls(calls) = run.resume([]) else { panic!("the script calls tools") };
-    let (bytes, most) = run.memory();
+    let (bytes, most) = (run.memory_bytes(), run.peak_memory_bytes());
     assert!(most > 4 << 20 && bytes < 64 << 10, "{bytes} bytes are left of {most}");
     let answers = calls.iter().rev().map(|call| Event::Settled { id: call.id, result: Ok(format!("{:?}", call.tool)) });
     let Progress::Done(outcome) = run.resume(answers) else { panic!("the script ends") };

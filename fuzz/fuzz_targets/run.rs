@@ -1,7 +1,7 @@
 //! One run with tiny limits, in small slices, by a host whose answers depend on the input.
 
 use agentscript::{
-    Clock, CompileOptions, Event, Inputs, Loops, Outcome, Policy, Preset, Progress, SystemClock, ToolError, Tools,
+    Clock, CompileOptions, Event, Inputs, Loops, Outcome, Policy, Preset, Progress, Stress, SystemClock, ToolError, Tools,
     compile,
 };
 use std::sync::Arc;
@@ -73,12 +73,9 @@ pub fn run(source: &str, answers: &[u8]) {
             let mode = answers.first().copied().unwrap_or(0);
             match mode % 4 {
                 0 => {}
-                1 => run.stress(50, false),
-                2 => {
-                    run.stress(64, true);
-                    run.leave_unread();
-                }
-                _ => run.stress(7, false),
+                1 => run.stress(Stress::pauses(50)),
+                2 => run.stress(Stress { lazy_json: true, ..Stress::collections(64) }),
+                _ => run.stress(Stress::pauses(7)),
             }
             let began = SystemClock.monotonic();
             let outcome = drive(run, answers);

@@ -53,7 +53,7 @@ impl Vm {
     #[inline]
     pub(crate) fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
         let length = length.max(8).next_power_of_two() as usize;
-        let slots = self.spare.take().filter(|slots| slots.len() == length);
+        let slots = self.pools.slots.take().filter(|slots| slots.len() == length);
         self.heap.meter.add_bytes(block(length * 8));
         slots.unwrap_or_else(|| new_slots(length))
     }
@@ -63,7 +63,7 @@ impl Vm {
     pub(crate) fn recycle(&mut self, slots: Box<[Cell<Value>]>) {
         let meter = &mut self.heap.meter;
         meter.bytes = meter.bytes.saturating_sub(block(slots.len() * 8));
-        self.spare = Some(slots);
+        self.pools.slots = Some(slots);
     }
 
     /// Many arguments that may become the array of a rest parameter: whether there is room for it, and their charge.
@@ -146,14 +146,14 @@ impl Vm {
     pub(crate) fn call(&mut self, function: Value, this: Value, arguments: &[Value], after: After) -> Result<Called> {
         match function.kind() {
             Kind::Function => {
-                let script = self.borrow_script();
+                let script = self.realm.borrow_script();
                 let code = self.heap.closures[function.index()].code;
-                let target = function_of(&script.code, self.prelude, code);
+                let target = function_of(&script.code, self.realm.prelude, code);
                 self.tick()?;
                 self.check_arguments(arguments)?;
                 let frame = self.frame(target, function, arguments, after);
                 let called = self.begin(target, frame);
-                self.return_script(script);
+                self.realm.return_script(script);
                 called
             }
             Kind::Native => {
@@ -245,7 +245,7 @@ impl Vm {
             let is_leaf = match value.kind() {
                 Kind::Function => {
                     let code = self.heap.closures[value.index()].code;
-                    !matches!(function_of(&self.script.code, self.prelude, code).body, Body::Ops)
+                    !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
                 }
                 Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
                 Kind::Bound | Kind::Tool => false,
@@ -261,18 +261,18 @@ impl Vm {
 
     /// The function object of a function of the prelude.
     pub(crate) fn prelude_function(&mut self, code: FunctionRef) -> Value {
-        if let Some(&closure) = self.prelude_closures.get(&code) {
+        if let Some(&closure) = self.realm.prelude_closures.get(&code) {
             return closure;
         }
         let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
-        self.prelude_closures.insert(code, closure);
+        self.realm.prelude_closures.insert(code, closure);
         closure
     }
 
     /// Execute a body that cannot suspend.
     #[inline]
     pub(crate) fn leaf(&mut self, code: FunctionRef, body: &Body, fp: &Slots) -> Result {
-        let caller = std::mem::replace(&mut self.current, code);
+        let caller = std::mem::replace(&mut self.stack.current, code);
         let result = match body {
             Body::Value(value) => value.eval(self, fp),
             Body::Tree(statement) => match statement.exec(self, fp) {
@@ -282,7 +282,7 @@ impl Vm {
             },
             Body::Ops => Ok(Value::UNDEFINED),
         };
-        self.current = caller;
+        self.stack.current = caller;
         result
     }
 
@@ -292,30 +292,30 @@ impl Vm {
         closure: Value,
         walk: impl FnOnce(&mut Self, &Leaf<'_>) -> Result<T>,
     ) -> Result<T> {
-        let script = self.borrow_script();
+        let script = self.realm.borrow_script();
         let code = self.heap.closures[closure.index()].code;
-        let function = function_of(&script.code, self.prelude, code);
+        let function = function_of(&script.code, self.realm.prelude, code);
         let slots = self.take_slots(function.slots);
         let result = walk(self, &Leaf { code, closure, function, slots: &slots });
         self.recycle(slots);
-        self.return_script(script);
+        self.realm.return_script(script);
         result
     }
 
     /// Call a function to its end, for an implicit conversion.
     pub fn call_nested(&mut self, function: Value, this: Value, arguments: &[Value]) -> Result {
-        if self.nesting >= MAX_NESTING {
+        if self.stack.nesting >= MAX_NESTING {
             return Err(self.range_error("Maximum call stack size exceeded"));
         }
-        self.nesting += 1;
-        self.converted = true;
-        let above = std::mem::replace(&mut self.nested_above, self.frames.len());
+        self.stack.nesting += 1;
+        self.gc.converted = true;
+        let above = std::mem::replace(&mut self.stack.nested_above, self.stack.frames.len());
         let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),
             Called::Frame(frame) => self.execute_nested(frame),
         });
-        self.nested_above = above;
-        self.nesting -= 1;
+        self.stack.nested_above = above;
+        self.stack.nesting -= 1;
         result
     }
 
@@ -324,9 +324,9 @@ impl Vm {
             After::Async(promise, _) => Some(promise),
             After::Call | After::Job(_) | After::Nested => None,
         };
-        let caller = self.current;
+        let caller = self.stack.current;
         let exit = self.execute(frame);
-        self.current = caller;
+        self.stack.current = caller;
         match exit {
             Exit::Nested(result) => result,
             Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),

@@ -2,8 +2,11 @@
 //!
 //! Of a call that is answered nothing is kept but that it was made.
 
+use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
 use crate::host::{Call, CallId};
 use crate::value::Value;
+use crate::vm::Vm;
 use std::collections::VecDeque;
 
 /// Calls that are often made at once.
@@ -135,5 +138,29 @@ impl Calls {
     /// The values that are needed.
     pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise])
+    }
+}
+
+impl Vm {
+    /// Note a call of a tool, by its name, for the host; gives the promise of its result.
+    pub(crate) fn add_call(
+        &mut self,
+        (tool, name): (Value, String),
+        input: String,
+        timeout_ms: u64,
+        style: Style,
+    ) -> Result {
+        let limit = self.heap.meter.limits.max_tool_calls;
+        if limit > 0 && self.host.calls.made() >= limit {
+            return Err(Thrown::limit(
+                ErrorCode::MaxToolCallsExceeded,
+                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
+            ));
+        }
+        let promise = self.heap.new_promise();
+        let open = Open { tool, input: input.as_str().into(), promise, style };
+        self.heap.meter.keep_bytes(open.cost());
+        self.host.calls.add(name, input, timeout_ms, open);
+        Ok(promise)
     }
 }

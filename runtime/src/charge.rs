@@ -12,9 +12,9 @@
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
 //! [`Hold`] beside it ([`Vm::hold`]). What is alive, garbage, and what is held never pass [`Meter::most_bytes`].
 
-use crate::error::{Result, Thrown};
-use crate::error_code::ErrorCode;
-use crate::heap::{Heap, Meter};
+use crate::error::Result;
+use crate::heap::Heap;
+use crate::meter::Meter;
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -296,49 +296,6 @@ impl<T> DoubleEndedIterator for Items<T> {
 }
 
 impl<T> ExactSizeIterator for Items<T> {}
-
-impl Meter {
-    /// What is alive, garbage and temporary memory together never pass this: 1.2 × `maxMemoryBytes`.
-    pub fn most_bytes(&self) -> usize {
-        let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
-        limit.saturating_add(limit / 5)
-    }
-
-    /// How many bytes may be garbage when an operation begins: what is between the limit and [`Meter::most_bytes`].
-    pub fn most_garbage(&self) -> usize {
-        usize::try_from(self.limits.max_memory_bytes / 5).unwrap_or(usize::MAX)
-    }
-
-    /// How many bytes more than it needs something of so many bytes may get, so that it does not grow at every turn:
-    /// as many again where there is room, less and less where there is not. What is got in vain counts too.
-    pub fn spare(&self, bytes: usize) -> usize {
-        let room = self.most_bytes().saturating_sub(self.in_use().saturating_add(bytes)) / 4;
-        bytes.min(room.max(bytes / 8))
-    }
-
-    /// Bytes in use, garbage, temporary memory and free places between what is alive included.
-    pub fn in_use(&self) -> usize {
-        self.bytes.saturating_add(self.temporary_bytes()).saturating_add(self.free_bytes)
-    }
-
-    /// An error where so many bytes more do not fit.
-    #[inline]
-    pub fn check(&self, bytes: usize) -> Result<()> {
-        // What is asked for is no garbage.
-        let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
-        if bytes > limit || self.in_use().saturating_add(bytes) > self.most_bytes() {
-            return Err(self.memory_limit());
-        }
-        Ok(())
-    }
-
-    /// The end of the run at its memory limit.
-    #[cold]
-    pub fn memory_limit(&self) -> Thrown {
-        let limit = self.limits.max_memory_bytes;
-        Thrown::limit(ErrorCode::MemoryLimit, format!("The script exceeded its memory limit of {limit} bytes"))
-    }
-}
 
 impl Vm {
     /// Charge for a scan of so many bytes.

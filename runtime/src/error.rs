@@ -95,7 +95,7 @@ impl Thrown {
             }
             Cause::Stop(mut failure) => {
                 if failure.location.is_none() && failure.status != Status::Timeout {
-                    failure.location = vm.location(vm.current, offset);
+                    failure.location = vm.location(vm.stack.current, offset);
                 }
                 Self(Box::new(Cause::Stop(failure)))
             }
@@ -144,19 +144,26 @@ impl Vm {
         }
         if let Some(trace) = self.heap.traces.get(&error.payload())
             && !trace.frames.is_empty()
-            && trace.open.is_none_or(|nesting| self.nesting >= nesting)
+            && trace.open.is_none_or(|nesting| self.stack.nesting >= nesting)
         {
             return;
         }
-        let innermost = std::iter::once((self.current, offset));
+        let innermost = std::iter::once((self.stack.current, offset));
         // The topmost frame is the innermost place itself, or has called the leaf that is.
-        let is_frame = self.frames.last().is_some_and(|frame| frame.code == self.current);
+        let is_frame = self.stack.frames.last().is_some_and(|frame| frame.code == self.stack.current);
         // Where those below have come to is known when the error gets there.
-        let frames = self.frames.get(self.nested_above..).unwrap_or_default().iter().rev().skip(usize::from(is_frame));
+        let frames = self
+            .stack
+            .frames
+            .get(self.stack.nested_above..)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .skip(usize::from(is_frame));
         let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
         let frames: Vec<_> =
             innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
-        let open = (self.nesting > 0).then_some(self.nesting);
+        let open = (self.stack.nesting > 0).then_some(self.stack.nesting);
         let trace = self.heap.traces.entry(error.payload()).or_default();
         trace.frames.extend(frames);
         trace.frames.truncate(TRACE_DEPTH);
@@ -167,7 +174,7 @@ impl Vm {
 
     /// Line and column of an offset in the script; nothing for the prelude.
     pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
-        (!code.is_prelude()).then(|| Location::of(self.script.source(), offset))
+        (!code.is_prelude()).then(|| Location::of(self.realm.script.source(), offset))
     }
 
     /// The `stack` of an error, charged and counted: its text and the frames of the script.
@@ -205,7 +212,7 @@ impl Vm {
     fn frames_text(&mut self, error: Value) -> String {
         let mut text = String::new();
         let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
-        let shown = if self.hide_frames { &[][..] } else { &frames[..] };
+        let shown = if self.stress.hide_frames { &[][..] } else { &frames[..] };
         for &(code, offset) in shown {
             let Some(Location { line, column }) = self.location(code, offset) else { continue };
             let name = self.function_name(code);

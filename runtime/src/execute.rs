@@ -1,6 +1,6 @@
 //! Executing frames: the loop over operations.
 //!
-//! The stack of the script is [`Vm::frames`] with their slots on a [`Stack`]; the native stack holds
+//! The stack of the script is [`CallStack::frames`](crate::call_stack::CallStack::frames) with their slots on a [`Stack`]; the native stack holds
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
@@ -25,7 +25,7 @@ pub enum Exit {
     Idle,
     /// The slice is over; the frames go on later.
     Paused,
-    /// They go on when a promise is settled: [`Vm::blocked`].
+    /// They go on when a promise is settled: [`CallStack::blocked_on`](crate::call_stack::CallStack::blocked_on).
     Blocked,
     /// The run has ended at a limit, a refusal or by the host.
     Stopped(Box<Failure>),
@@ -43,7 +43,7 @@ enum Done {
     Frame,
     /// The frame waits for a promise.
     Await(Value),
-    /// All frames wait for one: [`Vm::blocked`].
+    /// All frames wait for one: [`CallStack::blocked_on`](crate::call_stack::CallStack::blocked_on).
     Blocked,
     /// The operation has to be entered again later.
     Pause,
@@ -106,14 +106,14 @@ impl Vm {
     /// Execute the main function.
     pub(crate) fn execute_main(&mut self) -> Exit {
         let promise = self.heap.new_promise();
-        self.main = Some(promise);
+        self.stack.main = Some(promise);
         let code = FunctionRef::script(0);
         self.with_stack(|vm, context| {
             let slots = context.function(code).slots;
             let window = vm.window(context, Window::FIRST, slots);
             context.stack.slots(window)[..slots as usize].iter().for_each(|slot| slot.set(Value::UNDEFINED));
             let after = After::Async(promise, Waiter::Nobody);
-            vm.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+            vm.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
             vm.run_frames(context)
         })
     }
@@ -135,14 +135,14 @@ impl Vm {
     }
 
     fn with_stack(&mut self, execute: impl FnOnce(&mut Self, &Context<'_>) -> Exit) -> Exit {
-        let script = self.borrow_script();
-        let stack = self.stack.take().unwrap_or_default();
+        let script = self.realm.borrow_script();
+        let stack = self.stack.slots.take().unwrap_or_default();
         // A frame that was paused has others below it.
-        let base = if self.nesting == 0 { 0 } else { self.frames.len() };
-        let context = Context { script: &script.code, prelude: self.prelude, stack: &stack, base };
+        let base = if self.stack.nesting == 0 { 0 } else { self.stack.frames.len() };
+        let context = Context { script: &script.code, prelude: self.realm.prelude, stack: &stack, base };
         let exit = execute(self, &context);
-        self.return_script(script);
-        self.stack = Some(stack);
+        self.realm.return_script(script);
+        self.stack.slots = Some(stack);
         exit
     }
 
@@ -155,7 +155,7 @@ impl Vm {
         }
         let (frame, slots) = frame.with(window);
         self.recycle(slots);
-        self.frames.push(frame);
+        self.stack.frames.push(frame);
     }
 
     #[inline(always)]
@@ -171,7 +171,7 @@ impl Vm {
     /// its slots are.
     #[inline(always)]
     fn mark(&mut self, pc: usize, dst: Slot) -> Window {
-        let Some(frame) = self.frames.last_mut() else { return Window::FIRST };
+        let Some(frame) = self.stack.frames.last_mut() else { return Window::FIRST };
         (frame.pc, frame.dst) = (pc as u32, dst);
         frame.slots
     }
@@ -200,7 +200,7 @@ impl Vm {
     /// Whether the operation that ended like this is entered once more, with the garbage collected.
     #[cold]
     fn begins_again(&mut self, context: &Context<'_>, active: &Active<'_>, thrown: &Thrown) -> bool {
-        let (depth, Some(frame)) = (self.frames.len(), self.frames.last_mut()) else { return false };
+        let (depth, Some(frame)) = (self.stack.frames.len(), self.stack.frames.last_mut()) else { return false };
         let Some(before) = active.pc.checked_sub(1) else { return false };
         let Some(op) = active.function.ops.get(before) else { return false };
         let marked = frame.pc;
@@ -215,8 +215,8 @@ impl Vm {
     /// The frame that goes on.
     #[inline(always)]
     fn topmost<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
-        let Some(frame) = self.frames.last() else { return Err(Exit::Idle) };
-        self.current = frame.code;
+        let Some(frame) = self.stack.frames.last() else { return Err(Exit::Idle) };
+        self.stack.current = frame.code;
         Ok(context.active(frame))
     }
 

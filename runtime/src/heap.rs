@@ -21,14 +21,13 @@ pub use string::{
 };
 
 use crate::limits::Limits;
+use crate::meter::Meter;
 use crate::promise::Promise;
 use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
-use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What an allocation of so many bytes takes: the allocator keeps some for itself.
 pub const fn block(bytes: usize) -> usize {
@@ -193,103 +192,6 @@ impl Promise {
 
 fn bigint_cost(bigint: &BigInt) -> usize {
     place::<BigInt>() + block(bigint.bits() as usize / 8)
-}
-
-/// What a run has used and may use.
-pub struct Meter {
-    /// Steps left until the account is settled; below zero: now.
-    pub fuel: i64,
-    /// The fuel that was granted when the account was last settled.
-    pub granted: i64,
-    /// Steps accounted for.
-    pub steps: u64,
-    /// Loop bodies entered.
-    pub iterations: u64,
-    /// Bytes in use, garbage included.
-    pub bytes: usize,
-    /// Most bytes that were in use after a collection or at the end.
-    pub peak: usize,
-    /// Bytes of free places between things that are alive, after the last collection.
-    pub free_bytes: usize,
-    /// A collection is due at this many bytes.
-    pub collect_at: usize,
-    /// The same as it was after the last collection.
-    pub due: usize,
-    /// Bytes of temporary memory, where there was any: see [`Hold`](crate::charge::Hold).
-    temporary: OnceCell<Arc<AtomicUsize>>,
-    /// Bytes of data that the host has given since it last resumed the run.
-    pub given: usize,
-    /// Steps when garbage was last collected because the run was going to wait.
-    pub rested: u64,
-    /// The limits.
-    pub limits: Limits,
-}
-
-/// A collection is not worth its time below this many bytes.
-pub const COLLECT_FIRST: usize = 1 << 20;
-
-impl Meter {
-    /// The account of a run that has used nothing.
-    pub fn new(limits: Limits) -> Self {
-        let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize / 5);
-        Self {
-            fuel: 0,
-            granted: 0,
-            steps: 0,
-            iterations: 0,
-            bytes: 0,
-            peak: 0,
-            free_bytes: 0,
-            collect_at: due,
-            due,
-            temporary: OnceCell::new(),
-            given: 0,
-            rested: 0,
-            limits,
-        }
-    }
-
-    /// Where bytes of temporary memory are counted.
-    pub fn temporary(&self) -> &Arc<AtomicUsize> {
-        self.temporary.get_or_init(Arc::default)
-    }
-
-    /// Bytes of temporary memory.
-    pub fn temporary_bytes(&self) -> usize {
-        self.temporary.get().map_or(0, |bytes| bytes.load(Ordering::Relaxed))
-    }
-
-    /// Steps so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.saturating_add_signed(self.granted - self.fuel)
-    }
-
-    /// Count bytes that are being allocated. Who allocates a lot at once asks
-    /// [`Vm::reserve`](crate::vm::Vm::reserve) before.
-    #[inline]
-    pub fn add_bytes(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        if self.bytes > self.collect_at {
-            self.settle_soon();
-        }
-    }
-
-    /// So many bytes in use are data that the host has just given. Nearly all of it is alive: as after a collection,
-    /// looking for garbage waits until there may be as much of that.
-    pub fn give(&mut self, bytes: usize) {
-        self.given += bytes;
-        let garbage = self.given.min(self.most_garbage());
-        self.collect_at = self.collect_at.max(self.due + self.given + garbage);
-    }
-
-    /// Make the next tick settle the account.
-    #[cold]
-    fn settle_soon(&mut self) {
-        if self.fuel > 0 {
-            self.granted -= self.fuel;
-            self.fuel = 0;
-        }
-    }
 }
 
 /// The heap of a run.

@@ -16,9 +16,9 @@ impl Vm {
         }
         match job {
             Job::React(Reaction::Await(number), state, value) => {
-                let Some(frame) = self.waiting[number as usize].take() else { return Exit::Idle };
-                self.waiting.release(number);
-                self.current = frame.code;
+                let Some(frame) = self.stack.suspended[number as usize].take() else { return Exit::Idle };
+                self.stack.suspended.release(number);
+                self.stack.current = frame.code;
                 match state {
                     State::Fulfilled | State::Pending => {
                         frame.slots[frame.dst.0 as usize].set(value);

@@ -114,7 +114,7 @@ pub enum Job {
 impl Vm {
     /// Whether the frames on the stack wait for a promise that is still pending.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
+        self.stack.blocked_on.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
     }
 
     /// Have a microtask done.

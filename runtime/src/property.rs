@@ -48,7 +48,7 @@ impl Vm {
             }
         }
         if value.is_string()
-            && let Some(symbol) = self.symbols.recent(value)
+            && let Some(symbol) = self.atoms.recent(value)
         {
             return Ok(PropertyKey::Symbol(symbol));
         }
@@ -57,7 +57,7 @@ impl Vm {
             return Ok(PropertyKey::Index(index));
         }
         let symbol = self.intern(string);
-        self.symbols.remember(string, symbol);
+        self.atoms.remember(string, symbol);
         Ok(PropertyKey::Symbol(symbol))
     }
 
@@ -66,9 +66,9 @@ impl Vm {
         match key {
             PropertyKey::Symbol(symbol) => symbol,
             PropertyKey::Index(index) => {
-                let (symbol, bytes) = self.symbols.intern_index(index);
+                let (symbol, bytes) = self.atoms.intern_index(index);
                 if bytes > 0 {
-                    self.keep_bytes(bytes);
+                    self.heap.meter.keep_bytes(bytes);
                 }
                 symbol
             }
@@ -77,7 +77,7 @@ impl Vm {
 
     /// A name as a key.
     pub fn symbol_key(&self, symbol: Sym) -> PropertyKey {
-        self.symbols.index(symbol).map_or(PropertyKey::Symbol(symbol), PropertyKey::Index)
+        self.atoms.index(symbol).map_or(PropertyKey::Symbol(symbol), PropertyKey::Index)
     }
 
     /// A key as a string.
@@ -138,7 +138,7 @@ impl Vm {
         if object.is(Kind::Object) {
             let name = match self.to_property_key(key)? {
                 PropertyKey::Symbol(name) => name,
-                PropertyKey::Index(index) => match self.symbols.find_index(index) {
+                PropertyKey::Index(index) => match self.atoms.find_index(index) {
                     Some(name) => name,
                     None => return Ok(Value::UNDEFINED),
                 },
@@ -259,7 +259,7 @@ impl Vm {
         }
         let symbol = match key {
             PropertyKey::Symbol(symbol) => symbol,
-            PropertyKey::Index(index) => match self.symbols.find_index(index) {
+            PropertyKey::Index(index) => match self.atoms.find_index(index) {
                 Some(symbol) => symbol,
                 None => return Ok(None),
             },
@@ -285,7 +285,7 @@ impl Vm {
         }
         let symbol = match key {
             PropertyKey::Symbol(symbol) => Some(symbol),
-            PropertyKey::Index(index) => self.symbols.find_index(index),
+            PropertyKey::Index(index) => self.atoms.find_index(index),
         };
         symbol.is_some_and(|symbol| {
             self.heap.own(object, symbol).is_some() || symbol == known::STACK && self.heap.class(object).is_error()
@@ -422,7 +422,7 @@ impl Vm {
                 .map(|(_, name)| name)
                 .chain([known::STACK])
                 .collect()
-        } else if object.is(Kind::Array) && !all && self.templates.contains(&object) {
+        } else if object.is(Kind::Array) && !all && self.realm.templates.contains(&object) {
             vec![known::RAW]
         } else {
             if object.is(Kind::Object) && self.heap.class(object).is_error() {

@@ -1,6 +1,7 @@
 //! A run that waits for its host, maybe for long and beside a hundred thousand others: it keeps what it
 //! needs to go on, and nothing that it had for speed.
 
+use crate::pools::Pools;
 use crate::promise::Job;
 use crate::stack::Stack;
 use crate::vm::Vm;
@@ -16,18 +17,15 @@ impl Vm {
     /// Nothing is executed until the host has news. Costs little where little was done since the last time.
     pub(crate) fn rest(&mut self) {
         // Frames that are blocked keep what they stand on.
-        let mut stack = self.stack.take();
-        if self.frames.is_empty() {
+        let mut stack = self.stack.slots.take();
+        if self.stack.frames.is_empty() {
             let bytes = stack.take().map_or(0, |stack| stack.bytes()) + self.jobs.capacity() * size_of::<Job>();
             let meter = &mut self.heap.meter;
             meter.bytes = meter.bytes.saturating_sub(bytes);
-            self.frames = Vec::new();
+            self.stack.frames = Vec::new();
             self.jobs = VecDeque::new();
         }
-        self.spare = None;
-        self.scratch = Vec::new();
-        self.records = None;
-        self.matcher = Default::default();
+        self.pools = Pools::default();
         let meter = &mut self.heap.meter;
         let steps = meter.steps();
         if meter.bytes > REST_FIRST && meter.bytes as u64 / BYTES_A_STEP <= steps.saturating_sub(meter.rested) {
@@ -35,6 +33,6 @@ impl Vm {
             self.collect(stack.as_deref().unwrap_or(&Stack::default()));
             self.heap.shrink();
         }
-        self.stack = stack;
+        self.stack.slots = stack;
     }
 }

@@ -1,21 +1,20 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::calls::Calls;
-use crate::code::FunctionRef;
 use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
-use crate::heap::{Heap, Slab};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
+use crate::meter::GRANT;
 use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
 use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
 use crate::promise::State;
 use crate::script::Script;
-use crate::symbol::{SymbolStrings, Symbols, known};
+use crate::stress::Stress;
+use crate::symbol::known;
+use crate::timer::cancelled;
 use crate::value::{Kind, Value};
-use crate::vm::{GRANT, HostState, Vm, cancelled};
-use hashbrown::HashMap;
+use crate::vm::Vm;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,61 +47,7 @@ enum Stage {
 
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
-        let seed = inputs.seed;
-        let code = &script.code;
-        let vm = Vm {
-            heap: Heap::new(policy.limits, &code.texts),
-            symbols: Symbols::new(Arc::clone(&code.texts)),
-            symbol_strings: SymbolStrings::default(),
-            prelude: crate::prelude::code(),
-            current: FunctionRef::script(0),
-            frames: Vec::new(),
-            stack: None,
-            waiting: Slab::default(),
-            spare: None,
-            globals: vec![Value::UNDEFINED; code.globals.len()],
-            templates: Vec::new(),
-            literals: Vec::new(),
-            shapes: vec![0; code.object_sites as usize],
-            prelude_closures: HashMap::new(),
-            main: None,
-            blocked: None,
-            kept_bytes: 0,
-            grant: GRANT,
-            stress: false,
-            leaves_unread: false,
-            hide_frames: false,
-            matcher: crate::regexp::Matcher::default(),
-            regexps: crate::builtins::regexp::Cache::default(),
-            scratch: Vec::new(),
-            records: None,
-            converted: false,
-            repeated: None,
-            jobs: VecDeque::new(),
-            nesting: 0,
-            nested_above: 0,
-            host: HostState {
-                began: Duration::ZERO,
-                resumed: Duration::ZERO,
-                spent: Duration::ZERO,
-                inputs,
-                cancelled: None,
-                context: None,
-                calls: Calls::default(),
-                console: Default::default(),
-                logs: Vec::new(),
-                log_bytes: 0,
-                log_calls: 0,
-                messages: Vec::new(),
-                message_bytes: 0,
-                random: scramble(seed),
-                slice_over: false,
-                looked_at: 0,
-                always_pause: false,
-            },
-            script,
-            scripts: Vec::new(),
-        };
+        let vm = Vm::new(script, inputs, policy.limits);
         Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
     }
 
@@ -114,11 +59,10 @@ impl Run {
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         let mut cancelled = false;
         self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
-        self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
+        self.vm.timer.resume();
         self.vm.heap.meter.given = 0;
         let progress = if cancelled { self.cancel() } else { self.advance() };
-        let host = &mut self.vm.host;
-        host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
+        self.vm.timer.suspend();
         match progress {
             Ok(Some(progress)) => progress,
             Ok(None) => {
@@ -136,14 +80,14 @@ impl Run {
     /// can catch it. A run whose flag is never set is not changed by having one; it belongs to this run and is no
     /// part of what is recorded or replayed. Several runs may share a flag.
     pub fn cancel_on(&mut self, flag: Arc<AtomicBool>) {
-        self.vm.host.cancelled = Some(flag);
+        self.vm.timer.cancelled = Some(flag);
     }
 
     /// Messages that the script has sent since the last call.
     pub fn take_messages(&mut self) -> Vec<Message> {
-        let bytes = std::mem::take(&mut self.vm.host.message_bytes);
-        self.vm.release_bytes(bytes);
-        std::mem::take(&mut self.vm.host.messages)
+        let (messages, bytes) = self.vm.output.take_messages();
+        self.vm.heap.meter.release_bytes(bytes);
+        messages
     }
 
     /// Bytes that the run has in use by its own account, garbage included: what its host may add up
@@ -163,21 +107,20 @@ impl Run {
     /// waits for tools resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        let limit = self.vm.heap.meter.limits.max_duration_ms;
-        self.vm.host.began + Duration::from_millis(limit.saturating_add(1))
+        self.vm.timer.deadline(&self.vm.heap.meter.limits)
     }
 
     /// How long until then.
     #[must_use]
     pub fn time_left(&self) -> Duration {
-        self.deadline().saturating_sub(self.vm.host.inputs.clock.monotonic())
+        self.deadline().saturating_sub(self.vm.timer.clock.monotonic())
     }
 
     /// The tool calls without an answer, in their order; also those that the host was not told of.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
         // Promises in a result are waited for without a reaction to them.
-        let in_result = matches!(self.stage, Stage::Result) || self.vm.blocked.is_some();
+        let in_result = matches!(self.stage, Stage::Result) || self.vm.stack.blocked_on.is_some();
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
@@ -188,41 +131,27 @@ impl Run {
         self.deadlocked
     }
 
-    /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
-    #[doc(hidden)]
-    pub fn stress(&mut self, steps: u32, collect: bool) {
-        self.vm.grant = i64::from(steps);
-        self.vm.stress = collect;
-        if !collect {
-            self.vm.host.always_pause = true;
-        }
-    }
-
-    /// Leave everything unread that may be in what the host gives, as long as nobody looks at it: for tests.
-    #[doc(hidden)]
-    pub fn leave_unread(&mut self) {
-        self.vm.leaves_unread = true;
-    }
-
-    /// Bytes that are in use, by the account of the run, and the most there were: for tests.
-    #[doc(hidden)]
+    /// The most bytes that were in use so far: see [`Run::memory_bytes`].
     #[must_use]
-    pub fn memory(&self) -> (usize, usize) {
+    pub fn peak_memory_bytes(&self) -> usize {
         let meter = &self.vm.heap.meter;
-        (meter.bytes, meter.peak.max(meter.bytes))
+        meter.peak.max(meter.bytes)
+    }
+
+    /// Make rare paths frequent: for tests.
+    #[doc(hidden)]
+    pub fn stress(&mut self, stress: Stress) {
+        self.vm.heap.meter.interval = stress.interval.map_or(GRANT, i64::from);
+        if stress.pause {
+            self.vm.timer.slice = Some(Duration::ZERO);
+        }
+        self.vm.stress = stress;
     }
 
     /// Begin to count time anew: for tests, which measure several calls of one run.
     #[doc(hidden)]
-    pub fn forget_time(&mut self) {
-        let host = &mut self.vm.host;
-        (host.spent, host.began) = (Duration::ZERO, host.inputs.clock.monotonic());
-    }
-
-    /// Give errors no frames of the script, as `Error.stackTraceLimit = 0` does: for comparisons.
-    #[doc(hidden)]
-    pub fn hide_frames(&mut self) {
-        self.vm.hide_frames = true;
+    pub fn restart_timer(&mut self) {
+        self.vm.timer.begin();
     }
 
     /// Nobody wants the result any more.
@@ -231,7 +160,7 @@ impl Run {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
             Stage::New | Stage::Main | Stage::Result => {
                 if matches!(self.stage, Stage::New) {
-                    self.vm.host.began = self.vm.host.resumed;
+                    self.vm.timer.begin();
                 }
                 Err(Box::new(cancelled()))
             }
@@ -244,11 +173,11 @@ impl Run {
         }
         let is_new = matches!(self.stage, Stage::New);
         if is_new {
-            self.vm.host.began = self.vm.host.inputs.clock.monotonic();
+            self.vm.timer.begin();
             self.stage = Stage::Main;
         }
         self.vm.check_time().map_err(failure_of)?;
-        self.vm.host.slice_over = false;
+        self.vm.timer.slice_over = false;
         if is_new {
             let exit = self.vm.execute_main();
             if self.halted(exit)? {
@@ -291,14 +220,14 @@ impl Run {
     /// Whether the slice is over.
     fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
         match exit {
-            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.host.slice_over)),
+            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.timer.slice_over)),
             Exit::Paused => {
                 self.paused = true;
                 Ok(true)
             }
             Exit::Blocked => {
                 self.paused = true;
-                Ok(std::mem::take(&mut self.vm.host.slice_over))
+                Ok(std::mem::take(&mut self.vm.timer.slice_over))
             }
             Exit::Stopped(failure) => Err(failure),
         }
@@ -320,7 +249,7 @@ impl Run {
 
     /// The outcome, where the main function has ended and nothing else is to be done at once.
     fn finish(&mut self) -> Result<Option<Progress>, Box<Failure>> {
-        let Some(main) = self.vm.main else { return Ok(None) };
+        let Some(main) = self.vm.stack.main else { return Ok(None) };
         let promise = &self.vm.heap.promises[main.index()];
         let value = promise.value;
         match promise.state {
@@ -431,20 +360,19 @@ impl Run {
     }
 
     fn take_logs(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.vm.host.logs)
+        std::mem::take(&mut self.vm.output.logs)
     }
 
     fn stats(&self) -> Stats {
-        let (meter, host) = (&self.vm.heap.meter, &self.vm.host);
-        let now = host.inputs.clock.monotonic();
+        let (meter, timer) = (&self.vm.heap.meter, &self.vm.timer);
         let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
         Stats {
-            duration_ms: milliseconds(now.saturating_sub(host.began)),
-            script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
+            duration_ms: milliseconds(timer.elapsed()),
+            script_ms: milliseconds(timer.script_time()),
             steps: meter.steps(),
             iterations: meter.iterations,
-            tool_calls: host.calls.made(),
-            peak_memory_bytes: meter.peak.max(meter.bytes) as u64,
+            tool_calls: self.vm.host.calls.made(),
+            peak_memory_bytes: self.peak_memory_bytes() as u64,
         }
     }
 }
@@ -454,16 +382,4 @@ fn failure_of(thrown: Thrown) -> Box<Failure> {
         Exit::Stopped(failure) => failure,
         _ => Box::new(Failure::of(ErrorCode::ExecutionError, "the script failed")),
     }
-}
-
-/// Two words of state from a seed: splitmix64.
-fn scramble(seed: u64) -> [u64; 2] {
-    let mut state = seed;
-    [(); 2].map(|()| {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (word ^ (word >> 31)) | 1
-    })
 }

@@ -3,12 +3,12 @@
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
-use crate::error_code::ErrorCode;
 use crate::execute::function_of;
 use crate::heap::{Action, Bound};
-use crate::outcome::{Failure, MOST_MESSAGE, shown_bytes};
+use crate::outcome::{MOST_MESSAGE, shown_bytes};
 use crate::property::PropertyKey;
 use crate::symbol::{Sym, known};
+use crate::timer::timed_out;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
@@ -27,18 +27,16 @@ impl Vm {
         if needed < UNNOTICED {
             return Ok(());
         }
-        let (limits, host) = (&self.heap.meter.limits, &self.host);
-        let slice = host.inputs.clock.monotonic().saturating_sub(host.resumed);
-        if host.spent + slice + needed <= Duration::from_millis(limits.timeout_ms) {
+        let limit_ms = self.heap.meter.limits.timeout_ms;
+        if self.timer.script_time() + needed <= Duration::from_millis(limit_ms) {
             return Ok(());
         }
-        let message = format!("Script execution timed out after {}ms", limits.timeout_ms);
-        Err(Thrown::stop(Failure::of(ErrorCode::Timeout, message)))
+        Err(Thrown::stop(timed_out(limit_ms)))
     }
 
     /// The name of a function of the script; nothing for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
-        match function_of(&self.script.code, self.prelude, code).name {
+        match function_of(&self.realm.script.code, self.realm.prelude, code).name {
             Some(name) if !code.is_prelude() => self.symbol_text(name),
             _ => String::new(),
         }
@@ -46,7 +44,7 @@ impl Vm {
 
     /// The compiled function that a reference stands for.
     pub fn function(&self, code: FunctionRef) -> &crate::code::Function {
-        function_of(&self.script.code, self.prelude, code)
+        function_of(&self.realm.script.code, self.realm.prelude, code)
     }
 
     /// Whether a function is async.
@@ -66,7 +64,9 @@ impl Vm {
             Kind::Function => {
                 let closure = &self.heap.closures[function.index()];
                 let code = closure.code;
-                let own = || function_of(&self.script.code, self.prelude, code).name.filter(|_| !code.is_prelude());
+                let own = || {
+                    function_of(&self.realm.script.code, self.realm.prelude, code).name.filter(|_| !code.is_prelude())
+                };
                 closure.name.or_else(own)
             }
             Kind::Bound if let Some((_, own)) = self.applied(function) => return own[0],
@@ -82,7 +82,7 @@ impl Vm {
         match function.kind() {
             Kind::Function => {
                 let code = self.heap.closures[function.index()].code;
-                function_of(&self.script.code, self.prelude, code).length
+                function_of(&self.realm.script.code, self.realm.prelude, code).length
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
             Kind::Bound => self
@@ -102,7 +102,7 @@ impl Vm {
 
     /// Where a waiting frame is in the source.
     pub(crate) fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
-        let function = function_of(&self.script.code, self.prelude, frame.code);
+        let function = function_of(&self.realm.script.code, self.realm.prelude, frame.code);
         let pc = frame.pc.saturating_sub(1) as usize;
         function.ops.get(pc).map_or(function.span.start, |op| op.at)
     }
@@ -110,16 +110,16 @@ impl Vm {
     /// Where the main function waits.
     pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
         let main = FunctionRef::script(0);
-        (0..self.waiting.len())
-            .filter_map(|number| self.waiting[number].as_ref())
+        (0..self.stack.suspended.len())
+            .filter_map(|number| self.stack.suspended[number].as_ref())
             .find(|frame| frame.code == main)
             .map(|frame| (main, self.offset_of(frame)))
     }
 
     /// What is said of a callee of the script that is no function.
     pub fn not_a_function_text(&self, callee: Span) -> String {
-        if !self.current.is_prelude() && self.script.code.iterated.contains(&callee) {
-            let text = agentscript_lang::iterated_callee_text(self.script.source(), callee);
+        if !self.stack.current.is_prelude() && self.realm.script.code.iterated.contains(&callee) {
+            let text = agentscript_lang::iterated_callee_text(self.realm.script.source(), callee);
             format!("{text} is not a function or its return value is not iterable")
         } else {
             format!("{} is not a function", self.callee_text(callee))
@@ -128,18 +128,18 @@ impl Vm {
 
     /// The text of an expression of the script as V8 words it in messages.
     pub fn callee_text(&self, span: Span) -> String {
-        if self.current.is_prelude() {
+        if self.stack.current.is_prelude() {
             return "value".into();
         }
-        agentscript_lang::callee_text(self.script.source(), span)
+        agentscript_lang::callee_text(self.realm.script.source(), span)
     }
 
     /// The text of an expression of the script whose value is at fault, as V8 words it in messages.
     pub fn value_text(&self, span: Span) -> String {
-        if self.current.is_prelude() {
+        if self.stack.current.is_prelude() {
             "value".into()
         } else {
-            agentscript_lang::value_text(self.script.source(), span)
+            agentscript_lang::value_text(self.realm.script.source(), span)
         }
     }
 
@@ -169,9 +169,9 @@ impl Vm {
     /// The error for a value of a part of the script that is not iterable.
     #[cold]
     pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
-        let text = match self.current.is_prelude() {
+        let text = match self.stack.current.is_prelude() {
             true => None,
-            false => agentscript_lang::iterable_text(self.script.source(), span, walk),
+            false => agentscript_lang::iterable_text(self.realm.script.source(), span, walk),
         };
         match text {
             Some(text) => self.type_error(&format!("{text} is not iterable")),

@@ -5,7 +5,9 @@
 //! are.
 
 use crate::builtins::registry::registry;
+use crate::outcome::{MOST_MESSAGE, shown_bytes};
 use crate::value::Value;
+use crate::vm::Vm;
 use agentscript_lang::program::Texts;
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -259,6 +261,63 @@ impl Symbols {
     pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
         range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
+    }
+}
+
+impl Vm {
+    /// The string of a symbol.
+    #[inline]
+    pub fn symbol_string(&mut self, symbol: Sym) -> Value {
+        match self.atom_strings.get(symbol) {
+            Some(string) => string,
+            None => self.make_symbol_string(symbol),
+        }
+    }
+
+    #[cold]
+    fn make_symbol_string(&mut self, symbol: Sym) -> Value {
+        let index = symbol.0 as usize;
+        let registry = registry();
+        let string = if let Some(&(start, length)) = registry.ranges.get(index) {
+            self.heap.builtin_string(start, length)
+        } else if let Some((start, length)) = self.atoms.program_range(symbol) {
+            self.heap.program_string(start, length)
+        } else {
+            let text = self.atoms.text(symbol);
+            self.heap.new_string(text)
+        };
+        let bytes = self.atom_strings.set(symbol, string);
+        self.heap.meter.keep_bytes(bytes);
+        string
+    }
+
+    /// The symbol of a string.
+    #[inline]
+    pub fn intern(&mut self, string: Value) -> Sym {
+        let (symbol, bytes) = self.atoms.intern(self.heap.bytes(string));
+        if bytes > 0 {
+            self.heap.meter.keep_bytes(bytes);
+        }
+        symbol
+    }
+
+    /// The symbol of a text.
+    pub fn intern_text(&mut self, text: &str) -> Sym {
+        let (symbol, bytes) = self.atoms.intern(text.as_bytes());
+        if bytes > 0 {
+            self.heap.meter.keep_bytes(bytes);
+        }
+        symbol
+    }
+
+    /// A new string of a text.
+    pub fn string(&mut self, text: &str) -> Value {
+        self.heap.new_string(text.as_bytes())
+    }
+
+    /// The text of a symbol, for messages: a long one is cut.
+    pub fn symbol_text(&self, symbol: Sym) -> String {
+        shown_bytes(self.atoms.text(symbol), MOST_MESSAGE)
     }
 }
 

@@ -22,7 +22,7 @@ fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     vm.work(1)?;
     let mut bytes = [0_u8; 16];
     for byte in &mut bytes {
-        *byte = (vm.random() * 256.0) as u8;
+        *byte = (vm.random.next() * 256.0) as u8;
     }
     bytes[6] = bytes[6] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;

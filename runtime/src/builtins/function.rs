@@ -71,7 +71,7 @@ impl Vm {
     fn function_source(&self, function: Value) -> Option<&str> {
         let code = function.is(Kind::Function).then(|| self.heap.closures[function.index()].code)?;
         let span = (!code.is_prelude()).then(|| self.function(code).span)?;
-        Some(self.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
+        Some(self.realm.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
     }
 
     /// The text of a function: the source of one of the script, as long as the script at most; other functions do

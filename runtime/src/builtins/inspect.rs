@@ -364,7 +364,7 @@ impl Inspector<'_> {
             let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             // The raw texts of a tagged template are not enumerable.
-            let is_template = self.vm.templates.contains(&object);
+            let is_template = self.vm.realm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
             entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect() // charged: above
         } else {
@@ -396,8 +396,8 @@ impl Inspector<'_> {
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
         let symbol = self.vm.key_symbol(property.key);
-        self.check(self.vm.symbols.text(symbol).len())?;
-        let key = self.vm.symbols.text(symbol);
+        self.check(self.vm.atoms.text(symbol).len())?;
+        let key = self.vm.atoms.text(symbol);
         let name = if symbol == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable {

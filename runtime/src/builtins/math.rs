@@ -139,7 +139,7 @@ fn extreme(vm: &mut Vm, arguments: &[Value], none: f64, better: impl Fn(f64, f64
 
 /// `Math.random()`
 fn random(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(Value::number(vm.random()))
+    Ok(Value::number(vm.random.next()))
 }
 
 /// `Math.round(x)`: a half is rounded up, and the sign of zero is kept.

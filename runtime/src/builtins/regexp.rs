@@ -113,7 +113,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     if length <= CACHED_BYTES {
         // charged: above
         let bytes = vm.heap.bytes(source);
-        if let Some(program) = vm.regexps.get(&(bytes.into(), flags)) {
+        if let Some(program) = vm.realm.regexp_cache.get(&(bytes.into(), flags)) {
             let program = Arc::clone(program);
             return Ok(vm.heap.new_regexp(program, source));
         }
@@ -121,12 +121,12 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     vm.charge_piece(64 + length.saturating_mul(16), 40)?;
     let program = made(vm, source, flags)?;
     if length + program.bytes() <= CACHED_BYTES {
-        if vm.regexps.len() >= CACHED {
-            vm.regexps.clear();
+        if vm.realm.regexp_cache.len() >= CACHED {
+            vm.realm.regexp_cache.clear();
         }
         // charged: above
         let bytes = vm.heap.bytes(source).into();
-        vm.regexps.insert((bytes, flags), Arc::clone(&program));
+        vm.realm.regexp_cache.insert((bytes, flags), Arc::clone(&program));
     }
     Ok(vm.heap.new_regexp(program, source))
 }
@@ -180,11 +180,11 @@ pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Progra
     }
     let place = literal.number as usize;
     if literal.number != u32::MAX {
-        let more = (place + 1).saturating_sub(vm.literals.len());
+        let more = (place + 1).saturating_sub(vm.realm.regexp_literals.len());
         vm.reserve(program.bytes() + more * 16)?;
-        vm.keep_bytes(program.bytes() + more * 8);
-        vm.literals.resize(vm.literals.len() + more, None);
-        vm.literals[place] = Some(Arc::clone(&program));
+        vm.heap.meter.keep_bytes(program.bytes() + more * 8);
+        vm.realm.regexp_literals.resize(vm.realm.regexp_literals.len() + more, None);
+        vm.realm.regexp_literals[place] = Some(Arc::clone(&program));
     }
     Ok(program)
 }

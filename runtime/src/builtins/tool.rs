@@ -88,7 +88,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
     }
     let name = vm.tool_name(name)?;
-    match vm.host.inputs.tools.describe(&name) {
+    match vm.host.tools.describe(&name) {
         Some(text) => vm.parse_json(text, 0),
         None => {
             let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name)); // bounded: by MAX_NAME
@@ -191,13 +191,13 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 impl Vm {
     /// The value of `codecallContext`, or of `input`.
     pub fn context_value(&mut self) -> Result {
-        if let Some(context) = self.host.context {
+        if let Some(context) = self.realm.input {
             return Ok(context);
         }
-        let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let is_frozen = self.script.dialect.input_is_frozen();
+        let text = self.host.input.clone().unwrap_or_else(|| "{}".into());
+        let is_frozen = self.realm.script.dialect.input_is_frozen();
         let context = self.given_data(text, if is_frozen { 0 } else { LEVELS })?;
-        self.host.context = Some(context);
+        self.realm.input = Some(context);
         if !is_frozen {
             return Ok(context);
         }
@@ -229,12 +229,12 @@ impl Vm {
     /// A tool of an app as a function: `users.list`.
     pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result {
         let app = self.symbol_text(Sym(app.payload()));
-        if self.symbols.text(name).len() > MAX_NAME {
+        if self.atoms.text(name).len() > MAX_NAME {
             let name = self.symbol_string(name);
             return self.tool_name(name).map(|_| Value::UNDEFINED);
         }
         let tool = self.symbol_text(name);
-        if let Some(full) = self.host.inputs.tools.member(&app, &tool) {
+        if let Some(full) = self.host.tools.member(&app, &tool) {
             let full = self.string(&full);
             return Ok(Value::handle(Kind::Tool, full.payload()));
         }
@@ -263,7 +263,7 @@ impl Vm {
             return input;
         }
         // bounded: a tool that there is
-        let Some(name) = self.host.inputs.tools.positional(&self.heap.text(tool)) else { return input };
+        let Some(name) = self.host.tools.positional(&self.heap.text(tool)) else { return input };
         let name = self.intern_text(&name);
         self.object_of(&[(name, input)])
     }
@@ -296,7 +296,7 @@ impl Vm {
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
         let text = self.tool_name(name)?;
-        if self.host.inputs.tools.is_reserved(&text) {
+        if self.host.tools.is_reserved(&text) {
             let message = format!("Tool '{text}' cannot be called from a script");
             return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
         }
@@ -334,7 +334,7 @@ impl Vm {
     /// What the answer comes to, and the timeout.
     fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
-        if self.script.dialect == Dialect::Sync {
+        if self.realm.script.dialect == Dialect::Sync {
             return Ok((Style::Ok, limit));
         }
         if options.is_nullish() {
@@ -372,16 +372,15 @@ impl Vm {
         self.work(MESSAGE_WORK + length)?;
         let bytes = size_of::<Message>() + 64 + length;
         self.reserve(bytes)?;
-        self.keep_bytes(bytes);
-        self.host.message_bytes += bytes;
-        self.host.messages.push(message);
+        self.heap.meter.keep_bytes(bytes);
+        self.output.send(message, bytes);
         Ok(Value::UNDEFINED)
     }
 
     /// `. Did you mean 'users:list'?`, or nothing.
     fn suggestion(&self, name: &str) -> String {
         // bounded: by three names of tools, here and below
-        let near = self.host.inputs.tools.similar(name);
+        let near = self.host.tools.similar(name);
         match &near[..near.len().min(3)] {
             [] => String::default(),
             [one] => format!(". Did you mean '{one}'?"), // bounded: as above
@@ -391,7 +390,7 @@ impl Vm {
 
     /// A property of an options object; `undefined` where there is none.
     pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
-        match self.symbols.find(name.as_bytes()) {
+        match self.atoms.find(name.as_bytes()) {
             Some(symbol) if options.is(Kind::Object) => Ok(self.own(options, symbol)?.unwrap_or(Value::UNDEFINED)),
             Some(_) | None => Ok(Value::UNDEFINED),
         }

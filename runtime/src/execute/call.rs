@@ -135,8 +135,8 @@ impl Vm {
             return self.leaf(code, &callee.function.body, callee.fp).map(Some);
         };
         self.check_depth(at)?;
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots });
-        self.current = code;
+        self.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots });
+        self.stack.current = code;
         *active = callee;
         Ok(None)
     }
@@ -205,7 +205,7 @@ impl Vm {
         };
         self.check_depth(at)?;
         let after = self.after(function, After::Call);
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        self.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
         Ok(None)
     }
 
@@ -272,7 +272,7 @@ impl Vm {
     /// Whether one more frame may be pushed.
     #[inline(always)]
     fn check_depth(&mut self, at: u32) -> Result<()> {
-        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
+        if self.stack.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
             return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
         }
         Ok(())

@@ -5,7 +5,8 @@
 //! while it is marked; sweeping looks only at what is not.
 
 use super::object::FAR_COST;
-use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
+use super::{Bound, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
+use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
 

@@ -45,7 +45,7 @@ impl Vm {
 
     /// Whether strings had better be parts of a text of so many bytes.
     fn worth_sharing(&self, bytes: usize, levels: u8) -> bool {
-        Heap::worth_sharing(bytes) || self.leaves_unread && levels > 0
+        Heap::worth_sharing(bytes) || self.stress.lazy_json && levels > 0
     }
 
     /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
@@ -70,7 +70,7 @@ impl Vm {
         let Parser { mut records, open, values, keys, .. } = parser;
         let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
         records.room = Room { open, values, keys }.emptied();
-        self.records = Some(records);
+        self.pools.records = Some(records);
         value
     }
 }
@@ -255,7 +255,7 @@ impl Parser<'_> {
             None => self.keys.last().copied(),
         };
         let vm = &mut *self.reader.vm;
-        if !vm.leaves_unread && vm.symbols.is_mentioned(name?) {
+        if !vm.stress.lazy_json && vm.atoms.is_mentioned(name?) {
             return None;
         }
         let Some(end) = container_end(self.reader.text, at) else {
@@ -264,7 +264,7 @@ impl Parser<'_> {
             return None;
         };
         let length = end - at;
-        if length < LEAST && !vm.leaves_unread {
+        if length < LEAST && !vm.stress.lazy_json {
             self.looked = end;
             match self.spared.checked_sub(length) {
                 Some(spared) => self.spared = spared,
@@ -440,7 +440,7 @@ impl Parser<'_> {
             Some((start, end)) => self.records.name(self.reader.vm, &self.reader.text[start..end]),
             None => {
                 let text = self.reader.escaped_string()?;
-                let (symbol, bytes) = self.reader.vm.symbols.intern(&text);
+                let (symbol, bytes) = self.reader.vm.atoms.intern(&text);
                 self.reader.vm.heap.meter.add_bytes(bytes);
                 symbol
             }

@@ -36,7 +36,7 @@ impl Record {
     /// Nothing where the names are so long that keeping them is no gain.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
-        let length: usize = keys.iter().map(|&symbol| vm.symbols.text(symbol).len() + size_of::<Name>()).sum();
+        let length: usize = keys.iter().map(|&symbol| vm.atoms.text(symbol).len() + size_of::<Name>()).sum();
         if length > LONGEST {
             return None;
         }
@@ -44,7 +44,7 @@ impl Record {
         let mut is_readable = true;
         let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by LONGEST
         for (slot, &symbol) in keys.iter().enumerate() {
-            let (start, name) = (text.len(), vm.symbols.text(symbol));
+            let (start, name) = (text.len(), vm.atoms.text(symbol));
             quote_bytes(name, &mut text);
             is_readable &= text.len() == start + name.len() + 2;
             text.push(b':');
@@ -176,10 +176,10 @@ impl Records {
             [] => 0,
         } % NAMES;
         let symbol = self.names[place];
-        if vm.symbols.text(symbol) == text {
+        if vm.atoms.text(symbol) == text {
             return symbol;
         }
-        let (symbol, bytes) = vm.symbols.intern(text);
+        let (symbol, bytes) = vm.atoms.intern(text);
         if bytes > 0 {
             vm.heap.meter.add_bytes(bytes);
         }
@@ -191,6 +191,6 @@ impl Records {
 impl Vm {
     /// The records of the run, for as long as a text is read or written.
     pub(super) fn take_records(&mut self) -> Box<Records> {
-        self.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
+        self.pools.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
     }
 }

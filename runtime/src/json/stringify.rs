@@ -76,7 +76,7 @@ impl Vm {
             let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
             Thrown::limit(ErrorCode::SerializationError, message)
         };
-        let strict = self.script.dialect.is_strict();
+        let strict = self.realm.script.dialect.is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
                 false => Ok("null".into()),
@@ -243,7 +243,7 @@ impl<'a> Writer<'a> {
             self.open.clear();
             self.records.writing = self.open;
         }
-        self.vm.records = Some(self.records);
+        self.vm.pools.records = Some(self.records);
         written
     }
 
@@ -373,12 +373,12 @@ impl<'a> Writer<'a> {
         self.separate()?;
         match key {
             PropertyKey::Symbol(name) => {
-                let bytes = self.vm.symbols.text(name).len();
+                let bytes = self.vm.atoms.text(name).len();
                 if bytes > LONG {
                     self.vm.charge_bytes(bytes)?;
-                    self.room_for_text(escaped_length(self.vm.symbols.text(name)))?;
+                    self.room_for_text(escaped_length(self.vm.atoms.text(name)))?;
                 }
-                quote_bytes(self.vm.symbols.text(name), &mut self.out);
+                quote_bytes(self.vm.atoms.text(name), &mut self.out);
             }
             PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
         }

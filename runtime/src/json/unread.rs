@@ -228,12 +228,12 @@ mod tests {
         let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
         let mut run = script.start(Inputs::default(), &policy);
         if leave_unread {
-            run.leave_unread();
+            run.stress(crate::Stress { lazy_json: true, ..Default::default() });
         }
         let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
         let progress = run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.into()) }]);
         let Progress::Done(outcome) = progress else { panic!("it ends") };
-        (*outcome, run.memory().1)
+        (*outcome, run.peak_memory_bytes())
     }
 
     /// Whatever looks at unread data finds what it would find in data that was read.

@@ -264,9 +264,9 @@ impl Node for LeafCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let function = self.function.eval(vm, fp)?;
         if function.is(Kind::Function) {
-            let script = vm.borrow_script();
+            let script = vm.realm.borrow_script();
             let code = vm.heap.closures[function.index()].code;
-            let target = function_of(&script.code, vm.prelude, code);
+            let target = function_of(&script.code, vm.realm.prelude, code);
             let slots = fp.get(self.first..).unwrap_or_default();
             if slots.len() >= (target.slots as usize).max(self.arguments.len())
                 && target.rest.is_none()
@@ -282,7 +282,7 @@ impl Node for LeafCall {
                 vm.tick()?;
                 vm.enter(target, function, slots, None);
                 let value = vm.leaf(code, &target.body, slots);
-                vm.return_script(script);
+                vm.realm.return_script(script);
                 return value;
             }
         }

@@ -30,7 +30,7 @@ impl Statement for Enter {
         match self.0 {
             Place::Slot(slot) => fp[slot.0 as usize].set(value),
             Place::Cell(slot) => fp[slot.0 as usize].set(vm.heap.new_cell(value)),
-            Place::Global(index) => vm.globals[index as usize] = value,
+            Place::Global(index) => vm.realm.globals[index as usize] = value,
         }
         Flow::Normal
     }

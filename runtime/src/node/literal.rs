@@ -43,7 +43,7 @@ pub struct Regex {
 impl Node for Regex {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         let source = vm.symbol_string(self.source);
-        let program = match vm.literals.get(self.number as usize) {
+        let program = match vm.realm.regexp_literals.get(self.number as usize) {
             Some(Some(program)) => Arc::clone(program),
             _ => crate::builtins::regexp::literal(vm, self, source).map_err(|thrown| thrown.at(vm, self.at))?,
         };
@@ -72,9 +72,9 @@ pub struct Template {
 
 impl Node for Template {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let start = vm.scratch.len();
+        let start = vm.pools.text.len();
         let result = self.text(vm, fp, start);
-        vm.scratch.truncate(start);
+        vm.pools.text.truncate(start);
         result
     }
 }
@@ -108,28 +108,28 @@ struct Collected {
 
 impl Collected {
     fn symbol(&mut self, vm: &mut Vm, symbol: Sym) -> Result<()> {
-        let length = vm.symbols.text(symbol).len();
+        let length = vm.atoms.text(symbol).len();
         if length > SMALL {
             let string = vm.symbol_string(symbol);
             return self.string(vm, string);
         }
-        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.symbols.text(symbol)) {
+        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.atoms.text(symbol)) {
             self.whole(vm)?;
         }
-        vm.scratch.extend_from_slice(vm.symbols.text(symbol));
+        vm.pools.text.extend_from_slice(vm.atoms.text(symbol));
         Ok(())
     }
 
     fn string(&mut self, vm: &mut Vm, string: Value) -> Result<()> {
         let length = vm.heap.str(string).bytes as usize;
-        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.heap.bytes(string)) {
+        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.heap.bytes(string)) {
             let before = self.whole(vm)?;
             if length > SMALL {
                 self.before = Some(vm.concat(before, string)?);
                 return Ok(());
             }
         }
-        vm.scratch.extend_from_slice(vm.heap.bytes(string));
+        vm.pools.text.extend_from_slice(vm.heap.bytes(string));
         Ok(())
     }
 
@@ -138,23 +138,23 @@ impl Collected {
         if !self.fits(vm, bytes.len()) {
             self.whole(vm)?;
         }
-        vm.scratch.extend_from_slice(bytes);
+        vm.pools.text.extend_from_slice(bytes);
         Ok(())
     }
 
     fn fits(&self, vm: &Vm, length: usize) -> bool {
-        vm.scratch.len() - self.start + length <= SMALL
+        vm.pools.text.len() - self.start + length <= SMALL
     }
 
     /// All of it so far as a string.
     fn whole(&mut self, vm: &mut Vm) -> Result {
-        let collected = &vm.scratch[self.start..];
+        let collected = &vm.pools.text[self.start..];
         let whole = match self.before {
             Some(before) if collected.is_empty() => before,
             None if collected.is_empty() => vm.symbol_string(known::EMPTY),
             before => {
                 let collected = vm.heap.new_string(collected);
-                vm.scratch.truncate(self.start);
+                vm.pools.text.truncate(self.start);
                 match before {
                     Some(before) => vm.concat(before, collected)?,
                     None => collected,
@@ -394,11 +394,11 @@ impl Vm {
     /// The shape of the objects that a literal makes.
     #[inline]
     fn literal_shape(&mut self, site: usize, keys: &[Sym]) -> Option<u32> {
-        match self.shapes.get(site) {
+        match self.realm.literal_shapes.get(site) {
             Some(&shape) if shape != 0 => Some(shape),
             _ => {
                 let shape = self.heap.shape_of(keys)?;
-                if let Some(slot) = self.shapes.get_mut(site) {
+                if let Some(slot) = self.realm.literal_shapes.get_mut(site) {
                     *slot = shape;
                 }
                 Some(shape)
@@ -407,12 +407,12 @@ impl Vm {
     }
 
     fn template_object(&mut self, index: usize) -> Result {
-        if let Some(&known) = self.templates.get(index)
+        if let Some(&known) = self.realm.templates.get(index)
             && known.is(Kind::Array)
         {
             return Ok(known);
         }
-        let script = Arc::clone(&self.script);
+        let script = Arc::clone(&self.realm.script);
         let (cooked, raw) = &script.code.templates[index];
         let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
         let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();
@@ -421,10 +421,10 @@ impl Vm {
         let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
         self.heap.add_flags(cooked, frozen);
         self.heap.add_flags(raw, frozen);
-        if self.templates.len() <= index {
-            self.templates.resize(index + 1, Value::UNDEFINED);
+        if self.realm.templates.len() <= index {
+            self.realm.templates.resize(index + 1, Value::UNDEFINED);
         }
-        self.templates[index] = cooked;
+        self.realm.templates[index] = cooked;
         Ok(cooked)
     }
 }

@@ -16,7 +16,7 @@ pub fn store(vm: &mut Vm, fp: &Slots, place: Place, value: Value) {
             let cell = fp[slot.0 as usize].get().index();
             vm.heap.cells[cell] = value;
         }
-        Place::Global(index) => vm.globals[index as usize] = value,
+        Place::Global(index) => vm.realm.globals[index as usize] = value,
     }
 }
 
@@ -95,12 +95,12 @@ struct InGlobal(usize);
 impl Home for InGlobal {
     #[inline(always)]
     fn read(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(vm.globals[self.0])
+        Ok(vm.realm.globals[self.0])
     }
 
     #[inline(always)]
     fn write(&self, vm: &mut Vm, _fp: &Slots, value: Value) {
-        vm.globals[self.0] = value;
+        vm.realm.globals[self.0] = value;
     }
 }
 
@@ -288,14 +288,14 @@ pub fn constant_global(name: &str, native: Option<u32>) -> Option<Built> {
 impl Node for Global {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         let name = vm.symbol_text(self.name);
-        let dialect = vm.script.dialect;
+        let dialect = vm.realm.script.dialect;
         if name == dialect.input_name() {
             return vm.context_value().map_err(|thrown| thrown.at(vm, self.at));
         }
-        if dialect.has_apps() && vm.host.inputs.tools.is_app(&name) {
+        if dialect.has_apps() && vm.host.tools.is_app(&name) {
             return Ok(Value::handle(Kind::App, self.name.0));
         }
-        if let Some(tool) = vm.host.inputs.tools.function(&name) {
+        if let Some(tool) = vm.host.tools.function(&name) {
             let tool = vm.string(&tool);
             return Ok(Value::handle(Kind::Tool, tool.payload()));
         }

@@ -183,7 +183,7 @@ fn compile_and_run(
                         let input: Value = serde_json::from_str(&made.input).unwrap_or_default();
                         *call = Some(Call::begin(input["at"].as_u64().unwrap_or_default() as usize, before));
                         clock.begin();
-                        run.forget_time();
+                        run.restart_timer();
                     }
                     events.push(Event::Settled { id: made.id, result: Ok(answer(&made.tool, &made.input)) });
                 }

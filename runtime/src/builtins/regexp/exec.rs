@@ -59,7 +59,7 @@ pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
     if !program.flags.global {
         // The only one: the iterator ends.
         vm.heap.with_items(source, Vec::clear);
-    } else if let Some((start, end)) = vm.matcher.group(0)
+    } else if let Some((start, end)) = vm.pools.matcher.group(0)
         && start == end
     {
         let behind = behind(vm, &program, string, end);
@@ -81,7 +81,7 @@ pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Prog
     let fits = from <= f64::from(vm.heap.str(string).units);
     let found = fits && find(vm, &program, string, from as usize, program.flags.sticky)?;
     if moves {
-        let end = vm.matcher.group(0).filter(|_| found).map_or(0, |(_, end)| end);
+        let end = vm.pools.matcher.group(0).filter(|_| found).map_or(0, |(_, end)| end);
         if found || last_index != Value::ZERO || vm.heap.flags(regexp) & FROZEN != 0 {
             set_last_index(vm, regexp, end)?;
         }
@@ -119,7 +119,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
         }
     }
     let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
-    let mut matcher = std::mem::take(&mut vm.matcher);
+    let mut matcher = std::mem::take(&mut vm.pools.matcher);
     matcher.begin(program, from, sticky);
     let mut hold = Hold::NONE;
     let mut held = 0;
@@ -143,7 +143,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
         if bytes > KEPT {
             matcher.shrink();
         }
-        vm.matcher = matcher;
+        vm.pools.matcher = matcher;
         return Ok(progress == Progress::Matched);
     }
 }
@@ -162,11 +162,11 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     vm.work(4 + count)?;
     let mut items = Buffer::with_capacity(vm, count)?;
     for number in 0..=program.groups {
-        let place = vm.matcher.group(number);
+        let place = vm.pools.matcher.group(number);
         let text = group(vm, string, place)?;
         items.push(vm, text)?;
     }
-    let start = vm.matcher.group(0).map_or(0, |(start, _)| start);
+    let start = vm.pools.matcher.group(0).map_or(0, |(start, _)| start);
     let groups = named(vm, program, &items)?;
     let found = vm.array_of(items);
     let extra =
@@ -176,7 +176,7 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
         let mut pairs = Buffer::with_capacity(vm, count)?;
         for number in 0..=program.groups {
             vm.work(1)?;
-            let pair = match vm.matcher.group(number) {
+            let pair = match vm.pools.matcher.group(number) {
                 // bounded: two
                 Some((start, end)) => vm.heap.new_array(vec![Value::number(start as f64), Value::number(end as f64)]),
                 None => Value::UNDEFINED,
@@ -201,8 +201,8 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
         vm.work(1 + name.len() / 16)?;
-        let (symbol, bytes) = vm.symbols.intern(name);
-        vm.keep_bytes(bytes);
+        let (symbol, bytes) = vm.atoms.intern(name);
+        vm.heap.meter.keep_bytes(bytes);
         keys.push(vm, symbol)?;
         items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }

@@ -26,7 +26,7 @@ fn for_each_match(
     }
     while let Some(program) = next(vm, regexp, string)? {
         vm.work(program.groups as usize + 1)?;
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         if start == end && global {
             let behind = behind(vm, &program, string, end);
             set_last_index(vm, regexp, behind)?;
@@ -47,7 +47,7 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for_each_match(vm, string, regexp, |vm, program, (start, _)| {
         let mut values = Buffer::with_capacity(vm, program.groups as usize + 4)?;
         for number in 0..=program.groups {
-            let place = vm.matcher.group(number);
+            let place = vm.pools.matcher.group(number);
             let text = group(vm, string, place)?;
             values.push(vm, text)?;
         }
@@ -157,7 +157,7 @@ fn replaced<U: Unit>(
                 }
                 Piece::Before => (0, start),
                 Piece::After => (end, length),
-                Piece::Group(number) => match vm.matcher.group(number as u32) {
+                Piece::Group(number) => match vm.pools.matcher.group(number as u32) {
                     Some(place) => place,
                     None => continue,
                 },

@@ -27,7 +27,7 @@ pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     set_last_index(vm, regexp, 0)?;
     let mut found = Buffer::new();
     while let Some(program) = next(vm, regexp, string)? {
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         let text = part(vm, string, start, end)?;
         found.push(vm, text)?;
         if start == end {
@@ -68,7 +68,7 @@ pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
     let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
     let found = find(vm, &program, string, 0, program.flags.sticky)?;
-    let place = vm.matcher.group(0).filter(|_| found);
+    let place = vm.pools.matcher.group(0).filter(|_| found);
     Ok(Value::number(place.map_or(-1.0, |(start, _)| start as f64)))
 }
 
@@ -109,7 +109,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             from = behind(vm, &program, string, from);
             continue;
         }
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         if start >= length {
             break;
         }
@@ -124,7 +124,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             if pieces.len() == limit {
                 break;
             }
-            let place = vm.matcher.group(number);
+            let place = vm.pools.matcher.group(number);
             let text = group(vm, string, place)?;
             pieces.push(vm, text)?;
         }

@@ -18,7 +18,7 @@ impl Vm {
     /// was never told of, count for nothing.
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
-        self.release_bytes(call.cost());
+        self.heap.meter.release_bytes(call.cost());
         let Open { tool, promise, style, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,

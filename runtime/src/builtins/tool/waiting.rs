@@ -42,7 +42,7 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// Make a call: the promise of its answer.
 fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
     // Nothing could go on with the answer, so the tool is not called either.
-    if vm.nesting > 0 {
+    if vm.stack.nesting > 0 {
         let message = format!(
             "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
         );

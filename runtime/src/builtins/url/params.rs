@@ -235,14 +235,14 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
     for (key, value) in object::pairs(vm, record)? {
         let bytes = match key {
             PropertyKey::Index(_) => 10,
-            PropertyKey::Symbol(name) => vm.symbols.text(name).len(),
+            PropertyKey::Symbol(name) => vm.atoms.text(name).len(),
         };
         vm.work(1 + bytes / 16)?;
         // The name twice, and the place.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Symbol(name) => crate::heap::lossy(vm.symbols.text(name)).into_owned(), // charged: above
+            PropertyKey::Symbol(name) => crate::heap::lossy(vm.atoms.text(name)).into_owned(), // charged: above
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
