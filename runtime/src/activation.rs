@@ -188,6 +188,7 @@ impl Vm {
                 }
             }
             Kind::Tool => self.call_tool_value(function, arguments).map(Called::Value),
+            Kind::HostFunction => self.call_host_function(function, arguments, after),
             _ => {
                 let text = self.describe(function);
                 Err(self.type_error(&format!("{text} is not a function")))
@@ -248,7 +249,7 @@ impl Vm {
                     !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
                 }
                 Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
-                Kind::Bound | Kind::Tool => false,
+                Kind::Bound | Kind::Tool | Kind::HostFunction => false,
                 _ => continue,
             };
             if !is_leaf {

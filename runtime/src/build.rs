@@ -12,10 +12,10 @@ mod statement;
 
 use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler};
-use crate::dialect::Dialect;
+use crate::linker::Linker;
 use crate::node::{Body, Expression, Op, OpKind};
 use crate::symbol::{ProgramTexts, Sym};
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
@@ -25,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
-pub fn build(program: &Program, origin: Origin) -> Code {
+pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
@@ -56,9 +56,9 @@ pub fn build(program: &Program, origin: Origin) -> Code {
 
 /// Where a program comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It is a script.
-    Script(Dialect),
+pub enum Origin<'l> {
+    /// It is a script, with what it sees of its host.
+    Script(&'l Linker),
     /// It is the prelude.
     Prelude,
     /// It is the prelude, for callbacks that are leaves: to call them is no operation but a node.
@@ -69,7 +69,7 @@ pub enum Origin {
 struct Builder<'p> {
     program: &'p Program,
     symbols: &'p [Sym],
-    origin: Origin,
+    origin: Origin<'p>,
     is_prelude: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
@@ -141,10 +141,21 @@ impl Builder<'_> {
 
     /// The built-in global of a name.
     fn global_of(&self, name: TextId) -> Option<u32> {
-        let number = registry().global_of(self.symbol(name))?;
+        let number = registry().global_of(self.symbol(name));
+        number.or_else(|| self.linker()?.built_in(self.text(name)))
+    }
+
+    /// The value of a global of the language or the host that is the same in every run.
+    fn constant_global(&self, name: TextId) -> Option<Value> {
+        let native = registry().global_of(self.symbol(name)).map(|number| Value::handle(Kind::Native, number));
+        native.or_else(|| self.linker()?.value(self.text(name)))
+    }
+
+    /// What the program sees of its host.
+    fn linker(&self) -> Option<&Linker> {
         match self.origin {
-            Origin::Script(dialect) => registry().is_known_in(dialect, number).then_some(number),
-            Origin::Prelude | Origin::Leaves => Some(number),
+            Origin::Script(linker) => Some(linker),
+            Origin::Prelude | Origin::Leaves => None,
         }
     }
 

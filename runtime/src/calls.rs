@@ -4,7 +4,7 @@
 
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
-use crate::host::{Call, CallId};
+use crate::host::{Call, CallId, CallKind};
 use crate::value::Value;
 use crate::vm::Vm;
 use std::collections::VecDeque;
@@ -45,6 +45,8 @@ pub enum Style {
     Success,
     /// `{ok: true, result}` or `{ok: false, error}`
     Ok,
+    /// The result of a host function; a failure is an exception that names no tool.
+    Function,
 }
 
 impl Open {
@@ -76,7 +78,8 @@ impl Calls {
             self.queued.reserve(MANY);
             self.open.reserve(MANY);
         }
-        self.queued.push_back(Call { id: CallId(self.made), tool, input, timeout_ms });
+        let kind = if open.style == Style::Function { CallKind::Function } else { CallKind::Tool };
+        self.queued.push_back(Call { id: CallId(self.made), kind, tool, input, timeout_ms });
         self.open.push_back((self.made, Some(open)));
         self.made += 1;
     }

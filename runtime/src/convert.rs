@@ -28,7 +28,7 @@ pub fn type_of(value: Value) -> &'static str {
         Kind::Boolean => "boolean",
         Kind::String => "string",
         Kind::BigInt => "bigint",
-        Kind::Function | Kind::Bound | Kind::Tool => "function",
+        Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => "function",
         Kind::Native if crate::builtins::registry::registry().natives[value.index()].is_function() => "function",
         Kind::Null
         | Kind::Object

@@ -14,6 +14,9 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// All dialects, in the order of their numbers.
+    pub(crate) const ALL: &[Self] = &[Self::Async, Self::Sync];
+
     /// The global that holds the input of the run.
     pub(crate) fn input_name(self) -> &'static str {
         match self {

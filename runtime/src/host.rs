@@ -132,14 +132,26 @@ impl Clock for FixedClock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u32);
 
-/// A tool call that a run waits for.
+/// What a [`Call`] calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// A tool, by `callTool` and its kin.
+    #[default]
+    Tool,
+    /// A function that an embedder has added with [`Linker::func_async`](crate::Linker::func_async).
+    Function,
+}
+
+/// A call that a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its number.
     pub id: CallId,
-    /// The tool, as the script names it.
+    /// What is called.
+    pub kind: CallKind,
+    /// The tool, as the script names it, or the function.
     pub tool: String,
-    /// The input: JSON text of an object.
+    /// The input: JSON text of an object for a tool, of an array of the arguments for a function.
     pub input: String,
     /// How long the host may take: the policy's limit or the smaller one of the call's options.
     pub timeout_ms: u64,

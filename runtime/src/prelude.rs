@@ -40,7 +40,7 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
 
 static LEAVES_CODE: LazyLock<Code> = LazyLock::new(|| compile(Origin::Leaves));
 
-fn compile(origin: Origin) -> Code {
+fn compile(origin: Origin<'_>) -> Code {
     let registry = registry();
     let options = Options {
         language: Some(Language::JavaScript),

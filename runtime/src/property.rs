@@ -238,7 +238,7 @@ impl Vm {
             Kind::String => Family::String,
             Kind::Array => Family::Array,
             Kind::Native if !registry().natives[value.index()].is_function() => Family::Object,
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => Family::Function,
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => Family::Function,
             Kind::Map => Family::Map,
             Kind::Set => Family::Set,
             Kind::Promise => Family::Promise,
@@ -307,7 +307,7 @@ impl Vm {
                 PropertyKey::Symbol(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
                 PropertyKey::Symbol(_) => None,
             },
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => {
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => {
                 let symbol = self.key_symbol(key);
                 if let Some(value) = self.extra(object, symbol) {
                     return Some(value);

@@ -77,7 +77,7 @@ impl Vm {
     /// What to write instead, if that is known.
     pub(crate) fn hint(&self, missing: &Missing) -> Option<String> {
         match missing {
-            Missing::Name(name) => table::host(self.realm.script.dialect, name)
+            Missing::Name(name) => table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
                 .or_else(|| self.similar_name(name)),
             Missing::Property(name) => {
@@ -94,10 +94,8 @@ impl Vm {
         let mut names = agentscript_lang::names(self.realm.script.source());
         names.retain(|own| *own != name);
         names.truncate(MOST_NAMES);
-        let dialect = self.realm.script.dialect;
-        let known = registry().globals().filter(|&(_, number)| registry().is_known_in(dialect, number));
-        names.extend(known.map(|(global, _)| global));
-        names.push(dialect.input_name());
+        names.extend(registry().globals().map(|(global, _)| global));
+        names.extend(self.realm.script.linker.names());
         nearest(name, names.into_iter()).map(did_you_mean)
     }
 }

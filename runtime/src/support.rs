@@ -13,6 +13,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
 use agentscript_lang::{Span, Walk};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What takes no longer than this needs no look at the clock before it.
@@ -31,7 +32,7 @@ impl Vm {
         if self.timer.script_time() + needed <= Duration::from_millis(limit_ms) {
             return Ok(());
         }
-        Err(Thrown::stop(timed_out(limit_ms)))
+        Err(timed_out(limit_ms))
     }
 
     /// The name of a function of the script; nothing for the prelude.
@@ -72,6 +73,10 @@ impl Vm {
             Kind::Bound if let Some((_, own)) = self.applied(function) => return own[0],
             Kind::Native => return self.string(registry().natives[function.index()].name),
             Kind::Tool => return Value::handle(Kind::String, function.payload()),
+            Kind::HostFunction => {
+                let script = Arc::clone(&self.realm.script);
+                return self.string(&script.linker.row(function.payload()).name);
+            }
             _ => None,
         };
         self.symbol_string(own.unwrap_or(known::EMPTY))
@@ -85,6 +90,7 @@ impl Vm {
                 function_of(&self.realm.script.code, self.realm.prelude, code).length
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
+            Kind::HostFunction => u32::from(self.realm.script.linker.row(function.payload()).length),
             Kind::Bound => self
                 .applied(function)
                 .map_or(1, |(target, own)| self.callable_length(target).saturating_sub(own.len() as u32 - 1)),

@@ -1,5 +1,6 @@
 //! The limits of time of a run, and when its slice is over.
 
+use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::host::Clock;
 use crate::limits::Limits;
@@ -74,9 +75,9 @@ impl Timer {
     }
 
     /// Check the limits of time, whether somebody has cancelled the run, and whether the slice is over.
-    pub fn check(&mut self, limits: &Limits) -> Result<(), Failure> {
+    pub fn check(&mut self, limits: &Limits) -> Result<()> {
         if self.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            return Err(cancelled());
+            return Err(Thrown::stop(cancelled()));
         }
         let now = self.clock.monotonic();
         let slice = now.saturating_sub(self.resumed);
@@ -101,6 +102,6 @@ pub fn cancelled() -> Failure {
 
 /// The end of a run at a limit of time.
 #[cold]
-pub fn timed_out(limit_ms: u64) -> Failure {
-    Failure::of(ErrorCode::Timeout, format!("Script execution timed out after {limit_ms}ms"))
+pub fn timed_out(limit_ms: u64) -> Thrown {
+    Thrown::stop(Failure::of(ErrorCode::Timeout, format!("Script execution timed out after {limit_ms}ms")))
 }

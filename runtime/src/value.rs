@@ -50,6 +50,8 @@ pub enum Kind {
     App,
     /// A tool as a function: a string handle of its full name.
     Tool,
+    /// A function that an embedder has added: a number in the linker of the script.
+    HostFunction,
     /// JSON text of the host that nobody has looked at yet: a string handle. Only properties of objects are like
     /// that, and whoever takes a value out of one has it read before; never seen by a script.
     Unread,
@@ -79,7 +81,7 @@ const fn tag_of(kind: Kind) -> u64 {
 }
 
 /// The kinds behind the last tag, by the number in bits 32 to 47.
-const OTHERS: [Kind; 12] = [
+const OTHERS: &[Kind] = &[
     Kind::Native,
     Kind::Bound,
     Kind::Map,
@@ -90,6 +92,7 @@ const OTHERS: [Kind; 12] = [
     Kind::BigInt,
     Kind::App,
     Kind::Tool,
+    Kind::HostFunction,
     Kind::Unread,
     Kind::Cell,
 ];
@@ -198,7 +201,7 @@ impl Value {
 
     /// Whether `typeof` says `function`.
     pub fn is_callable(self) -> bool {
-        matches!(self.kind(), Kind::Function | Kind::Native | Kind::Bound | Kind::Tool)
+        matches!(self.kind(), Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction)
     }
 
     /// Whether it is an object in the sense of the specification: anything but a primitive.
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_again() {
-        for kind in OTHERS.into_iter().chain([Kind::String, Kind::Object, Kind::Array, Kind::Function]) {
+        for kind in OTHERS.iter().copied().chain([Kind::String, Kind::Object, Kind::Array, Kind::Function]) {
             let value = Value::handle(kind, 7);
             assert_eq!((value.kind(), value.payload()), (kind, 7));
             assert!(value.is(kind) && !value.is_number());

@@ -2,7 +2,7 @@
 
 use crate::call_stack::CallStack;
 use crate::calls::Calls;
-use crate::error::{Result, Thrown};
+use crate::error::Result;
 use crate::gc::Gc;
 use crate::heap::Heap;
 use crate::host::{Inputs, Tools};
@@ -82,6 +82,6 @@ impl Vm {
 
     /// Check the limits of time, whether somebody has cancelled the run, and whether the slice is over.
     pub(crate) fn check_time(&mut self) -> Result<()> {
-        self.timer.check(&self.heap.meter.limits).map_err(Thrown::stop)
+        self.timer.check(&self.heap.meter.limits)
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress,
-    Run, ToolError, Tools,
+    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Linker, Loops, Outcome, Policy, Preset,
+    Progress, Run, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -193,11 +193,11 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
         "typescript" => Language::TypeScript,
         _ => Language::JavaScript,
     });
-    options.dialect = match case.dialect.as_deref() {
+    options.linker = Linker::new(match case.dialect.as_deref() {
         None => Dialect::Async,
         Some("sync") => Dialect::Sync,
         Some(other) => panic!("{}: there is no dialect '{other}'", case.name),
-    };
+    });
     let script = match agentscript::compile(&case.script, &options) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),

@@ -23,7 +23,7 @@ impl Lowering<'_, '_> {
         {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
-        constant_global(text, self.builder.global_of(name))
+        constant_global(text, self.builder.constant_global(name))
             .unwrap_or_else(|| Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only }))
     }
 

@@ -90,7 +90,7 @@ impl Vm {
     /// A value as V8 prints it in messages, without running anything: a long text is cut.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Function | Kind::Bound | Kind::Tool => shortened(&self.function_text(value)),
+            Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => shortened(&self.function_text(value)),
             Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value).into(),
             Kind::Object if self.heap.class(value).is_error() => {
                 self.short_error(value).unwrap_or_else(|_| "Error".into())

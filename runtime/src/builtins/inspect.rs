@@ -302,7 +302,7 @@ impl Inspector<'_> {
                     _ => plain(&label, format!("{label} {{"), Parts::None),                         // bounded: as above
                 }
             }
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => self.callable(object)?,
             Kind::Exotic => self.exotic(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;

@@ -28,7 +28,7 @@ pub fn builtins() -> Vec<BuiltIn> {
     let registry = registry();
     let mut all: Vec<BuiltIn> = registry
         .globals()
-        .filter(|&(_, number)| registry.is_known_in(Dialect::default(), number))
+        .chain(host_functions(registry))
         .map(|(name, number)| {
             let native = &registry.natives[number as usize];
             let shown = |symbol: Sym| registry.names[symbol.0 as usize];
@@ -43,6 +43,12 @@ pub fn builtins() -> Vec<BuiltIn> {
         .collect();
     all.sort_by_key(|builtin| builtin.name);
     all
+}
+
+/// The functions of the host in the default dialect.
+fn host_functions(registry: &Registry) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+    let of_default = registry.host_functions.iter().filter(|&&(dialect, _)| dialect == Dialect::default());
+    of_default.map(|&(_, number)| (registry.natives[number as usize].name, number))
 }
 
 /// How a script uses a [`Callable`].
@@ -78,7 +84,7 @@ pub struct Callable {
 pub fn callables() -> Vec<Callable> {
     let registry = registry();
     let mut all = Vec::new();
-    let globals = registry.globals().filter(|&(_, number)| registry.is_known_in(Dialect::default(), number));
+    let globals = registry.globals().chain(host_functions(registry));
     for (name, number) in globals {
         functions(registry, String::new(), name, number, &mut all);
     }

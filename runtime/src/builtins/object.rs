@@ -217,7 +217,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Object if vm.heap.class(this).is_error() => "Error",
         Kind::Function if vm.function(vm.heap.closures[this.index()].code).is_async => "AsyncFunction",
         Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
-        Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "Function",
+        Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => "Promise",

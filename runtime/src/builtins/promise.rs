@@ -265,7 +265,9 @@ impl Vm {
         match value.kind() {
             Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => self.object_tag(value),
             Kind::App | Kind::Iterator => "#<Object>".into(),
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.function_text(value).into(),
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => {
+                self.function_text(value).into()
+            }
             _ => self.to_text_lossy(value),
         }
     }

@@ -8,10 +8,19 @@ use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// Which table of methods a value has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Family {
+macro_rules! families {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// Which table of methods a value has.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Family { $($(#[$doc])+ $name),+ }
+
+        /// How many families there are.
+        const FAMILIES: usize = [$(Family::$name),+].len();
+    };
+}
+
+families! {
     /// Plain objects; every other family falls back to it.
     Object,
     /// Arrays.
@@ -52,10 +61,8 @@ pub enum Family {
     NumberFormat,
 }
 
-const FAMILIES: usize = 19;
-
 /// Methods with two names, which are one function: the second is its own.
-const ALIASES: [(Family, &str, &str); 4] = [
+const ALIASES: &[(Family, &str, &str)] = &[
     (Family::Date, "toGMTString", "toUTCString"),
     (Family::Set, "keys", "values"),
     (Family::String, "trimLeft", "trimStart"),
@@ -74,8 +81,6 @@ pub struct Native {
     pub construct: Option<Body>,
     /// What is tried before a function of the prelude is called.
     pub direct: Option<DirectFn>,
-    /// The only dialect that knows it; absent: all do.
-    pub only: Option<Dialect>,
 }
 
 impl Native {
@@ -117,6 +122,8 @@ pub struct Registry {
     global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
     families: Vec<(String, Family)>,
+    /// The functions of hosts, by dialect: [`Linker`](crate::linker::Linker) gives them to scripts.
+    pub host_functions: Vec<(Dialect, u32)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
 }
@@ -144,13 +151,14 @@ impl Registry {
             plain: Vec::new(),
             global_numbers: Vec::new(),
             families: Vec::new(),
+            host_functions: Vec::new(),
             intrinsics: HashMap::new(),
         };
         for text in known::TEXTS {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 21] = [
+        let globals: &[&[Global]] = &[
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -173,15 +181,14 @@ impl Registry {
             console::GLOBALS,
             global::GLOBALS,
         ];
-        for global in globals.into_iter().flatten() {
+        for global in globals.iter().copied().flatten() {
             let number = this.constructor(global);
             this.globals.insert(global.name, number);
         }
-        for (dialect, globals) in tool::GLOBALS {
-            for global in *globals {
-                let number = this.constructor(global);
-                this.natives[number as usize].only = Some(*dialect);
-                this.globals.insert(global.name, number);
+        for &(dialect, rows) in tool::FUNCTIONS {
+            for row in rows {
+                let number = this.row(row);
+                this.host_functions.push((dialect, number));
             }
         }
         let namespace = this.globals["Intl"];
@@ -189,12 +196,12 @@ impl Registry {
             let number = this.constructor(constructor);
             this.static_property(namespace, constructor.name, Static::Native(number));
         }
-        let methods: [(Family, &[Row]); FAMILIES + 1] = [
+        let methods: &[(Family, &[Row])] = &[
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
             (Family::Function, function::METHODS),
             (Family::String, string::METHODS),
-            (Family::String, &string::html::METHODS),
+            (Family::String, string::html::METHODS),
             (Family::Number, number::METHODS),
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
@@ -211,7 +218,7 @@ impl Registry {
             (Family::Params, url::params::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
-        for (family, rows) in methods {
+        for &(family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
             for row in rows {
                 let number = this.row(row) as u16 + 1;
@@ -219,11 +226,11 @@ impl Registry {
                 this.methods[symbol.0 as usize][family as usize] = number;
             }
         }
-        for (family, name, other) in ALIASES {
+        for &(family, name, other) in ALIASES {
             let (name, other) = (this.name(name), this.name(other));
             this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
-        let intrinsics: [&[Row]; 10] = [
+        let intrinsics: &[&[Row]] = &[
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
@@ -235,7 +242,7 @@ impl Registry {
             tool::INTRINSICS,
             url::params::INTRINSICS,
         ];
-        for row in intrinsics.into_iter().flatten() {
+        for row in intrinsics.iter().copied().flatten() {
             let number = this.row(row);
             let before = this.intrinsics.insert(row.name, number);
             debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
@@ -291,7 +298,7 @@ impl Registry {
             }
         }
         self.name(name);
-        self.natives.push(Native { name, length, call, construct, direct: None, only: None });
+        self.natives.push(Native { name, length, call, construct, direct: None });
         (self.natives.len() - 1) as u32
     }
 
@@ -411,25 +418,14 @@ impl Registry {
         })
     }
 
-    /// All globals with their numbers.
+    /// All globals of the language with their numbers.
     pub fn globals(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         self.globals.iter().map(|(&name, &number)| (name, number))
     }
 
-    /// The global of that name.
+    /// The global of the language of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
-    }
-
-    /// The same for a script of a dialect.
-    pub fn global_in(&self, dialect: Dialect, name: &str) -> Option<u32> {
-        self.global(name).filter(|&number| self.is_known_in(dialect, number))
-    }
-
-    /// Whether scripts of a dialect know a built-in.
-    #[inline]
-    pub fn is_known_in(&self, dialect: Dialect, number: u32) -> bool {
-        self.natives[number as usize].only.is_none_or(|only| only == dialect)
     }
 
     /// The number of a global by the symbol of its name.

@@ -3,11 +3,12 @@
 //! Nothing here runs a tool. A call is noted for the host and gives a promise, which
 //! [`Vm::settle_call`] settles when the host has an answer.
 
+mod function;
 mod settle;
 mod waiting;
 
 use super::registry::{Family, registry};
-use super::{Global, Row, arg, native, prelude};
+use super::{Row, arg, native, prelude};
 use crate::calls::Style;
 use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
@@ -22,32 +23,28 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
-/// The functions of the host, by dialect. The input of the run is no function: see [`Vm::context_value`].
-pub const GLOBALS: &[(Dialect, &[Global])] = &[
+/// The functions that the host has in every run, by dialect. The input of the run is no function: see
+/// [`Vm::context_value`].
+pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
     (
         Dialect::Async,
         &[
-            Global::function(native("callTool", 2, call_tool)),
-            Global::function(native("getTool", 1, get_tool)),
-            Global::function(native("mcpLog", 2, mcp_log)),
-            Global::function(native("mcpNotify", 2, mcp_notify)),
-            Global::function(prelude("parallel", 2, "tool_parallel")),
-            Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
+            native("callTool", 2, call_tool),
+            native("getTool", 1, get_tool),
+            native("mcpLog", 2, mcp_log),
+            native("mcpNotify", 2, mcp_notify),
+            prelude("parallel", 2, "tool_parallel"),
+            prelude("__safe_parallel", 2, "tool_parallel"),
         ],
     ),
-    (
-        Dialect::Sync,
-        &[
-            Global::function(prelude("call_tool", 3, "tool_call_tool")),
-            Global::function(prelude("call_tools", 1, "tool_call_tools")),
-        ],
-    ),
+    (Dialect::Sync, &[prelude("call_tool", 3, "tool_call_tool"), prelude("call_tools", 1, "tool_call_tools")]),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$call_tool", 3, waiting::call_tool),
     native("$call_tools", 1, waiting::call_tools),
+    prelude("$wait_for", 1, "tool_wait_for"),
     native("$parallel_jobs", 2, parallel_jobs),
     native("$parallel_width", 2, parallel_width),
     native("$parallel_failed", 2, parallel_failed),
@@ -195,7 +192,7 @@ impl Vm {
             return Ok(context);
         }
         let text = self.host.input.clone().unwrap_or_else(|| "{}".into());
-        let is_frozen = self.realm.script.dialect.input_is_frozen();
+        let is_frozen = self.realm.script.linker.dialect().input_is_frozen();
         let context = self.given_data(text, if is_frozen { 0 } else { LEVELS })?;
         self.realm.input = Some(context);
         if !is_frozen {
@@ -334,7 +331,7 @@ impl Vm {
     /// What the answer comes to, and the timeout.
     fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
-        if self.realm.script.dialect == Dialect::Sync {
+        if self.realm.script.linker.dialect() == Dialect::Sync {
             return Ok((Style::Ok, limit));
         }
         if options.is_nullish() {
@@ -406,7 +403,7 @@ impl Vm {
             Kind::String => "a string",
             Kind::BigInt => "a BigInt",
             Kind::Array => "an array",
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "a function",
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => "a function",
             Kind::Map => "a Map",
             Kind::Set => "a Set",
             Kind::Promise => "a promise",

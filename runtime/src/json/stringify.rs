@@ -76,7 +76,7 @@ impl Vm {
             let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
             Thrown::limit(ErrorCode::SerializationError, message)
         };
-        let strict = self.realm.script.dialect.is_strict();
+        let strict = self.realm.script.linker.dialect().is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
                 false => Ok("null".into()),
@@ -290,7 +290,7 @@ impl<'a> Writer<'a> {
     /// A value that is what JSON makes of it.
     fn plain(&self, value: Value) -> Written<Value> {
         let what = match value.kind() {
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::App => {
+            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction | Kind::App => {
                 "it holds a function; return plain data"
             }
             Kind::Map => "it holds a Map; write Object.fromEntries(map) or [...map]",
@@ -533,7 +533,14 @@ impl Open {
 /// Whether a value is written at all.
 fn has_text(value: Value) -> bool {
     match value.kind() {
-        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell | Kind::Function | Kind::Bound | Kind::Tool => false,
+        Kind::Undefined
+        | Kind::Empty
+        | Kind::Unread
+        | Kind::Cell
+        | Kind::Function
+        | Kind::Bound
+        | Kind::Tool
+        | Kind::HostFunction => false,
         Kind::Native => crate::convert::type_of(value) != "function",
         _ => true,
     }
@@ -579,7 +586,7 @@ impl Vm {
             Kind::Set => "Set",
             Kind::Promise => "Promise",
             Kind::Exotic => self.heap.exotics[object.index()].class(),
-            Kind::Function | Kind::Bound | Kind::Tool => "Function",
+            Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => "Function",
             _ => "Object",
         }
     }

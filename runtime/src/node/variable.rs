@@ -274,13 +274,13 @@ pub struct Global {
     pub typeof_only: bool,
 }
 
-/// The value of a global that is the same in every run; `native` is the built-in of that name.
-pub fn constant_global(name: &str, native: Option<u32>) -> Option<Built> {
+/// The value of a global that is the same in every run; `function` is that of the language or the host.
+pub fn constant_global(name: &str, function: Option<Value>) -> Option<Built> {
     let value = match name {
         "undefined" => Value::UNDEFINED,
         "NaN" => Value::NAN,
         "Infinity" => Value::number(f64::INFINITY),
-        _ => Value::handle(Kind::Native, native?),
+        _ => function?,
     };
     Some(Built::Constant(Constant(value)))
 }
@@ -288,7 +288,7 @@ pub fn constant_global(name: &str, native: Option<u32>) -> Option<Built> {
 impl Node for Global {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
         let name = vm.symbol_text(self.name);
-        let dialect = vm.realm.script.dialect;
+        let dialect = vm.realm.script.linker.dialect();
         if name == dialect.input_name() {
             return vm.context_value().map_err(|thrown| thrown.at(vm, self.at));
         }

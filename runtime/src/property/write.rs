@@ -102,7 +102,7 @@ impl Vm {
             (Kind::Function | Kind::Bound, PropertyKey::Symbol(known::NAME | known::LENGTH)) => {
                 Err(self.read_only(object, key))
             }
-            (Kind::Native | Kind::App | Kind::Tool, _) => {
+            (Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction, _) => {
                 if self.has_own(object, key) {
                     return Err(self.read_only(object, key));
                 }
@@ -184,7 +184,10 @@ impl Vm {
             (Kind::Exotic, PropertyKey::Symbol(known::LAST_INDEX)) => self.heap.regexp(object).is_some(),
             _ => {
                 self.heap.flags(object) & (SEALED | FROZEN) != 0
-                    || matches!(object.kind(), Kind::Native | Kind::App | Kind::Tool | Kind::String)
+                    || matches!(
+                        object.kind(),
+                        Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction | Kind::String
+                    )
             }
         };
         if fixed && self.has_own(object, key) {

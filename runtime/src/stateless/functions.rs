@@ -32,7 +32,8 @@ fn is_free(name: &str) -> bool {
     let options = crate::script::CompileOptions::default();
     name.starts_with(|first: char| first == '_' || first == '$' || first.is_alphabetic())
         && registry().global(name).is_none()
-        && !matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext" | "main")
+        && !crate::linker::Linker::default().has(name)
+        && !matches!(name, "undefined" | "NaN" | "Infinity" | "main")
         && crate::script::compile(&format!("{name};{name}()"), &options).is_ok()
 }
 

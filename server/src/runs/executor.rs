@@ -7,7 +7,8 @@ use crate::config::IsolationConfig;
 use crate::error::Error;
 use crate::tool::ErrorCode;
 use agentscript::{
-    CompileOptions, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Run, ScriptCache,
+    CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, Outcome, Policy, Progress, Run,
+    ScriptCache,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -129,7 +130,7 @@ pub fn begin(
     mut policy: Policy,
     inputs: Inputs,
 ) -> Result<Run, Box<Outcome>> {
-    let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
+    let options = CompileOptions { language, linker: Linker::new(dialect), ..CompileOptions::of(&policy) };
     let began = Instant::now();
     let script = scripts.compile(script, &options).map_err(|error| Box::new(Outcome::not_compiled(error.failure)))?;
     if !has_time_left(&mut policy, began.elapsed()) {

@@ -3,7 +3,7 @@
 use super::{Result, Row, Value, Vm, arg, native, receiver, room};
 
 /// The methods.
-pub const METHODS: [Row; 13] = [
+pub const METHODS: &[Row] = &[
     native("anchor", 1, anchor),
     native("big", 0, big),
     native("blink", 0, blink),
