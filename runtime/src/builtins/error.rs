@@ -34,7 +34,7 @@ const fn constructor(name: &'static str, body: Body) -> Global {
 
 /// `Error(message, {cause})`
 fn error<const CLASS: u8>(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let class = Class::ERRORS.into_iter().find(|&class| class as u8 == CLASS).unwrap_or(Class::Error);
+    let class = Class::ERRORS.iter().copied().find(|&class| class as u8 == CLASS).unwrap_or(Class::Error);
     vm.construct_error(class, arg(arguments, 0), arg(arguments, 1))
 }
 

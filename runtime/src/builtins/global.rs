@@ -272,7 +272,7 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
     let name = vm.get(value, known::NAME)?;
     let name = if name.is_string() { vm.charged_bytes(name)? } else { b"" };
     let known = |class: &Class| class.name().as_bytes() == name && *class != Class::AggregateError;
-    Ok(Class::ERRORS.into_iter().find(known).unwrap_or(Class::Error))
+    Ok(Class::ERRORS.iter().copied().find(known).unwrap_or(Class::Error))
 }
 
 #[cold]

@@ -287,7 +287,7 @@ fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 }
 
 /// Schemes that have an authority and a path of their own rules.
-const SPECIAL: [&str; 5] = ["ftp", "http", "https", "ws", "wss"];
+const SPECIAL: &[&str] = &["ftp", "http", "https", "ws", "wss"];
 
 /// Set the scheme. The crate never changes to or from `file`, the standard does where nothing is lost.
 fn assign_protocol(url: &mut Url, text: &str) {

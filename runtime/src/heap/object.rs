@@ -67,7 +67,7 @@ pub enum Class {
 
 impl Class {
     /// The classes of errors.
-    pub const ERRORS: [Self; 8] = [
+    pub const ERRORS: &[Self] = &[
         Self::Error,
         Self::AggregateError,
         Self::EvalError,

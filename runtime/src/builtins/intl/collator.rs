@@ -47,9 +47,9 @@ struct Order {
     case_first: usize,
 }
 
-const SENSITIVITIES: [&str; 4] = ["base", "accent", "case", "variant"];
-const CASE_FIRST: [&str; 3] = ["upper", "lower", "false"];
-const USAGES: [&str; 2] = ["sort", "search"];
+const SENSITIVITIES: &[&str] = &["base", "accent", "case", "variant"];
+const CASE_FIRST: &[&str] = &["upper", "lower", "false"];
+const USAGES: &[&str] = &["sort", "search"];
 
 /// `new Intl.Collator(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
@@ -77,11 +77,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined"))); // bounded: a name
     }
-    let search = choice(vm, options, service, "usage", &USAGES)? == Some(1);
+    let search = choice(vm, options, service, "usage", USAGES)? == Some(1);
     choice(vm, options, service, "localeMatcher", &["lookup", "best fit"])?;
     let numeric = flag(vm, options, "numeric")?.unwrap_or(false);
-    let case_first = choice(vm, options, service, "caseFirst", &CASE_FIRST)?.unwrap_or(2);
-    let sensitivity = choice(vm, options, service, "sensitivity", &SENSITIVITIES)?.unwrap_or(3);
+    let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?.unwrap_or(2);
+    let sensitivity = choice(vm, options, service, "sensitivity", SENSITIVITIES)?.unwrap_or(3);
     let ignore_punctuation = flag(vm, options, "ignorePunctuation")?.unwrap_or(false);
     let order = Order { sensitivity, ignore_punctuation, numeric, case_first };
     Ok(Collator { locale, search, order, bound: Value::UNDEFINED })

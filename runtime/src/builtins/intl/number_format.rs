@@ -114,22 +114,22 @@ enum Rounding {
 
 const STYLES: [(&str, Style); 4] =
     [("decimal", Style::Decimal), ("percent", Style::Percent), ("currency", Style::Currency), ("unit", Style::Unit)];
-const CURRENCY_DISPLAYS: [(&str, CurrencyDisplay); 4] = [
+const CURRENCY_DISPLAYS: &[(&str, CurrencyDisplay)] = &[
     ("code", CurrencyDisplay::Code),
     ("symbol", CurrencyDisplay::Symbol),
     ("narrowSymbol", CurrencyDisplay::Narrow),
     ("name", CurrencyDisplay::Name),
 ];
-const CURRENCY_SIGNS: [(&str, bool); 2] = [("standard", false), ("accounting", true)];
-const UNIT_DISPLAYS: [(&str, usize); 3] = [("short", 0), ("narrow", 1), ("long", 2)];
-const NOTATIONS: [(&str, Notation); 4] = [
+const CURRENCY_SIGNS: &[(&str, bool)] = &[("standard", false), ("accounting", true)];
+const UNIT_DISPLAYS: &[(&str, usize)] = &[("short", 0), ("narrow", 1), ("long", 2)];
+const NOTATIONS: &[(&str, Notation)] = &[
     ("standard", Notation::Standard),
     ("scientific", Notation::Scientific),
     ("engineering", Notation::Engineering),
     ("compact", Notation::Compact),
 ];
-const COMPACT_DISPLAYS: [(&str, bool); 2] = [("short", false), ("long", true)];
-const SIGN_DISPLAYS: [(&str, SignDisplay); 5] = [
+const COMPACT_DISPLAYS: &[(&str, bool)] = &[("short", false), ("long", true)];
+const SIGN_DISPLAYS: &[(&str, SignDisplay)] = &[
     ("auto", SignDisplay::Auto),
     ("never", SignDisplay::Never),
     ("always", SignDisplay::Always),
@@ -138,8 +138,8 @@ const SIGN_DISPLAYS: [(&str, SignDisplay); 5] = [
 ];
 const PRIORITIES: [(&str, Option<bool>); 3] =
     [("auto", None), ("morePrecision", Some(true)), ("lessPrecision", Some(false))];
-const ZERO_DISPLAYS: [(&str, bool); 2] = [("auto", false), ("stripIfInteger", true)];
-const INCREMENTS: [u32; 15] = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
+const ZERO_DISPLAYS: &[(&str, bool)] = &[("auto", false), ("stripIfInteger", true)];
+const INCREMENTS: &[u32] = &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
 
 /// Digits behind the point that can be asked for.
 const MAX_FRACTION: f64 = 20.0;
@@ -180,11 +180,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     }
     let style = pick.one_of("style", &STYLES)?.unwrap_or(Style::Decimal);
     let currency = pick.currency(style)?;
-    let currency_display = pick.one_of("currencyDisplay", &CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
-    let accounting = pick.one_of("currencySign", &CURRENCY_SIGNS)?.unwrap_or(false);
+    let currency_display = pick.one_of("currencyDisplay", CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
+    let accounting = pick.one_of("currencySign", CURRENCY_SIGNS)?.unwrap_or(false);
     let unit = pick.unit(style)?;
-    let unit_display = pick.one_of("unitDisplay", &UNIT_DISPLAYS)?.unwrap_or(0);
-    let notation = pick.one_of("notation", &NOTATIONS)?.unwrap_or(Notation::Standard);
+    let unit_display = pick.one_of("unitDisplay", UNIT_DISPLAYS)?.unwrap_or(0);
+    let notation = pick.one_of("notation", NOTATIONS)?.unwrap_or(Notation::Standard);
     let (min, max) = match style {
         Style::Currency => {
             let digits = currencies::find(&currency).map_or(2, |currency| currency.digits);
@@ -194,9 +194,9 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
         Style::Decimal | Style::Unit => (0, 3),
     };
     let digits = pick.digits(min, max, notation)?;
-    let compact_long = pick.one_of("compactDisplay", &COMPACT_DISPLAYS)?.unwrap_or(false);
+    let compact_long = pick.one_of("compactDisplay", COMPACT_DISPLAYS)?.unwrap_or(false);
     let grouping = pick.grouping(notation)?;
-    let sign_display = pick.one_of("signDisplay", &SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
+    let sign_display = pick.one_of("signDisplay", SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
     Ok(NumberFormat {
         locale,
         style,
@@ -331,8 +331,8 @@ impl Picker<'_> {
                 return Err(self.vm.range_error("maximumFractionDigits not equal to minimumFractionDigits"));
             }
         }
-        let mode = self.one_of("roundingMode", &MODES)?.unwrap_or(Mode::HalfExpand);
-        let strip_zeros = self.one_of("trailingZeroDisplay", &ZERO_DISPLAYS)?.unwrap_or(false);
+        let mode = self.one_of("roundingMode", MODES)?.unwrap_or(Mode::HalfExpand);
+        let strip_zeros = self.one_of("trailingZeroDisplay", ZERO_DISPLAYS)?.unwrap_or(false);
         Ok(Digits { min_integer, rounding, mode, increment, strip_zeros })
     }
 
@@ -508,15 +508,15 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     put("style", name_of(&STYLES, format.style).into());
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
-        put("currencyDisplay", name_of(&CURRENCY_DISPLAYS, format.currency_display).into());
+        put("currencyDisplay", name_of(CURRENCY_DISPLAYS, format.currency_display).into());
         put(
             "currencySign",
-            name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into(),
+            name_of(CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into(),
         );
     }
     if format.style == Style::Unit {
         put("unit", format.unit.as_str().into());
-        put("unitDisplay", name_of(&UNIT_DISPLAYS, format.unit_display).into());
+        put("unitDisplay", name_of(UNIT_DISPLAYS, format.unit_display).into());
     }
     put("minimumIntegerDigits", format.min_integer.to_string().into());
     let (fraction, significant, priority) = match format.rounding {
@@ -540,14 +540,14 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Grouping::Auto => put("useGrouping", "auto".into()),
         Grouping::Always => put("useGrouping", "always".into()),
     }
-    put("notation", name_of(&NOTATIONS, format.notation).into());
+    put("notation", name_of(NOTATIONS, format.notation).into());
     if format.notation == Notation::Compact {
-        put("compactDisplay", name_of(&COMPACT_DISPLAYS, format.compact_long).into());
+        put("compactDisplay", name_of(COMPACT_DISPLAYS, format.compact_long).into());
     }
-    put("signDisplay", name_of(&SIGN_DISPLAYS, format.sign_display).into());
-    put("roundingMode", name_of(&MODES, format.mode).into());
+    put("signDisplay", name_of(SIGN_DISPLAYS, format.sign_display).into());
+    put("roundingMode", name_of(MODES, format.mode).into());
     put("roundingIncrement", format.increment.to_string().into());
-    put("trailingZeroDisplay", name_of(&ZERO_DISPLAYS, format.strip_zeros).into());
+    put("trailingZeroDisplay", name_of(ZERO_DISPLAYS, format.strip_zeros).into());
     // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
     put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
     if format.grouping == Grouping::Never {

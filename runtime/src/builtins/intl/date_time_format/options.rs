@@ -47,11 +47,11 @@ pub enum Resolved {
 }
 
 const SERVICE: &str = "Intl.DateTimeFormat";
-const STYLES: [&str; 4] = ["full", "long", "medium", "short"];
+const STYLES: &[&str] = &["full", "long", "medium", "short"];
 const TEXTS: &[&str] = &["narrow", "short", "long"];
 const NUMBERS: &[&str] = &["2-digit", "numeric"];
 const ZONES: &[&str] = &["short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric"];
-const CYCLES: [&str; 4] = ["h11", "h12", "h23", "h24"];
+const CYCLES: &[&str] = &["h11", "h12", "h23", "h24"];
 const LETTERS: [u8; 4] = *b"KhHk";
 
 /// The fields in the order in which they are read, with the letters of their values.
@@ -160,7 +160,7 @@ impl DateTimeFormat {
             }
         }
         let hour12 = flag(vm, given, "hour12")?;
-        let hour_cycle = choice(vm, given, SERVICE, "hourCycle", &CYCLES)?;
+        let hour_cycle = choice(vm, given, SERVICE, "hourCycle", CYCLES)?;
         let in_locale = || {
             let tag = tags.first()?;
             // bounded: a word
@@ -200,7 +200,7 @@ impl DateTimeFormat {
         }
         _ = choice(vm, given, SERVICE, "formatMatcher", &["best fit", "basic"])?;
         let styles =
-            [choice(vm, given, SERVICE, "dateStyle", &STYLES)?, choice(vm, given, SERVICE, "timeStyle", &STYLES)?];
+            [choice(vm, given, SERVICE, "dateStyle", STYLES)?, choice(vm, given, SERVICE, "timeStyle", STYLES)?];
         let pattern = if styles == [None, None] {
             complete(&mut request, wanted, LETTERS[cycle]);
             best(&request)

@@ -33,7 +33,7 @@ pub enum Kind {
     Zone,
 }
 
-const KINDS: usize = 11;
+const KINDS: usize = Kind::Zone as usize + 1;
 const FIRST_OF_TIME: usize = Kind::DayPeriod as usize;
 const TIME: u16 = !0 << FIRST_OF_TIME;
 

@@ -64,7 +64,7 @@ pub enum Mode {
 }
 
 /// The modes by their names in ECMA-402.
-pub const MODES: [(&str, Mode); 9] = [
+pub const MODES: &[(&str, Mode)] = &[
     ("ceil", Mode::Ceil),
     ("floor", Mode::Floor),
     ("expand", Mode::Expand),

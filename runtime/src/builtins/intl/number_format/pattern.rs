@@ -42,7 +42,7 @@ impl Formatted {
 }
 
 /// Names of powers of a thousand, short and long.
-const COMPACT: [(&str, &str); 4] = [("K", "thousand"), ("M", "million"), ("B", "billion"), ("T", "trillion")];
+const COMPACT: &[(&str, &str)] = &[("K", "thousand"), ("M", "million"), ("B", "billion"), ("T", "trillion")];
 
 impl NumberFormat {
     /// Format a quantity.
