@@ -6,7 +6,7 @@ use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::execute::{Exit, function_of};
-use crate::heap::{Action, Bound, Closure, block};
+use crate::heap::{Action, Closure, NativeClosure, block};
 use crate::node::{Body, Flow, Node, Slots, new_slots};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -173,8 +173,8 @@ impl Vm {
                     }
                 }
             }
-            Kind::Bound => {
-                let Bound { action, data } = self.heap.bound[function.index()];
+            Kind::NativeClosure => {
+                let NativeClosure { action, data } = self.heap.native_closures[function.index()];
                 match action {
                     Action::Native(native) => native(self, function, arguments).map(Called::Value),
                     Action::Apply => {
@@ -249,7 +249,7 @@ impl Vm {
                     !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
                 }
                 Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
-                Kind::Bound | Kind::Tool | Kind::HostFunction => false,
+                Kind::NativeClosure | Kind::Tool | Kind::HostFunction => false,
                 _ => continue,
             };
             if !is_leaf {

@@ -10,18 +10,18 @@ mod expression;
 mod lower;
 mod statement;
 
+use crate::atom::{Atom, ProgramTexts};
 use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler};
 use crate::linker::Linker;
 use crate::node::{Body, Expression, Op, OpKind};
-use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-/// What a node takes on average, with its place in the one above.
+/// What a node takes on average, with the pointer to it in its parent.
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
@@ -29,24 +29,24 @@ pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
     // The prelude cannot ask for itself while it is made.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
-    let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
+    let (texts, atoms) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
-    let builder = Builder { symbols: &symbols, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
+    let builder = Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
-    let symbol = |text: &TextId| symbols[text.0 as usize];
+    let atom = |text: &TextId| atoms[text.0 as usize];
     Code {
         bytes: builder.bytes.get() + functions.capacity() * size_of::<Function>() + text_bytes,
         functions,
-        globals: program.globals.iter().map(symbol).collect(),
+        globals: program.globals.iter().map(atom).collect(),
         iterated: program.iterated.clone(),
         templates: program
             .templates
             .iter()
             .map(|site| {
-                let cooked = site.cooked.iter().map(|text| text.as_ref().map(symbol)).collect();
-                (cooked, site.raw.iter().map(symbol).collect())
+                let cooked = site.cooked.iter().map(|text| text.as_ref().map(atom)).collect();
+                (cooked, site.raw.iter().map(atom).collect())
             })
             .collect(),
         object_sites: first_site + program.object_sites,
@@ -68,7 +68,7 @@ pub enum Origin<'l> {
 /// What is known while a program is built.
 struct Builder<'p> {
     program: &'p Program,
-    symbols: &'p [Sym],
+    atoms: &'p [Atom],
     origin: Origin<'p>,
     is_prelude: bool,
     /// How many bytes the nodes take so far.
@@ -126,13 +126,13 @@ enum Leave {
     Return,
 }
 
-/// A place that jumps go to: an index of [`Lowering::labels`].
+/// Where jumps go to: an index of [`Lowering::labels`].
 #[derive(Clone, Copy, PartialEq)]
 struct Target(usize);
 
 impl Builder<'_> {
-    fn symbol(&self, text: TextId) -> Sym {
-        self.symbols[text.0 as usize]
+    fn atom(&self, text: TextId) -> Atom {
+        self.atoms[text.0 as usize]
     }
 
     fn text(&self, text: TextId) -> &str {
@@ -141,13 +141,13 @@ impl Builder<'_> {
 
     /// The built-in global of a name.
     fn global_of(&self, name: TextId) -> Option<u32> {
-        let number = registry().global_of(self.symbol(name));
+        let number = registry().global_of(self.atom(name));
         number.or_else(|| self.linker()?.built_in(self.text(name)))
     }
 
     /// The value of a global of the language or the host that is the same in every run.
     fn constant_global(&self, name: TextId) -> Option<Value> {
-        let native = registry().global_of(self.symbol(name)).map(|number| Value::handle(Kind::Native, number));
+        let native = registry().global_of(self.atom(name)).map(|number| Value::handle(Kind::Native, number));
         native.or_else(|| self.linker()?.value(self.text(name)))
     }
 
@@ -184,7 +184,7 @@ impl Builder<'_> {
         };
         let body = lowering.body(function);
         Function {
-            name: function.name.map(|name| self.symbol(name)),
+            name: function.name.map(|name| self.atom(name)),
             is_async: function.is_async,
             is_arrow: function.is_arrow,
             parameters: function.parameters,
@@ -255,8 +255,8 @@ impl Lowering<'_, '_> {
         Target(self.labels.len() - 1)
     }
 
-    /// Jumps to `target` come here.
-    fn place(&mut self, target: Target) {
+    /// Bind a label: jumps to `target` come here.
+    fn bind(&mut self, target: Target) {
         self.labels[target.0] = self.ops.len() as u32;
     }
 
@@ -264,10 +264,10 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::Jump(target.0 as u32));
     }
 
-    /// Jumps hold indices of labels until all labels are placed.
+    /// Jumps hold indices of labels until all labels are bound.
     fn resolve_labels(&mut self) {
         let labels = &self.labels;
-        let place = |target: &mut u32| *target = labels[*target as usize];
+        let resolve = |target: &mut u32| *target = labels[*target as usize];
         for op in &mut self.ops {
             match &mut op.kind {
                 OpKind::Jump(target)
@@ -275,8 +275,8 @@ impl Lowering<'_, '_> {
                 | OpKind::JumpUnless(_, target)
                 | OpKind::While(_, target)
                 | OpKind::JumpUnlessNullish(_, target)
-                | OpKind::Next { end: target, .. } => place(target),
-                OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(place),
+                | OpKind::Next { end: target, .. } => resolve(target),
+                OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(resolve),
                 OpKind::Run(_)
                 | OpKind::Eval(_)
                 | OpKind::Set(..)

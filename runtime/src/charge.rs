@@ -366,8 +366,8 @@ impl Vm {
     /// are the values.
     pub fn charged_entries(&mut self, map: Value) -> Result<Buffer<(Value, Value)>> {
         let data = &self.heap.maps[map.index()];
-        let (length, places) = (data.len(), data.places());
-        self.work(1 + places / 8)?;
+        let (length, entries) = (data.len(), data.entry_count());
+        self.work(1 + entries / 8)?;
         let mut copy = Buffer::with_capacity(&self.heap, length)?;
         copy.extend(&self.heap, self.heap.maps[map.index()].entries())?;
         Ok(copy)

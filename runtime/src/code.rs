@@ -1,9 +1,9 @@
 //! What is executed: functions as lists of operations over trees of nodes, and their frames.
 
-use crate::heap::{block, place};
+use crate::atom::{Atom, ProgramTexts};
+use crate::heap::{block, slab_cost};
 use crate::node::{Body, Op};
 use crate::stack::Window;
-use crate::symbol::{ProgramTexts, Sym};
 use crate::value::Value;
 use agentscript_lang::Span;
 use agentscript_lang::program::Slot;
@@ -61,9 +61,9 @@ pub struct Code {
     /// Its texts.
     pub texts: Arc<ProgramTexts>,
     /// Names of the global slots.
-    pub globals: Vec<Sym>,
+    pub globals: Vec<Atom>,
     /// Constant parts of tagged templates: cooked and raw.
-    pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
+    pub templates: Vec<(Vec<Option<Atom>>, Vec<Atom>)>,
     /// The callees whose results are walked over at once.
     pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
@@ -73,7 +73,7 @@ pub struct Code {
 /// A compiled function.
 pub struct Function {
     /// Its name.
-    pub name: Option<Sym>,
+    pub name: Option<Atom>,
     /// Whether it is async.
     pub is_async: bool,
     /// Whether it is an arrow function.
@@ -164,11 +164,11 @@ pub type Waiting = Frame<Box<[Cell<Value>]>>;
 
 impl Waiting {
     /// Bytes it takes beside its slots.
-    pub const PLACE: usize = place::<Option<Self>>();
+    pub const COST: usize = slab_cost::<Option<Self>>();
 
     /// Bytes it takes.
     pub fn cost(&self) -> usize {
-        Self::PLACE + block(self.slots.len() * size_of::<Value>())
+        Self::COST + block(self.slots.len() * size_of::<Value>())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
+use crate::atom::known;
 use crate::error::Result;
-use crate::heap::{Exotic, code_points};
-use crate::symbol::known;
+use crate::heap::{InternalSlots, code_points};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use num_bigint::BigInt;
@@ -28,7 +28,7 @@ pub fn type_of(value: Value) -> &'static str {
         Kind::Boolean => "boolean",
         Kind::String => "string",
         Kind::BigInt => "bigint",
-        Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => "function",
+        Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "function",
         Kind::Native if crate::builtins::registry::registry().natives[value.index()].is_function() => "function",
         Kind::Null
         | Kind::Object
@@ -38,7 +38,7 @@ pub fn type_of(value: Value) -> &'static str {
         | Kind::Set
         | Kind::Promise
         | Kind::Iterator
-        | Kind::Exotic
+        | Kind::InternalSlots
         | Kind::App => "object",
     }
 }
@@ -220,9 +220,9 @@ impl Vm {
                 }
                 self.heap.new_ascii(NumberText::default().of(number).as_bytes())
             }
-            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.symbol_string(known::UNDEFINED),
-            Kind::Null => self.symbol_string(known::NULL),
-            Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
+            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.atom_string(known::UNDEFINED),
+            Kind::Null => self.atom_string(known::NULL),
+            Kind::Boolean => self.atom_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
             Kind::BigInt => {
                 let text = crate::builtins::bigint::text(self, value, 10)?;
                 self.heap.take_string(text.into_bytes())
@@ -295,7 +295,7 @@ impl Vm {
         }
         let order = match hint {
             // 21.4.4.45: a date is a string where nothing else is asked for.
-            Hint::Default if matches!(self.heap.exotic(value), Some(Exotic::Date(_))) => {
+            Hint::Default if matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Date(_))) => {
                 [known::TO_STRING, known::VALUE_OF]
             }
             Hint::String => [known::TO_STRING, known::VALUE_OF],

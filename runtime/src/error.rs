@@ -3,6 +3,7 @@
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.
 
+use crate::atom::{Atom, known};
 use crate::builtins::inspect::Options;
 use crate::calls::Failed;
 use crate::charge::Buffer;
@@ -12,7 +13,6 @@ use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block, lossy};
 use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_text, shown_bytes};
 use crate::suggest::Missing;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Location, Refusal};
@@ -264,7 +264,7 @@ impl Vm {
         Ok(out)
     }
 
-    fn part_of_error(&mut self, error: Value, key: Sym, default: &str) -> Result {
+    fn part_of_error(&mut self, error: Value, key: Atom, default: &str) -> Result {
         let part = self.get(error, key)?;
         if part.is_undefined() { Ok(self.string(default)) } else { self.to_string(part) }
     }

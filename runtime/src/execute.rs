@@ -98,7 +98,7 @@ impl Vm {
     /// Execute a frame until the stack is as it was before.
     pub(crate) fn execute(&mut self, frame: Waiting) -> Exit {
         self.with_stack(|vm, context| {
-            vm.place(context, frame, Window::FIRST);
+            vm.push_waiting(context, frame, Window::FIRST);
             vm.run_frames(context)
         })
     }
@@ -126,7 +126,7 @@ impl Vm {
     /// Throw a value where a frame waits.
     pub(crate) fn execute_throw(&mut self, frame: Waiting, reason: Value) -> Exit {
         self.with_stack(|vm, context| {
-            vm.place(context, frame, Window::FIRST);
+            vm.push_waiting(context, frame, Window::FIRST);
             match vm.unwind(context, Thrown::value(reason)) {
                 Ok(_) => vm.run_frames(context),
                 Err(exit) => exit,
@@ -147,7 +147,7 @@ impl Vm {
     }
 
     /// Put a frame that waited onto the stack.
-    fn place(&mut self, context: &Context<'_>, frame: Waiting, window: Window) {
+    fn push_waiting(&mut self, context: &Context<'_>, frame: Waiting, window: Window) {
         let function = context.function(frame.code);
         let window = self.window(context, window, function.slots);
         for (to, from) in context.stack.slots(window).iter().zip(&frame.slots[..function.slots as usize]) {

@@ -7,23 +7,23 @@
 
 mod array;
 pub mod collect;
-mod exotic;
+mod internal_slots;
 mod map;
 pub mod object;
 mod string;
 
 pub use array::Array;
-pub use exotic::{Exotic, RegExp};
+pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
 pub use string::{
     SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
 };
 
+use crate::atom::{Atom, ProgramTexts};
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::promise::Promise;
-use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
@@ -35,7 +35,7 @@ pub const fn block(bytes: usize) -> usize {
 }
 
 /// What a thing takes in its slab, which has room for more.
-pub const fn place<T>() -> usize {
+pub const fn slab_cost<T>() -> usize {
     size_of::<T>() * 5 / 4
 }
 
@@ -88,16 +88,16 @@ impl<T> Slab<T> {
     }
 
     /// Make room for so many more.
-    pub fn expect(&mut self, more: usize) {
+    pub fn reserve(&mut self, more: usize) {
         self.items.reserve_exact(more.saturating_sub(self.free.len()));
     }
 
-    /// Make a place free again.
+    /// Free an entry, to be used again.
     pub fn release(&mut self, index: u32) {
         self.free.push(index);
     }
 
-    /// How many there are, free places included.
+    /// How many there are, free entries included.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -123,28 +123,28 @@ pub struct Closure {
     /// Which function: an index into the script's or the prelude's code.
     pub code: crate::code::FunctionRef,
     /// Its name where that is not the one in the code: that of a property with a computed key.
-    pub name: Option<Sym>,
+    pub name: Option<Atom>,
     /// What it captured.
     pub captures: Box<[Value]>,
 }
 
 impl Closure {
     fn cost(&self) -> usize {
-        place::<Self>() + block(self.captures.len() * 8)
+        slab_cost::<Self>() + block(self.captures.len() * 8)
     }
 }
 
 /// A built-in function with values of its own.
 #[derive(Clone, Copy)]
-pub struct Bound {
+pub struct NativeClosure {
     /// What it does.
     pub action: Action,
     /// What it knows.
     pub data: [Value; 3],
 }
 
-impl Bound {
-    const COST: usize = place::<Self>();
+impl NativeClosure {
+    const COST: usize = slab_cost::<Self>();
 }
 
 /// What a built-in function with values of its own does.
@@ -183,15 +183,15 @@ pub struct Iterator {
 }
 
 impl Iterator {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 }
 
 impl Promise {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 }
 
 fn bigint_cost(bigint: &BigInt) -> usize {
-    place::<BigInt>() + block(bigint.bits() as usize / 8)
+    slab_cost::<BigInt>() + block(bigint.bits() as usize / 8)
 }
 
 /// The heap of a run.
@@ -218,7 +218,7 @@ pub struct Heap {
     /// Functions.
     pub closures: Slab<Closure>,
     /// Built-in functions with values.
-    pub bound: Slab<Bound>,
+    pub native_closures: Slab<NativeClosure>,
     /// Cells of captured variables.
     pub cells: Slab<Value>,
     /// The data of `Map` and `Set`.
@@ -230,7 +230,7 @@ pub struct Heap {
     /// Iterators.
     pub iterators: Slab<Iterator>,
     /// Built-in objects with state of their own.
-    pub exotics: Slab<Exotic>,
+    pub internal_slots: Slab<InternalSlots>,
     /// BigInts.
     pub bigints: Slab<BigInt>,
     shapes: Vec<object::Shape>,
@@ -258,13 +258,13 @@ impl Heap {
             scratch: Vec::new(),
             wide: HashMap::new(),
             closures: Slab::default(),
-            bound: Slab::default(),
+            native_closures: Slab::default(),
             cells: Slab::default(),
             maps: Slab::default(),
             promises: Slab::default(),
             unfulfilled: 0,
             iterators: Slab::default(),
-            exotics: Slab::default(),
+            internal_slots: Slab::default(),
             bigints: Slab::default(),
             shapes: object::Shape::initial(),
             extras: HashMap::new(),
@@ -272,7 +272,7 @@ impl Heap {
         }
     }
 
-    const CELL: usize = place::<Value>();
+    const CELL: usize = slab_cost::<Value>();
     /// What it takes that an object that is none of [`Kind::Object`] has named properties.
     const EXTRA: usize = 40;
 
@@ -290,9 +290,9 @@ impl Heap {
     }
 
     /// A new built-in function with values of its own.
-    pub fn new_bound(&mut self, action: Action, data: [Value; 3]) -> Value {
-        self.meter.add_bytes(Bound::COST);
-        Value::handle(Kind::Bound, self.bound.add(Bound { action, data }))
+    pub fn new_native_closure(&mut self, action: Action, data: [Value; 3]) -> Value {
+        self.meter.add_bytes(NativeClosure::COST);
+        Value::handle(Kind::NativeClosure, self.native_closures.add(NativeClosure { action, data }))
     }
 
     /// A new iterator.

@@ -53,7 +53,9 @@ impl Vm {
         match (derived.kind(), result) {
             (Kind::Promise, Ok(value)) => self.resolve_promise(derived, value),
             (Kind::Promise, Err(reason)) => self.reject_promise(derived, reason),
-            (Kind::Bound, Err(reason)) => crate::promise::settle_bound(self, derived, State::Rejected, reason),
+            (Kind::NativeClosure, Err(reason)) => {
+                crate::promise::settle_native_closure(self, derived, State::Rejected, reason)
+            }
             _ => {}
         }
     }

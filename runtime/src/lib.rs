@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod activation;
+mod atom;
 mod build;
 mod builtins;
 mod cache;
@@ -51,6 +52,7 @@ mod execute;
 mod gc;
 mod heap;
 pub mod host;
+mod idle;
 mod job;
 mod json;
 pub mod limits;
@@ -68,7 +70,6 @@ mod property;
 mod random;
 mod realm;
 pub mod regexp;
-mod rest;
 mod run;
 mod script;
 mod stack;
@@ -76,7 +77,6 @@ pub mod stateless;
 mod stress;
 mod suggest;
 mod support;
-mod symbol;
 mod timer;
 mod value;
 mod vm;

@@ -25,7 +25,7 @@ pub struct Meter {
     pub bytes: usize,
     /// Most bytes that were in use after a collection or at the end.
     pub peak: usize,
-    /// Bytes of free places between things that are alive, after the last collection.
+    /// Bytes of free entries between those that are alive, after the last collection.
     pub free_bytes: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
@@ -36,7 +36,7 @@ pub struct Meter {
     /// Bytes of data that the host has given since it last resumed the run.
     pub given: usize,
     /// Steps when garbage was last collected because the run was going to wait.
-    pub rested: u64,
+    pub idle_steps: u64,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub kept_bytes: usize,
     /// Steps between two looks at the clock: [`GRANT`], unless a test wants fewer.
@@ -67,7 +67,7 @@ impl Meter {
             due,
             temporary: OnceCell::new(),
             given: 0,
-            rested: 0,
+            idle_steps: 0,
             kept_bytes: 0,
             interval: GRANT,
             limits,
@@ -137,7 +137,7 @@ impl Meter {
         bytes.min(room.max(bytes / 8))
     }
 
-    /// Bytes in use, garbage, temporary memory and free places between what is alive included.
+    /// Bytes in use, garbage, temporary memory and free entries between what is alive included.
     pub fn in_use(&self) -> usize {
         self.bytes.saturating_add(self.temporary_bytes()).saturating_add(self.free_bytes)
     }

@@ -239,7 +239,7 @@ impl Vm {
         if !value.is_object() {
             return Ok(false);
         }
-        if constructor.is(Kind::Bound)
+        if constructor.is(Kind::NativeClosure)
             && let Some((target, _)) = self.applied(constructor)
         {
             return self.instance_of(value, target);
@@ -258,7 +258,7 @@ impl Vm {
             "Map" => value.is(Kind::Map),
             "Set" => value.is(Kind::Set),
             "Promise" => value.is(Kind::Promise),
-            _ if value.is(Kind::Exotic) => self.heap.exotics[value.index()].class() == name,
+            _ if value.is(Kind::InternalSlots) => self.heap.internal_slots[value.index()].class() == name,
             _ if value.is(Kind::Object) => {
                 let class = self.heap.class(value);
                 class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain
@@ -289,7 +289,7 @@ impl Vm {
             Unary::Void => Value::UNDEFINED,
             Unary::Typeof => {
                 let name = self.intern_text(type_of(value));
-                self.symbol_string(name)
+                self.atom_string(name)
             }
             Unary::Plus => Value::number(self.to_number(value)?),
             Unary::ToNumeric => self.to_numeric(value)?,

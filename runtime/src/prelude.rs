@@ -61,10 +61,10 @@ fn compile(origin: Origin<'_>) -> Code {
     }
 }
 
-fn registry_text(code: &Code, symbol: crate::symbol::Sym) -> String {
-    let text = match registry().names.get(symbol.0 as usize) {
+fn registry_text(code: &Code, atom: crate::atom::Atom) -> String {
+    let text = match registry().names.get(atom.0 as usize) {
         Some(name) => name.as_bytes(),
-        None => code.texts.text(symbol),
+        None => code.texts.text(atom),
     };
     String::from_utf8_lossy(text).into_owned()
 }
@@ -97,14 +97,14 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
     let native = match call {
         PlainCall::Global(name) => registry.global(name),
         PlainCall::Static(owner, name) => {
-            let symbol = registry.symbol(name.as_bytes());
-            match registry.global(owner).zip(symbol).and_then(|(owner, symbol)| registry.property(owner, symbol)) {
+            let atom = registry.atom(name.as_bytes());
+            match registry.global(owner).zip(atom).and_then(|(owner, atom)| registry.property(owner, atom)) {
                 Some(crate::builtins::registry::Static::Native(native)) => Some(native),
                 Some(crate::builtins::registry::Static::Number(_)) | None => None,
             }
         }
         PlainCall::Method(name) => {
-            return registry.symbol(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
+            return registry.atom(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
         }
         PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {

@@ -1,8 +1,8 @@
 //! Promises and microtasks in exactly the order of ECMAScript (27.2).
 
+use crate::atom::known;
 use crate::error::Result;
 use crate::heap::Action;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -200,23 +200,26 @@ impl Vm {
     pub fn resolving_functions(&mut self, promise: Value) -> (Value, Value) {
         let used = self.heap.new_cell(Value::FALSE);
         let data = [promise, used, Value::UNDEFINED];
-        (self.heap.new_bound(Action::Native(resolve), data), self.heap.new_bound(Action::Native(reject), data))
+        (
+            self.heap.new_native_closure(Action::Native(resolve), data),
+            self.heap.new_native_closure(Action::Native(reject), data),
+        )
     }
 }
 
 fn resolve(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    settle_bound(vm, this, State::Fulfilled, crate::builtins::arg(arguments, 0));
+    settle_native_closure(vm, this, State::Fulfilled, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
 }
 
 fn reject(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    settle_bound(vm, this, State::Rejected, crate::builtins::arg(arguments, 0));
+    settle_native_closure(vm, this, State::Rejected, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
 }
 
 /// What a resolving function does.
-pub fn settle_bound(vm: &mut Vm, function: Value, state: State, value: Value) {
-    let [promise, used, _] = vm.heap.bound[function.index()].data;
+pub fn settle_native_closure(vm: &mut Vm, function: Value, state: State, value: Value) {
+    let [promise, used, _] = vm.heap.native_closures[function.index()].data;
     let used = &mut vm.heap.cells[used.index()];
     if std::mem::replace(used, Value::TRUE) == Value::TRUE {
         return;

@@ -1,5 +1,6 @@
 //! A run: one execution of one script, as a state machine.
 
+use crate::atom::known;
 use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
@@ -11,7 +12,6 @@ use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
 use crate::promise::State;
 use crate::script::Script;
 use crate::stress::Stress;
-use crate::symbol::known;
 use crate::timer::cancelled;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -66,7 +66,7 @@ impl Run {
         match progress {
             Ok(Some(progress)) => progress,
             Ok(None) => {
-                self.vm.rest();
+                self.vm.enter_idle();
                 Progress::Calls(self.take_calls())
             }
             Err(failure) => self.failed(*failure),

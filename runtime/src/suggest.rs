@@ -146,7 +146,7 @@ fn function_of(owner: u32, name: &str) -> Option<String> {
     if let Some(hint) = table::function(object, name) {
         return Some(hint.into());
     }
-    let names = registry().property_names(owner).map(|symbol| registry().names[symbol.0 as usize]);
+    let names = registry().property_names(owner).map(|atom| registry().names[atom.0 as usize]);
     nearest(name, names).map(|name| did_you_mean(&format!("{object}.{name}")))
 }
 

@@ -1,13 +1,13 @@
 //! What nodes ask of a run beside values: names and texts for messages, iteration, copying.
 
+use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
-use crate::heap::{Action, Bound};
+use crate::heap::{Action, NativeClosure};
 use crate::outcome::{MOST_MESSAGE, shown_bytes};
 use crate::property::PropertyKey;
-use crate::symbol::{Sym, known};
 use crate::timer::timed_out;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -38,7 +38,7 @@ impl Vm {
     /// The name of a function of the script; nothing for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
         match function_of(&self.realm.script.code, self.realm.prelude, code).name {
-            Some(name) if !code.is_prelude() => self.symbol_text(name),
+            Some(name) if !code.is_prelude() => self.atom_text(name),
             _ => String::new(),
         }
     }
@@ -70,7 +70,7 @@ impl Vm {
                 };
                 closure.name.or_else(own)
             }
-            Kind::Bound if let Some((_, own)) = self.applied(function) => return own[0],
+            Kind::NativeClosure if let Some((_, own)) = self.applied(function) => return own[0],
             Kind::Native => return self.string(registry().natives[function.index()].name),
             Kind::Tool => return Value::handle(Kind::String, function.payload()),
             Kind::HostFunction => {
@@ -79,7 +79,7 @@ impl Vm {
             }
             _ => None,
         };
-        self.symbol_string(own.unwrap_or(known::EMPTY))
+        self.atom_string(own.unwrap_or(known::EMPTY))
     }
 
     /// The `length` of a callable.
@@ -91,7 +91,7 @@ impl Vm {
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
             Kind::HostFunction => u32::from(self.realm.script.linker.row(function.payload()).length),
-            Kind::Bound => self
+            Kind::NativeClosure => self
                 .applied(function)
                 .map_or(1, |(target, own)| self.callable_length(target).saturating_sub(own.len() as u32 - 1)),
             _ => 1,
@@ -100,7 +100,9 @@ impl Vm {
 
     /// Of a function made by `bind`: what it calls, and its name with its first arguments.
     pub fn applied(&self, function: Value) -> Option<(Value, &[Value])> {
-        let Bound { action: Action::Apply, data: [target, _, own] } = self.heap.bound[function.index()] else {
+        let NativeClosure { action: Action::Apply, data: [target, _, own] } =
+            self.heap.native_closures[function.index()]
+        else {
             return None;
         };
         Some((target, self.heap.items(own)))
@@ -151,7 +153,7 @@ impl Vm {
 
     /// Whether a value that is no plain object has a method of its own of that name.
     #[inline]
-    pub fn has_own_method(&self, object: Value, name: Sym) -> bool {
+    pub fn has_own_method(&self, object: Value, name: Atom) -> bool {
         match object.kind() {
             Kind::Native => registry().property(object.payload(), name).is_some(),
             Kind::App => true,

@@ -33,7 +33,7 @@ pub enum Kind {
     /// A built-in function, constructor or namespace: a number in the registry.
     Native,
     /// A built-in function with values of its own, such as the resolving functions of a promise.
-    Bound,
+    NativeClosure,
     /// A `Map`.
     Map,
     /// A `Set`.
@@ -43,10 +43,10 @@ pub enum Kind {
     /// An iterator of a built-in collection.
     Iterator,
     /// A built-in object with state of its own, such as a date.
-    Exotic,
+    InternalSlots,
     /// A BigInt.
     BigInt,
-    /// The namespace of an app's tools: a symbol.
+    /// The namespace of an app's tools: an atom.
     App,
     /// A tool as a function: a string handle of its full name.
     Tool,
@@ -83,12 +83,12 @@ const fn tag_of(kind: Kind) -> u64 {
 /// The kinds behind the last tag, by the number in bits 32 to 47.
 const OTHERS: &[Kind] = &[
     Kind::Native,
-    Kind::Bound,
+    Kind::NativeClosure,
     Kind::Map,
     Kind::Set,
     Kind::Promise,
     Kind::Iterator,
-    Kind::Exotic,
+    Kind::InternalSlots,
     Kind::BigInt,
     Kind::App,
     Kind::Tool,
@@ -201,7 +201,7 @@ impl Value {
 
     /// Whether `typeof` says `function`.
     pub fn is_callable(self) -> bool {
-        matches!(self.kind(), Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction)
+        matches!(self.kind(), Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction)
     }
 
     /// Whether it is an object in the sense of the specification: anything but a primitive.

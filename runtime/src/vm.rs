@@ -1,5 +1,6 @@
 //! The state of a run: what every operation and built-in function works on.
 
+use crate::atom::{AtomStrings, Atoms};
 use crate::call_stack::CallStack;
 use crate::calls::Calls;
 use crate::error::Result;
@@ -14,7 +15,6 @@ use crate::random::Random;
 use crate::realm::Realm;
 use crate::script::Script;
 use crate::stress::Stress;
-use crate::symbol::{SymbolStrings, Symbols};
 use crate::timer::Timer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub struct Vm {
     /// Values, and the meter that counts them.
     pub heap: Heap,
     /// Property names.
-    pub atoms: Symbols,
+    pub atoms: Atoms,
     /// The strings of property names, as far as they were asked for.
-    pub(crate) atom_strings: SymbolStrings,
+    pub(crate) atom_strings: AtomStrings,
     /// The script, and the values that belong to places in its code.
     pub(crate) realm: Realm,
     /// Frames.
@@ -65,8 +65,8 @@ impl Vm {
         let texts = &script.code.texts;
         Self {
             heap: Heap::new(limits, texts),
-            atoms: Symbols::new(Arc::clone(texts)),
-            atom_strings: SymbolStrings::default(),
+            atoms: Atoms::new(Arc::clone(texts)),
+            atom_strings: AtomStrings::default(),
             stack: CallStack::default(),
             jobs: VecDeque::new(),
             pools: Pools::default(),

@@ -2,6 +2,7 @@
 
 use super::expression::USUAL;
 use super::{Lowering, Origin};
+use crate::atom::known;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::code::FunctionRef;
@@ -9,7 +10,6 @@ use crate::node::{
     self, Argument, Built, Call, Callee, Constant, Expression, FixedCall, LeafCall, MethodCall, NativeCall, OpKind,
     Spread, SpreadCall, SpreadNew, constant_global,
 };
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId, Variable};
 use smallvec::SmallVec;
@@ -24,7 +24,7 @@ impl Lowering<'_, '_> {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
         constant_global(text, self.builder.constant_global(name))
-            .unwrap_or_else(|| Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only }))
+            .unwrap_or_else(|| Built::of(node::Global { name: self.builder.atom(name), at, typeof_only }))
     }
 
     /// The built-in function that a callee is known to be, with its receiver.
@@ -38,7 +38,7 @@ impl Lowering<'_, '_> {
             }
             program::Callee::Member(Expr { kind: ExprKind::Global(owner), .. }, name) => {
                 let owner = self.builder.global_of(*owner)?;
-                match registry.property(owner, self.builder.symbol(*name))? {
+                match registry.property(owner, self.builder.atom(*name))? {
                     Static::Native(native) => Some((native, Value::handle(Kind::Native, owner))),
                     Static::Number(_) => None,
                 }
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
             None => match &call.callee {
                 program::Callee::Member(_, name) => {
                     self.builder.program.written[name.0 as usize]
-                        || !registry().is_plain_method(self.builder.symbol(*name))
+                        || !registry().is_plain_method(self.builder.atom(*name))
                 }
                 program::Callee::Value(callee) => {
                     !self.is_leaf_callback(callee) || call.arguments.iter().any(|argument| argument.value.splits)
@@ -102,7 +102,7 @@ impl Lowering<'_, '_> {
             let callee = self.early_callee(call);
             return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
-        let name = self.builder.symbol(*name);
+        let name = self.builder.atom(*name);
         let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
@@ -182,7 +182,7 @@ impl Lowering<'_, '_> {
             }
             None => match &call.callee {
                 program::Callee::Value(_) => Callee::Value(next()),
-                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.symbol(*name)),
+                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.atom(*name)),
                 program::Callee::Index(..) => {
                     let object = next();
                     Callee::Index(object, next())
@@ -232,7 +232,7 @@ impl Lowering<'_, '_> {
             }
             program::Callee::Member(object, name) => {
                 self.into_slot(object, this);
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
                 self.set(function, member.node());
             }
@@ -264,7 +264,7 @@ impl Lowering<'_, '_> {
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
-        let first = path.first().map_or(known::EMPTY, |&name| self.builder.symbol(name));
+        let first = path.first().map_or(known::EMPTY, |&name| self.builder.atom(name));
         let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
         let Some(native) = registry().path(&name) else {
             // A constructor of the language that this version does not have is an unknown name.

@@ -1,13 +1,13 @@
 //! Expressions: trees where nothing suspends, operations before them where something does.
 
 use super::Lowering;
+use crate::atom::Atom;
 use crate::node::{
     self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
     Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex,
     RequireObject, Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal,
     operand,
 };
-use crate::symbol::Sym;
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn variable(&self, variable: &program::Variable, at: u32) -> Variable {
-        let name = self.builder.symbol(variable.name);
+        let name = self.builder.atom(variable.name);
         Variable { place: variable.place, name, checked: variable.checked, at }
     }
 
@@ -37,7 +37,7 @@ impl Lowering<'_, '_> {
         let shared = Arc::clone(&self.builder.literals[pattern as usize]);
         // The prelude's have no numbers of their own: they are made once a process.
         let number = if self.builder.is_prelude { u32::MAX } else { pattern };
-        Built::of(Regex { source: self.builder.symbol(source), flags, number, shared, at })
+        Built::of(Regex { source: self.builder.atom(source), flags, number, shared, at })
     }
 
     /// Emit what has to be done before, and give what is left to be evaluated.
@@ -49,11 +49,11 @@ impl Lowering<'_, '_> {
             ExprKind::Null => Built::Constant(Constant(Value::NULL)),
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
-            ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
+            ExprKind::String(text) => Built::of(Text(self.builder.atom(*text))),
             ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern, at),
             ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
             ExprKind::Template(head, rest) => {
-                Built::of(Template { head: self.builder.symbol(*head), parts: self.holes(rest, at), at })
+                Built::of(Template { head: self.builder.atom(*head), parts: self.holes(rest, at), at })
             }
             ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
@@ -89,12 +89,12 @@ impl Lowering<'_, '_> {
                 Built::of(Prefix { operator: Unary::Typeof, operand, at })
             }
             ExprKind::WriteGlobal(name, value) => {
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 Built::of(WriteGlobal { name, value: self.value(value).node(), at })
             }
-            ExprKind::Uninitialized(name) => Built::of(Uninitialized { name: self.builder.symbol(*name), at }),
+            ExprKind::Uninitialized(name) => Built::of(Uninitialized { name: self.builder.atom(*name), at }),
             ExprKind::Member(object, name) => {
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 node::member(self.value(object), name, at)
             }
             ExprKind::Index(object, key) => {
@@ -104,7 +104,7 @@ impl Lowering<'_, '_> {
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             ExprKind::DeleteMember(object, name) => {
-                let key = Box::new(Text(self.builder.symbol(*name)));
+                let key = Box::new(Text(self.builder.atom(*name)));
                 Built::of(Delete { object: self.value(object).node(), key, at })
             }
             ExprKind::DeleteIndex(object, key) => {
@@ -142,7 +142,7 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             ExprKind::RequireObject { value, first, origin } => {
-                let first = first.map(|first| self.builder.symbol(first));
+                let first = first.map(|first| self.builder.atom(first));
                 Built::of(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
             }
             ExprKind::ObjectRest(slot, taken) => {
@@ -169,7 +169,7 @@ impl Lowering<'_, '_> {
 
     fn set_member<F: Form>(&mut self, object: &Expr, name: TextId, value: &Expr, at: u32) -> F {
         let [object, value] = self.operands([object, value]);
-        node::set_member(object, self.builder.symbol(name), value, at)
+        node::set_member(object, self.builder.atom(name), value, at)
     }
 
     fn set_index<F: Form>(&mut self, object: &Expr, key: &Expr, value: &Expr, at: u32) -> F {
@@ -258,7 +258,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The holes of a template with the texts behind them: each is a text before the next one is looked at.
-    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Sym)]> {
+    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Atom)]> {
         let last = holes.iter().rposition(|(hole, _)| hole.splits).unwrap_or(0);
         let mut built = Vec::with_capacity(holes.len());
         for (index, (hole, text)) in holes.iter().enumerate() {
@@ -268,7 +268,7 @@ impl Lowering<'_, '_> {
                 self.set(slot, Box::new(ToText { value, at }));
                 value = Box::new(node::Local(slot.0 as usize));
             }
-            built.push((value, self.builder.symbol(*text)));
+            built.push((value, self.builder.atom(*text)));
         }
         built.into()
     }
@@ -324,7 +324,7 @@ impl Lowering<'_, '_> {
         let mut keys = Vec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 if !keys.contains(&name) && keys.len() < 24 {
                     keys.push(name);
                 }
@@ -342,7 +342,7 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|property| match property {
                 Property::Named(name, _) => {
-                    Part::Named(self.builder.symbol(*name), nodes.next().unwrap_or_else(undefined))
+                    Part::Named(self.builder.atom(*name), nodes.next().unwrap_or_else(undefined))
                 }
                 Property::Computed(_, value) => {
                     let key = nodes.next().unwrap_or_else(undefined);
@@ -386,7 +386,7 @@ impl Lowering<'_, '_> {
             Logical::Coalesce => OpKind::JumpUnlessNullish(slot, end.0 as u32),
         });
         self.into_slot(right, slot);
-        self.place(end);
+        self.bind(end);
         Built::Local(node::Local(slot.0 as usize))
     }
 
@@ -403,9 +403,9 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::JumpUnless(test, other.0 as u32));
         self.into_slot(yes, slot);
         self.jump(end);
-        self.place(other);
+        self.bind(other);
         self.into_slot(no, slot);
-        self.place(end);
+        self.bind(end);
         Built::Local(node::Local(slot.0 as usize))
     }
 

@@ -1,10 +1,10 @@
 //! `Map` and `Set`.
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
+use crate::atom::known;
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::heap::Yields;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

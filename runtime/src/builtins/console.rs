@@ -5,11 +5,11 @@ mod table;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
+use crate::atom::Atom;
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::block;
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashMap;
@@ -45,7 +45,7 @@ pub const GLOBALS: &[Global] = &[Global {
 pub struct State {
     /// Columns that lines of open groups are indented by.
     indent: usize,
-    counts: HashMap<Sym, u64>,
+    counts: HashMap<Atom, u64>,
 }
 
 /// Columns that one group indents its lines by, and what they can come to.
@@ -177,7 +177,7 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// The name of a counter.
-fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Sym> {
+fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
     match arg(arguments, 0) {
         Value::UNDEFINED => Ok(vm.intern_text("default")),
         label => {

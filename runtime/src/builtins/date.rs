@@ -9,7 +9,7 @@ use super::intl::date_time_format::{Wanted, locale_text};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::Hint;
 use crate::error::Result;
-use crate::heap::Exotic;
+use crate::heap::InternalSlots;
 use crate::value::Value;
 use crate::vm::Vm;
 use calendar::{Fields, MS_PER_DAY, full_year, make_date, make_day, make_time, time_clip};
@@ -105,8 +105,8 @@ fn date(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let time = match arguments {
         [] => current(vm),
-        &[value] => match vm.heap.exotic(value) {
-            Some(&Exotic::Date(time)) => time,
+        &[value] => match vm.heap.internal_slots_of(value) {
+            Some(&InternalSlots::Date(time)) => time,
             _ => {
                 let value = vm.to_primitive(value, Hint::Default)?;
                 if value.is_string() { parsed(vm, value)? } else { vm.to_number(value)? }
@@ -114,7 +114,7 @@ fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         },
         _ => components(vm, arguments)?,
     };
-    Ok(vm.heap.new_exotic(Exotic::Date(time_clip(time))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Date(time_clip(time))))
 }
 
 /// `Date.UTC(year, …)`
@@ -156,8 +156,8 @@ fn components(vm: &mut Vm, arguments: &[Value]) -> Result<f64> {
 
 /// The time of a receiver.
 fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
-    match vm.heap.exotic(this) {
-        Some(&Exotic::Date(time)) => Ok(time),
+    match vm.heap.internal_slots_of(this) {
+        Some(&InternalSlots::Date(time)) => Ok(time),
         _ => Err(vm.type_error("this is not a Date object.")),
     }
 }
@@ -201,7 +201,7 @@ fn get_year(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 fn keep(vm: &mut Vm, this: Value, time: f64) -> Result {
     let time = time_clip(time);
-    vm.heap.set_exotic(this, Exotic::Date(time));
+    vm.heap.set_internal_slots(this, InternalSlots::Date(time));
     Ok(Value::foreign_number(time))
 }
 
@@ -243,7 +243,7 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
 
 /// A `TypeError` in the words of V8 for methods that change a date or write it.
 fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
-    if matches!(vm.heap.exotic(this), Some(Exotic::Date(_))) {
+    if matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Date(_))) {
         return Ok(());
     }
     let what = vm.to_text_lossy(this);

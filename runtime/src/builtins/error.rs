@@ -1,11 +1,11 @@
 //! `Error` and its kin.
 
 use super::{Body, Global, Row, arg, native};
+use crate::atom::known;
 use crate::error::Result;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -61,7 +61,7 @@ impl Vm {
         }
         if options.is_object()
             && !options.is(Kind::App)
-            && let Some(cause) = self.own_property(options, PropertyKey::Symbol(known::CAUSE))?
+            && let Some(cause) = self.own_property(options, PropertyKey::Name(known::CAUSE))?
         {
             self.heap.set_own(error, known::CAUSE, cause);
             self.heap.add_flags(error, HIDDEN_CAUSE);

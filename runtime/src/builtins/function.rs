@@ -2,11 +2,11 @@
 
 use super::registry::registry;
 use super::{Global, Row, arg, native, prelude};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Action, Bound};
-use crate::symbol::known;
+use crate::heap::{Action, NativeClosure};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
@@ -32,8 +32,8 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let name = vm.concat(bound, name)?;
     let first = arguments.get(1..).unwrap_or(&[]);
     // What is bound again calls the same function, not a chain of bound ones.
-    let (target, receiver, before) = match this.is(Kind::Bound).then(|| vm.heap.bound[this.index()]) {
-        Some(Bound { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
+    let (target, receiver, before) = match this.is(Kind::NativeClosure).then(|| vm.heap.native_closures[this.index()]) {
+        Some(NativeClosure { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
         _ => (this, arg(arguments, 0), None),
     };
     let count = before.map_or(1, |own| vm.heap.length(own)) + first.len();
@@ -45,7 +45,7 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     own.extend_from_slice(vm, first)?;
     let own = vm.array_of(own);
-    Ok(vm.heap.new_bound(Action::Apply, [target, receiver, own]))
+    Ok(vm.heap.new_native_closure(Action::Apply, [target, receiver, own]))
 }
 
 /// `$bind(function, receiver)`
@@ -81,7 +81,7 @@ impl Vm {
         if self.function_source(function).is_some() {
             return self.function_source(function).unwrap_or_default().into();
         }
-        if let Kind::Function | Kind::Bound = function.kind() {
+        if let Kind::Function | Kind::NativeClosure = function.kind() {
             return "function () { [native code] }".into();
         }
         format!("function {}() {{ [native code] }}", self.callable_name(function)).into() // bounded: the name is cut
@@ -90,7 +90,9 @@ impl Vm {
     /// A value as V8 prints it in messages, without running anything: a long text is cut.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => shortened(&self.function_text(value)),
+            Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                shortened(&self.function_text(value))
+            }
             Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value).into(),
             Kind::Object if self.heap.class(value).is_error() => {
                 self.short_error(value).unwrap_or_else(|_| "Error".into())

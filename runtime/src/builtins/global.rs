@@ -2,12 +2,12 @@
 
 use super::url::coded;
 use super::{Global, native, object};
+use crate::atom::known;
 use crate::charge::{BYTES_A_STEP, Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, code_points};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use base64::Engine as _;
@@ -180,8 +180,8 @@ impl Cloner {
                 vm.array_of(holes)
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
-            Kind::Exotic => match vm.heap.exotics[value.index()].structured_clone() {
-                Some(exotic) => vm.heap.new_exotic(exotic),
+            Kind::InternalSlots => match vm.heap.internal_slots[value.index()].structured_clone() {
+                Some(slots) => vm.heap.new_with_slots(slots),
                 // They are no platform objects to Node's algorithm, and have no own properties.
                 None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),

@@ -10,15 +10,15 @@ mod url;
 
 pub use text::width;
 
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Entry, Exotic, Yields, block};
+use crate::heap::{Entry, InternalSlots, Yields, block};
 use crate::promise::State;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -302,8 +302,10 @@ impl Inspector<'_> {
                     _ => plain(&label, format!("{label} {{"), Parts::None),                         // bounded: as above
                 }
             }
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => self.callable(object)?,
-            Kind::Exotic => self.exotic(object)?,
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                self.callable(object)?
+            }
+            Kind::InternalSlots => self.internal_slots_of(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -318,15 +320,15 @@ impl Inspector<'_> {
         Ok((outline, properties, hold))
     }
 
-    fn exotic(&mut self, object: Value) -> Result<Outline> {
-        let exotic = &self.vm.heap.exotics[object.index()];
-        let (class, tag) = (exotic.class(), exotic.tag());
-        let (base, open) = match exotic {
-            Exotic::Date(time) => (super::date::inspected(*time), "{".into()),
-            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".into()),
+    fn internal_slots_of(&mut self, object: Value) -> Result<Outline> {
+        let slots = &self.vm.heap.internal_slots[object.index()];
+        let (class, tag) = (slots.class(), slots.tag());
+        let (base, open) = match slots {
+            InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
+            InternalSlots::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".into()),
             // bounded: names of ours
-            Exotic::Url(_) | Exotic::Params(_) => (String::default(), format!("{class} {{")),
-            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+            InternalSlots::Url(_) | InternalSlots::Params(_) => (String::default(), format!("{class} {{")),
+            InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
         };
@@ -366,23 +368,23 @@ impl Inspector<'_> {
             // The raw texts of a tagged template are not enumerable.
             let is_template = self.vm.realm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
-            entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect() // charged: above
+            entries.map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
         } else {
             let entries = self.vm.enumerable_entries(object)?;
             self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             entries.into_iter().map(shown).collect() // charged: above
         };
-        let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::NativeClosure);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
-            let key = PropertyKey::Symbol(known::LAST_INDEX);
+            let key = PropertyKey::Name(known::LAST_INDEX);
             let value = self.vm.own_property(object, key)?;
             properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
         }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let mut hidden = Vec::new(); // bounded: two
-            for key in names.iter().copied().map(PropertyKey::Symbol) {
+            for key in names.iter().copied().map(PropertyKey::Name) {
                 let value = self.vm.own_property(object, key)?;
                 hidden.extend(value.map(|value| Property { key, value, enumerable: false }));
             }
@@ -395,13 +397,13 @@ impl Inspector<'_> {
         self.indent += 2;
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
-        let symbol = self.vm.key_symbol(property.key);
-        self.check(self.vm.atoms.text(symbol).len())?;
-        let key = self.vm.atoms.text(symbol);
-        let name = if symbol == known::PROTO {
+        let atom = self.vm.key_atom(property.key);
+        self.check(self.vm.atoms.text(atom).len())?;
+        let key = self.vm.atoms.text(atom);
+        let name = if atom == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable {
-            format!("[{}]", self.vm.symbol_text(symbol)) // bounded: a name of ours
+            format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
         } else if text::is_identifier(key) {
             crate::heap::lossy(key).into_owned() // charged: above
         } else {
@@ -422,7 +424,7 @@ impl Inspector<'_> {
             Parts::None | Parts::Items => {}
             Parts::Set | Parts::Map => {
                 let data = &self.vm.heap.maps[object.index()];
-                self.vm.work(data.places() / 8)?;
+                self.vm.work(data.entry_count() / 8)?;
                 let data = &self.vm.heap.maps[object.index()];
                 let mut entries = Buffer::new();
                 entries.extend(self.vm, data.entries().take(self.options.items))?;
@@ -483,7 +485,7 @@ impl Inspector<'_> {
     /// What an iterator of a `Map` or `Set` still gives.
     fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Output) -> Result<()> {
         let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
-        self.vm.work(self.vm.heap.maps[source.index()].places() / 8)?;
+        self.vm.work(self.vm.heap.maps[source.index()].entry_count() / 8)?;
         let mut count = 0;
         while let Some(Entry { key, value, behind, .. }) = self.vm.heap.maps[source.index()].entry_from(position) {
             position = behind;

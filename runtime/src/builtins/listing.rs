@@ -4,8 +4,8 @@
 
 use super::Body;
 use super::registry::{Registry, Static, registry};
+use crate::atom::Atom;
 use crate::dialect::Dialect;
-use crate::symbol::Sym;
 
 /// A global name of the language: a constructor, a function, or a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub fn builtins() -> Vec<BuiltIn> {
         .chain(host_functions(registry))
         .map(|(name, number)| {
             let native = &registry.natives[number as usize];
-            let shown = |symbol: Sym| registry.names[symbol.0 as usize];
+            let shown = |atom: Atom| registry.names[atom.0 as usize];
             BuiltIn {
                 name,
                 is_function: native.is_function(),
@@ -115,9 +115,9 @@ fn functions(registry: &Registry, owner: String, name: &'static str, number: u32
         all.push(Callable { owner: owner.clone(), name, way: Use::New });
     }
     let path = if owner.is_empty() { name.to_owned() } else { format!("{owner}.{name}") };
-    for symbol in registry.property_names(number) {
-        if let Some(Static::Native(function)) = registry.property(number, symbol) {
-            functions(registry, path.clone(), registry.names[symbol.0 as usize], function, all);
+    for atom in registry.property_names(number) {
+        if let Some(Static::Native(function)) = registry.property(number, atom) {
+            functions(registry, path.clone(), registry.names[atom.0 as usize], function, all);
         }
     }
 }

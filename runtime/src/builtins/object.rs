@@ -5,13 +5,13 @@
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -73,7 +73,7 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         for (key, value) in pairs(vm, source)? {
             vm.work(1)?;
             // Data may have such a key: it is copied and changes no prototype.
-            if key == PropertyKey::Symbol(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
+            if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
                 vm.define(target, key, value);
             } else {
                 vm.set_key(target, key, value)?;
@@ -217,17 +217,17 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Object if vm.heap.class(this).is_error() => "Error",
         Kind::Function if vm.function(vm.heap.closures[this.index()].code).is_async => "AsyncFunction",
         Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
-        Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => "Function",
+        Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => "Promise",
-        Kind::Exotic => vm.heap.exotics[this.index()].tag(),
+        Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
         Kind::Iterator if vm.heap.iterators[this.index()].yields == Yields::Matches => "RegExp String Iterator",
         Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",
             Kind::String => "String Iterator",
-            Kind::Exotic => "URLSearchParams Iterator",
+            Kind::InternalSlots => "URLSearchParams Iterator",
             _ => "Array Iterator",
         },
         Kind::Object | Kind::App => "Object",
@@ -278,7 +278,7 @@ fn list_of_keys(vm: &mut Vm, value: Value, all: bool) -> Result {
 fn name(vm: &mut Vm, key: PropertyKey) -> Value {
     match key {
         PropertyKey::Index(index) if index >= 256 => vm.string(&index.to_string()),
-        PropertyKey::Index(_) | PropertyKey::Symbol(_) => vm.key_string(key),
+        PropertyKey::Index(_) | PropertyKey::Name(_) => vm.key_string(key),
     }
 }
 
@@ -305,7 +305,7 @@ pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, V
         let mut pairs = Buffer::with_capacity(vm, properties.len())?;
         let mut indices = false;
         for (name, value) in properties {
-            let key = vm.symbol_key(name);
+            let key = vm.atom_key(name);
             indices |= matches!(key, PropertyKey::Index(_));
             pairs.push(vm, (key, value))?;
         }

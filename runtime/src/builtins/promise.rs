@@ -6,11 +6,11 @@
 
 use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
+use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Action, Class};
 use crate::promise::Reaction;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
@@ -243,16 +243,16 @@ impl Vm {
 
     /// A function that is told of one item of a combinator.
     fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
-        self.heap.new_bound(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
+        self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
     }
 
     /// Keep what an item has come to, the first time it is told; whether it was the last one missing.
     fn collect_part(&mut self, function: Value, value: Value) -> Option<(Value, Value)> {
-        let [state, index, _] = self.heap.bound[function.index()].data;
+        let [state, index, _] = self.heap.native_closures[function.index()].data;
         if state.is_undefined() {
             return None;
         }
-        self.heap.bound[function.index()].data[0] = Value::UNDEFINED;
+        self.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
         let [result, collected, missing] = self.heap.items(state) else { return None }; // bounded: three
         let (result, collected, missing) = (*result, *collected, missing.as_number() - 1.0);
         self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
@@ -263,9 +263,11 @@ impl Vm {
     /// How V8 names a receiver in messages.
     fn receiver_text(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => self.object_tag(value),
+            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::InternalSlots => {
+                self.object_tag(value)
+            }
             Kind::App | Kind::Iterator => "#<Object>".into(),
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => {
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
                 self.function_text(value).into()
             }
             _ => self.to_text_lossy(value),
@@ -273,9 +275,9 @@ impl Vm {
     }
 
     /// `{status, value}` or `{status, reason}`
-    fn settlement(&mut self, status: &str, name: Sym, value: Value) -> Value {
+    fn settlement(&mut self, status: &str, name: Atom, value: Value) -> Value {
         let status = self.intern_text(status);
-        let status = self.symbol_string(status);
+        let status = self.atom_string(status);
         let object = self.heap.new_object();
         self.heap.set_own(object, known::STATUS, status);
         self.heap.set_own(object, name, value);

@@ -13,11 +13,11 @@ pub use replace::replace_matches;
 pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
+use crate::atom::known;
 use crate::error::Result;
-use crate::heap::{Exotic, RegExp, lossy, push_utf16, to_utf16};
+use crate::heap::{InternalSlots, RegExp, lossy, push_utf16, to_utf16};
 use crate::node::Regex;
 use crate::regexp::{Program, compile};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::regexp::{Flags, message};
@@ -80,7 +80,7 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let known = vm.heap.regexp(pattern).map(|known| (known.source, known.program.flags));
     let source = match known {
         Some((source, _)) => source,
-        None if pattern.is_undefined() => vm.symbol_string(known::EMPTY),
+        None if pattern.is_undefined() => vm.atom_string(known::EMPTY),
         None => vm.to_string(pattern)?,
     };
     let flags = match known {
@@ -276,5 +276,5 @@ fn flag(vm: &mut Vm, this: Value, which: fn(Flags) -> bool) -> Result {
 
 /// `$isRegExp(value)`
 fn is_regexp(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Ok(Value::bool(matches!(vm.heap.exotic(arg(arguments, 0)), Some(Exotic::RegExp(_)))))
+    Ok(Value::bool(matches!(vm.heap.internal_slots_of(arg(arguments, 0)), Some(InternalSlots::RegExp(_)))))
 }

@@ -1,5 +1,5 @@
 //! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
-//! look different in [`shape`].
+//! look different in [`transform`].
 //!
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
@@ -7,16 +7,16 @@
 pub mod html;
 pub mod normalize;
 mod search;
-mod shape;
+mod transform;
 
 use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::convert::{leading_text, number_text, to_int32};
 use crate::error::Result;
 use crate::heap::first_code_point;
 use crate::operator::MAX_STRING;
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -57,20 +57,20 @@ pub const METHODS: &[Row] = &[
     native("search", 1, regexp::search),
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
-    native("isWellFormed", 0, shape::is_well_formed),
+    native("isWellFormed", 0, transform::is_well_formed),
     native("localeCompare", 1, locale_compare),
     native("normalize", 0, normalize::normalize),
-    native("padEnd", 1, shape::pad_end),
-    native("padStart", 1, shape::pad_start),
-    native("repeat", 1, shape::repeat),
-    native("toLocaleLowerCase", 0, shape::to_locale_lower_case),
-    native("toLocaleUpperCase", 0, shape::to_locale_upper_case),
-    native("toLowerCase", 0, shape::to_lower_case),
-    native("toUpperCase", 0, shape::to_upper_case),
-    native("toWellFormed", 0, shape::to_well_formed),
-    native("trim", 0, shape::trim),
-    native("trimEnd", 0, shape::trim_end),
-    native("trimStart", 0, shape::trim_start),
+    native("padEnd", 1, transform::pad_end),
+    native("padStart", 1, transform::pad_start),
+    native("repeat", 1, transform::repeat),
+    native("toLocaleLowerCase", 0, transform::to_locale_lower_case),
+    native("toLocaleUpperCase", 0, transform::to_locale_upper_case),
+    native("toLowerCase", 0, transform::to_lower_case),
+    native("toUpperCase", 0, transform::to_upper_case),
+    native("toWellFormed", 0, transform::to_well_formed),
+    native("trim", 0, transform::trim),
+    native("trimEnd", 0, transform::trim_end),
+    native("trimStart", 0, transform::trim_start),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
@@ -85,7 +85,7 @@ pub const INTRINSICS: &[Row] = &[
 fn string(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arguments.first() {
         Some(&value) => vm.to_string(value),
-        None => Ok(vm.symbol_string(known::EMPTY)),
+        None => Ok(vm.atom_string(known::EMPTY)),
     }
 }
 
@@ -133,7 +133,7 @@ fn raw(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let length = vm.get(pieces, known::LENGTH)?;
     let length = vm.to_integer(length)?;
-    let mut text = vm.symbol_string(known::EMPTY);
+    let mut text = vm.atom_string(known::EMPTY);
     let mut index = 0.0;
     while index < length {
         vm.work(1)?;
@@ -163,7 +163,7 @@ fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "charAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.symbol_string(known::EMPTY)))
+    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.atom_string(known::EMPTY)))
 }
 
 /// `string.charCodeAt(index)`
@@ -318,7 +318,7 @@ const WALK: u32 = 512;
 /// The part of a string between two positions; nothing where the second is before the first.
 pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     let header = vm.heap.str(string);
     if header.is_ascii() {

@@ -9,6 +9,7 @@ mod waiting;
 
 use super::registry::{Family, registry};
 use super::{Row, arg, native, prelude};
+use crate::atom::{Atom, known};
 use crate::calls::Style;
 use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
@@ -18,7 +19,6 @@ use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
 use crate::json::LEVELS;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -224,13 +224,13 @@ impl Vm {
     }
 
     /// A tool of an app as a function: `users.list`.
-    pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result {
-        let app = self.symbol_text(Sym(app.payload()));
+    pub(crate) fn tool_member(&mut self, app: Value, name: Atom) -> Result {
+        let app = self.atom_text(Atom(app.payload()));
         if self.atoms.text(name).len() > MAX_NAME {
-            let name = self.symbol_string(name);
+            let name = self.atom_string(name);
             return self.tool_name(name).map(|_| Value::UNDEFINED);
         }
-        let tool = self.symbol_text(name);
+        let tool = self.atom_text(name);
         if let Some(full) = self.host.tools.member(&app, &tool) {
             let full = self.string(&full);
             return Ok(Value::handle(Kind::Tool, full.payload()));
@@ -388,7 +388,7 @@ impl Vm {
     /// A property of an options object; `undefined` where there is none.
     pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
         match self.atoms.find(name.as_bytes()) {
-            Some(symbol) if options.is(Kind::Object) => Ok(self.own(options, symbol)?.unwrap_or(Value::UNDEFINED)),
+            Some(atom) if options.is(Kind::Object) => Ok(self.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
             Some(_) | None => Ok(Value::UNDEFINED),
         }
     }
@@ -403,12 +403,12 @@ impl Vm {
             Kind::String => "a string",
             Kind::BigInt => "a BigInt",
             Kind::Array => "an array",
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction => "a function",
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "a function",
             Kind::Map => "a Map",
             Kind::Set => "a Set",
             Kind::Promise => "a promise",
             Kind::Iterator => "an iterator",
-            Kind::Exotic => self.heap.exotics[value.index()].class(),
+            Kind::InternalSlots => self.heap.internal_slots[value.index()].class(),
             Kind::Object | Kind::App => "an object that has no JSON object as its text",
         }
     }

@@ -3,12 +3,12 @@
 pub mod params;
 
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
+use crate::atom::known;
 use crate::charge::Hold;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::CODED;
-use crate::heap::{Class, Exotic, lossy};
-use crate::symbol::known;
+use crate::heap::{Class, InternalSlots, lossy};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use url::{Url, quirks};
@@ -125,7 +125,7 @@ fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, O
 }
 
 fn make(vm: &mut Vm, url: Url) -> Value {
-    vm.heap.new_exotic(Exotic::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
+    vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
 }
 
 /// The properties of an error about a text that is no URL.
@@ -148,11 +148,11 @@ pub fn coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
 
 /// The state of a receiver.
 fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
-    if !matches!(vm.heap.exotic(this), Some(Exotic::Url(_))) {
+    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Url(_))) {
         return Err(vm.type_error("Receiver must be an instance of class URL"));
     }
-    match vm.heap.exotic_mut(this) {
-        Some(Exotic::Url(state)) => Ok(state),
+    match vm.heap.internal_slots_of_mut(this) {
+        Some(InternalSlots::Url(state)) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URL is missing")),
     }
 }
@@ -324,16 +324,18 @@ fn assign_host(url: &mut Url, text: &str, with_port: bool) {
 impl Vm {
     /// The names of the properties that `for…in` gives of an object beside its own.
     pub fn inherited_names(&self, object: Value) -> &'static [Row] {
-        match self.heap.exotic(object) {
-            Some(Exotic::Url(_)) => METHODS,
-            Some(Exotic::Params(_)) => params::METHODS,
+        match self.heap.internal_slots_of(object) {
+            Some(InternalSlots::Url(_)) => METHODS,
+            Some(InternalSlots::Params(_)) => params::METHODS,
             _ => &[],
         }
     }
 
     /// The parts of a URL as `util.inspect` shows them; nothing for other values.
     pub fn url_parts(&self, value: Value) -> Option<Vec<(&'static str, String)>> {
-        let Some(Exotic::Url(state)) = value.is(Kind::Exotic).then(|| self.heap.exotic(value)).flatten() else {
+        let Some(InternalSlots::Url(state)) =
+            value.is(Kind::InternalSlots).then(|| self.heap.internal_slots_of(value)).flatten()
+        else {
             return None;
         };
         let url = &state.url;

@@ -33,7 +33,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// What makes a text of a few parts that is part of an error, or ends a run. Whatever shows a value in one cuts it:
-/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::symbol_text`, `Vm::callable_name`. There
+/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::atom_text`, `Vm::callable_name`. There
 /// is nothing else that gives text without a charge.
 const MESSAGES: &[&str] = &["_error(&format!(", "let message = format!("];
 

@@ -263,7 +263,7 @@ impl Vm {
             Called::Value(value) => Ok(Some(value)),
             Called::Frame(callee) => {
                 self.check_depth(at)?;
-                self.place(context, callee, next);
+                self.push_waiting(context, callee, next);
                 Ok(None)
             }
         }

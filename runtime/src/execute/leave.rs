@@ -77,7 +77,7 @@ impl Vm {
         let (mut waiting, _) = frame.with(slots);
         waiting.after = After::Async(result, Waiter::Nobody);
         let number = self.stack.suspended.add(Some(waiting));
-        self.heap.meter.add_bytes(Waiting::PLACE);
+        self.heap.meter.add_bytes(Waiting::COST);
         self.react(promise, Reaction::Await(number));
         self.hand_over(context, result, waiter)
     }

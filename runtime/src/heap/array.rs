@@ -1,6 +1,6 @@
 //! Arrays: dense, with holes marked.
 
-use super::{Heap, block, place};
+use super::{Heap, block, slab_cost};
 use crate::charge::LARGE;
 use crate::convert::as_int32;
 use crate::value::{Kind, Value};
@@ -15,7 +15,7 @@ pub struct Array {
 
 impl Array {
     pub(super) fn cost(&self) -> usize {
-        place::<Self>() + block(self.items.capacity() * 8)
+        slab_cost::<Self>() + block(self.items.capacity() * 8)
     }
 }
 
@@ -39,10 +39,10 @@ impl Heap {
         self.arrays[array.index()].items.len()
     }
 
-    /// What stands at a place of an array, where there is such a place: an item or a hole.
+    /// The element at an index of an array, where it has one: an item or a hole.
     #[inline(always)]
-    pub fn at(&self, array: Value, place: usize) -> Option<Value> {
-        self.arrays[array.index()].items.get(place).copied()
+    pub fn at(&self, array: Value, index: usize) -> Option<Value> {
+        self.arrays[array.index()].items.get(index).copied()
     }
 
     /// The item at an index, where there is one.

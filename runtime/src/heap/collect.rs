@@ -1,20 +1,20 @@
 //! Mark and sweep.
 //!
-//! Marking is tolerant of stale handles, which slots of frames may hold: free places count as marked,
-//! so that a stale handle keeps at most a thing alive that took its place. What is alive is counted
+//! Marking tolerates stale handles, which slots of frames may hold: free entries count as marked, so a stale
+//! handle keeps at most the thing alive that is in the entry now. What is alive is counted
 //! while it is marked; sweeping looks only at what is not.
 
 use super::object::FAR_COST;
-use super::{Bound, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
+use super::{Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
 use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
 
-/// One bit for each place of a slab.
+/// One bit for each entry of a slab.
 pub struct Marks(Vec<u64>);
 
 impl Marks {
-    /// Free places and those behind the last are marked.
+    /// Free entries and those behind the last are marked.
     fn of<T>(slab: &Slab<T>) -> Self {
         let mut marks = Self(vec![0; slab.items.len().div_ceil(64)]);
         if let Some(last) = marks.0.last_mut()
@@ -28,12 +28,12 @@ impl Marks {
         marks
     }
 
-    /// Whether a place is marked.
+    /// Whether an entry is marked.
     pub fn get(&self, index: usize) -> bool {
         self.0.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Mark a place; whether it was not marked before.
+    /// Mark an entry; whether it was not marked before.
     #[inline]
     fn set(&mut self, index: usize) -> bool {
         let Some(word) = self.0.get_mut(index / 64) else { return false };
@@ -43,7 +43,7 @@ impl Marks {
         fresh
     }
 
-    /// Unmark what is behind the last place.
+    /// Unmark what is behind the last entry.
     fn end_at(&mut self, length: usize) {
         if let Some(last) = self.0.last_mut()
             && !length.is_multiple_of(64)
@@ -58,7 +58,7 @@ impl Marks {
         }
     }
 
-    /// The places that are marked.
+    /// The entries that are marked.
     pub(super) fn iter(&self) -> impl std::iter::Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(number, &word)| {
             let mut rest = word;
@@ -70,7 +70,7 @@ impl Marks {
         })
     }
 
-    /// The places that are not marked, the last first.
+    /// The entries that are not marked, the last first.
     fn gaps(&self) -> impl std::iter::Iterator<Item = u32> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(number, &word)| {
             let mut gaps = !word;
@@ -84,7 +84,7 @@ impl Marks {
 }
 
 impl<T> Slab<T> {
-    /// Bytes of free places.
+    /// Bytes of free entries.
     fn free_bytes(&self) -> usize {
         self.free.len() * size_of::<T>()
     }
@@ -95,7 +95,7 @@ impl<T> Slab<T> {
         self.free.shrink_to_fit();
     }
 
-    /// Free the places that are not marked: `release` drops what a thing there holds. Gives how many
+    /// Free the entries that are not marked: `release` drops what a thing there holds. Gives how many
     /// things are left; then only these are marked.
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
         marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
@@ -103,7 +103,7 @@ impl<T> Slab<T> {
         for index in self.free.drain(..) {
             marks.clear(index as usize);
         }
-        // Places at the end are given back; of the others the first is taken first.
+        // Entries at the end are given back; of the others the first is used first.
         let end = self.items.len();
         let mut length = end;
         for index in marks.gaps().skip_while(|&index| index as usize >= end) {
@@ -132,12 +132,12 @@ pub struct Marker {
     arrays: Marks,
     strings: Marks,
     closures: Marks,
-    bound: Marks,
+    native_closures: Marks,
     cells: Marks,
     maps: Marks,
     promises: Marks,
     iterators: Marks,
-    exotics: Marks,
+    internal_slots: Marks,
     bigints: Marks,
     /// Values whose parts are not marked yet.
     work: Vec<Value>,
@@ -156,12 +156,12 @@ impl Marker {
             arrays: Marks::of(&heap.arrays),
             strings: Marks::of(&heap.strings),
             closures: Marks::of(&heap.closures),
-            bound: Marks::of(&heap.bound),
+            native_closures: Marks::of(&heap.native_closures),
             cells: Marks::of(&heap.cells),
             maps: Marks::of(&heap.maps),
             promises: Marks::of(&heap.promises),
             iterators: Marks::of(&heap.iterators),
-            exotics: Marks::of(&heap.exotics),
+            internal_slots: Marks::of(&heap.internal_slots),
             bigints: Marks::of(&heap.bigints),
             work: Vec::new(),
             large: Vec::new(),
@@ -283,7 +283,9 @@ impl Marker {
                     self.bytes += closure.cost();
                     self.reach_all(&closure.captures);
                 }
-                Kind::Bound if self.bound.set(index) => self.reach_all(&heap.bound[index].data),
+                Kind::NativeClosure if self.native_closures.set(index) => {
+                    self.reach_all(&heap.native_closures[index].data)
+                }
                 Kind::Map | Kind::Set if self.maps.set(index) => {
                     let map = &heap.maps[index];
                     self.bytes += map.cost();
@@ -291,10 +293,10 @@ impl Marker {
                 }
                 Kind::Promise if self.promises.set(index) => self.reach_promise(&heap.promises[index], awaited),
                 Kind::Iterator if self.iterators.set(index) => self.reach(heap.iterators[index].source),
-                Kind::Exotic if self.exotics.set(index) => {
-                    let exotic = &heap.exotics[index];
-                    self.bytes += exotic.cost();
-                    exotic.trace(&mut self.work);
+                Kind::InternalSlots if self.internal_slots.set(index) => {
+                    let slots = &heap.internal_slots[index];
+                    self.bytes += slots.cost();
+                    slots.trace(&mut self.work);
                 }
                 _ => continue,
             }
@@ -320,11 +322,11 @@ impl Marker {
         match owner.kind() {
             Kind::Array => self.arrays.get(index),
             Kind::Function => self.closures.get(index),
-            Kind::Bound => self.bound.get(index),
+            Kind::NativeClosure => self.native_closures.get(index),
             Kind::Map | Kind::Set => self.maps.get(index),
             Kind::Promise => self.promises.get(index),
             Kind::Iterator => self.iterators.get(index),
-            Kind::Exotic => self.exotics.get(index),
+            Kind::InternalSlots => self.internal_slots.get(index),
             _ => true,
         }
     }
@@ -338,12 +340,12 @@ impl Heap {
         self.arrays.shrink();
         self.strings.shrink();
         self.closures.shrink();
-        self.bound.shrink();
+        self.native_closures.shrink();
         self.cells.shrink();
         self.maps.shrink();
         self.promises.shrink();
         self.iterators.shrink();
-        self.exotics.shrink();
+        self.internal_slots.shrink();
         self.bigints.shrink();
         self.shrink_strings();
     }
@@ -359,13 +361,13 @@ impl Heap {
         bytes += self.far.sweep(&mut marker.far, |_| {}) * FAR_COST;
         self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
         self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
-        bytes += self.bound.sweep(&mut marker.bound, |_| {}) * Bound::COST;
+        bytes += self.native_closures.sweep(&mut marker.native_closures, |_| {}) * NativeClosure::COST;
         bytes += self.cells.sweep(&mut marker.cells, |_| {}) * Self::CELL;
         self.maps.sweep(&mut marker.maps, |map| map.release());
         bytes +=
             self.promises.sweep(&mut marker.promises, |promise| promise.reactions = Reactions::None) * Promise::COST;
         bytes += self.iterators.sweep(&mut marker.iterators, |_| {}) * Iterator::COST;
-        self.exotics.sweep(&mut marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));
+        self.internal_slots.sweep(&mut marker.internal_slots, |slots| *slots = InternalSlots::Date(f64::NAN));
         self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
         bytes += self.sweep_strings(&mut marker.strings);
         bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
@@ -373,19 +375,19 @@ impl Heap {
         self.meter.bytes = bytes;
     }
 
-    /// Bytes of free places between others: what is there cannot move, so only things of the same kind can use them.
+    /// Bytes of free entries between others: what is there cannot move, so only things of the same kind can use them.
     fn free_bytes(&self) -> usize {
         self.objects.free_bytes()
             + self.far.free_bytes()
             + self.arrays.free_bytes()
             + self.strings.free_bytes()
             + self.closures.free_bytes()
-            + self.bound.free_bytes()
+            + self.native_closures.free_bytes()
             + self.cells.free_bytes()
             + self.maps.free_bytes()
             + self.promises.free_bytes()
             + self.iterators.free_bytes()
-            + self.exotics.free_bytes()
+            + self.internal_slots.free_bytes()
             + self.bigints.free_bytes()
     }
 
@@ -423,7 +425,7 @@ mod tests {
         assert_eq!([(); 4].map(|()| slab.add(7)), [0, 1, 2, 4]);
 
         let mut marks = Marks::of(&slab);
-        assert!(!marks.set(50), "a free place counts as marked");
+        assert!(!marks.set(50), "a free entry counts as marked");
         let mut released = 0;
         assert_eq!(slab.sweep(&mut marks, |_| released += 1), 0);
         assert_eq!((released, slab.len()), (7, 0));

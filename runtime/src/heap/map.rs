@@ -1,6 +1,6 @@
 //! The data of `Map` and `Set`: entries in order of insertion, found by hash.
 
-use super::{Heap, place};
+use super::{Heap, slab_cost};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -30,7 +30,7 @@ pub struct MapData {
     removed: usize,
 }
 
-/// Bytes of an entry beside its place in the table.
+/// Bytes of an entry beside its entry in the table.
 const ENTRY: usize = 32;
 /// A map of so many entries grows by as many as there is room for.
 const MANY: usize = 2048;
@@ -49,7 +49,7 @@ pub struct Entry {
 }
 
 impl MapData {
-    pub(super) const COST: usize = place::<Self>();
+    pub(super) const COST: usize = slab_cost::<Self>();
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
@@ -57,7 +57,7 @@ impl MapData {
     }
 
     /// How many places of entries there are, those of removed ones included.
-    pub fn places(&self) -> usize {
+    pub fn entry_count(&self) -> usize {
         self.entries.len()
     }
 

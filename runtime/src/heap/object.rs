@@ -1,7 +1,7 @@
 //! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
 
-use super::{Heap, Slab, block, place};
-use crate::symbol::{Sym, known};
+use super::{Heap, Slab, block, slab_cost};
+use crate::atom::{Atom, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
@@ -116,14 +116,14 @@ pub struct Object {
 /// The slots behind the inline ones of an object that has no more than these.
 pub type Far = [Value; FAR];
 /// What they take.
-pub(super) const FAR_COST: usize = place::<Far>();
+pub(super) const FAR_COST: usize = slab_cost::<Far>();
 
 /// Properties that do not fit into the object and its far slots.
 pub enum Slots {
     /// The slots behind the inline ones.
     Shaped(Vec<Value>),
     /// All properties.
-    Table(IndexMap<Sym, Value, DefaultHashBuilder>),
+    Table(IndexMap<Atom, Value, DefaultHashBuilder>),
 }
 
 impl Slots {
@@ -138,7 +138,7 @@ impl Slots {
 
 /// What a shape takes, with the way to it.
 fn shape_cost(keys: usize) -> usize {
-    place::<Shape>() + block(keys * 4) + 48
+    slab_cost::<Shape>() + block(keys * 4) + 48
 }
 
 /// What a property takes in a table.
@@ -179,9 +179,9 @@ impl Hint {
 
 /// The keys of objects that were made alike.
 pub(super) struct Shape {
-    keys: Vec<Sym>,
+    keys: Vec<Atom>,
     /// The shapes with one key more: most have one.
-    next: SmallVec<[(Sym, u32); 2]>,
+    next: SmallVec<[(Atom, u32); 2]>,
 }
 
 /// Shapes that a run has at least which reads some data.
@@ -225,7 +225,7 @@ impl Object {
         (&self.inline, self.more.as_deref())
     }
 
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 
     pub(super) fn cost(&self) -> usize {
         Self::COST + self.more.as_deref().map_or(0, Slots::cost)
@@ -270,7 +270,7 @@ impl Heap {
 
     /// The shape that has these keys, which differ from each other, in this order; `None` where an
     /// object with them would be a table.
-    pub fn shape_of(&mut self, keys: &[Sym]) -> Option<u32> {
+    pub fn shape_of(&mut self, keys: &[Atom]) -> Option<u32> {
         let mut shape = EMPTY;
         for &key in keys {
             shape = self.next_shape(shape, key)?;
@@ -313,7 +313,7 @@ impl Heap {
     #[inline(always)]
     fn set_slot(&mut self, index: usize, slot: usize, value: Value) {
         match self.objects[index].inline.get_mut(slot) {
-            Some(place) => *place = value,
+            Some(slot) => *slot = value,
             None => self.set_far_slot(index, slot - INLINE, value),
         }
     }
@@ -325,7 +325,7 @@ impl Heap {
         match (object.more.as_deref_mut(), number) {
             (Some(Slots::Table(_)), _) => {}
             (Some(Slots::Shaped(slots)), _) => match slots.get_mut(slot) {
-                Some(place) => *place = value,
+                Some(slot) => *slot = value,
                 None => {
                     meter.add_bytes(16);
                     slots.push(value);
@@ -371,9 +371,9 @@ impl Heap {
         self.shapes.iter().map(|shape| shape_cost(shape.keys.len())).sum()
     }
 
-    fn next_shape(&mut self, shape: u32, key: Sym) -> Option<u32> {
+    fn next_shape(&mut self, shape: u32, key: Atom) -> Option<u32> {
         let from = &self.shapes[shape as usize];
-        if let Some(&(_, next)) = from.next.iter().find(|&&(symbol, _)| symbol == key) {
+        if let Some(&(_, next)) = from.next.iter().find(|&&(atom, _)| atom == key) {
             return Some(next);
         }
         if from.keys.len() >= MAX_KEYS || self.shapes.len() >= MAX_SHAPES || from.next.len() >= 64 {
@@ -390,13 +390,13 @@ impl Heap {
     }
 
     #[inline(always)]
-    fn position(&self, shape: u32, key: Sym) -> Option<usize> {
-        self.shapes[shape as usize].keys.iter().position(|&symbol| symbol == key)
+    fn position(&self, shape: u32, key: Atom) -> Option<usize> {
+        self.shapes[shape as usize].keys.iter().position(|&atom| atom == key)
     }
 
     /// An own property of a plain object or error.
     #[inline]
-    pub fn own(&self, object: Value, key: Sym) -> Option<Held> {
+    pub fn own(&self, object: Value, key: Atom) -> Option<Held> {
         let object = &self.objects[object.index()];
         if u32::from(object.shape) == TABLE {
             let Some(Slots::Table(table)) = object.more.as_deref() else { return None };
@@ -407,7 +407,7 @@ impl Heap {
 
     /// The value of one, with a hint where it may be; nothing where it has to be read before.
     #[inline(always)]
-    pub fn own_hinted(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+    pub fn own_hinted(&self, value: Value, key: Atom, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
         let slot = hint.slot();
         // A table has no keys in its shape.
@@ -418,7 +418,7 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+    fn own_searched(&self, value: Value, key: Atom, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
         if u32::from(object.shape) == TABLE {
             return self.own(value, key)?.value();
@@ -431,7 +431,7 @@ impl Heap {
     /// Set a property that the object has and that can be written, or add one where that can be done;
     /// `false` where it is not as simple as that.
     #[inline(always)]
-    pub fn set_hinted(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+    pub fn set_hinted(&mut self, value: Value, key: Atom, new: Value, hint: &Hint) -> bool {
         let object = &mut self.objects[value.index()];
         let slot = hint.slot();
         if self.shapes[usize::from(object.shape)].keys.get(slot) != Some(&key) || object.flags & FROZEN != 0 {
@@ -442,7 +442,7 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn set_searched(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+    fn set_searched(&mut self, value: Value, key: Atom, new: Value, hint: &Hint) -> bool {
         let object = &self.objects[value.index()];
         if object.flags & (FROZEN | NON_EXTENSIBLE) != 0 || key == known::PROTO {
             return false;
@@ -455,7 +455,7 @@ impl Heap {
     }
 
     /// Set an own property, whatever the flags of the object.
-    pub fn set_own(&mut self, object: Value, key: Sym, value: Value) {
+    pub fn set_own(&mut self, object: Value, key: Atom, value: Value) {
         let index = object.index();
         let shape = u32::from(self.objects[index].shape);
         if shape != TABLE {
@@ -482,7 +482,7 @@ impl Heap {
     fn make_table(&mut self, index: usize) {
         let object = &self.objects[index];
         let keys = &self.shapes[usize::from(object.shape)].keys;
-        let table: IndexMap<Sym, Value, DefaultHashBuilder> =
+        let table: IndexMap<Atom, Value, DefaultHashBuilder> =
             keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect();
         let slots = Box::new(Slots::Table(table));
         self.meter.add_bytes(slots.cost());
@@ -493,7 +493,7 @@ impl Heap {
     }
 
     /// Remove an own property, whatever the flags of the object; how many steps that took.
-    pub fn remove_own(&mut self, object: Value, key: Sym) -> usize {
+    pub fn remove_own(&mut self, object: Value, key: Atom) -> usize {
         let index = object.index();
         if self.own(object, key).is_none() {
             return 1;
@@ -520,7 +520,7 @@ impl Heap {
     }
 
     /// The keys of a shape, by slot.
-    pub fn shape_keys(&self, shape: u32) -> &[Sym] {
+    pub fn shape_keys(&self, shape: u32) -> &[Atom] {
         &self.shapes[shape as usize].keys
     }
 
@@ -540,7 +540,7 @@ impl Heap {
     }
 
     /// The own properties in the order they were made.
-    pub fn own_entries(&self, object: Value) -> Vec<(Sym, Held)> {
+    pub fn own_entries(&self, object: Value) -> Vec<(Atom, Held)> {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, Held(value))).collect(),
@@ -578,7 +578,7 @@ impl Heap {
     }
 
     /// A new object with these properties, whose names differ.
-    pub fn object_of(&mut self, keys: &[Sym], values: &[Value]) -> Value {
+    pub fn object_of(&mut self, keys: &[Atom], values: &[Value]) -> Value {
         if let Some(shape) = self.shape_of(keys) {
             return self.new_of_shape(shape, values);
         }

@@ -5,7 +5,7 @@
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
 use super::collect::Marks;
-use super::{Heap, Meter, block, place};
+use super::{Heap, Meter, block, slab_cost};
 use crate::charge::LARGE;
 use crate::value::{Kind, Value};
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ fn wide_cost(units: usize) -> usize {
 }
 
 impl Str {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 
     /// Whether all characters are ASCII.
     #[inline(always)]
@@ -314,7 +314,7 @@ impl Heap {
         self.buffers[buffer] = bytes;
     }
 
-    /// Where the bytes of a string are: the buffer and the place in it; nothing where small strings are put.
+    /// Where the bytes of a string are: the buffer and the offset in it; nothing where small strings are put.
     pub fn place_of(&self, string: Value) -> Option<(usize, usize)> {
         let header = self.str(string);
         let buffer = header.buffer as usize;
@@ -628,8 +628,8 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atom::ProgramTexts;
     use crate::limits::{Policy, Preset};
-    use crate::symbol::ProgramTexts;
 
     /// Bytes that it takes to put a character `turns` times behind, before and around a string.
     fn bytes_for(turns: usize, grow: impl Fn(&mut Heap, Value, Value) -> Value) -> usize {

@@ -3,10 +3,10 @@
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
 use super::unread::{LEAST, container_end};
+use crate::atom::Atom;
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::Heap;
-use crate::symbol::Sym;
 use crate::value::Value;
 use crate::vm::Vm;
 use hashbrown::HashSet;
@@ -80,7 +80,7 @@ impl Vm {
 pub struct Room {
     open: Vec<Open>,
     values: Vec<Value>,
-    keys: Vec<Sym>,
+    keys: Vec<Atom>,
 }
 
 impl Room {
@@ -128,7 +128,7 @@ struct Parser<'a> {
     /// Finished values of all open containers.
     values: Buffer<Value>,
     /// Property names of all open objects, but for those that are a record up to here.
-    keys: Buffer<Sym>,
+    keys: Buffer<Atom>,
     /// Objects as they were read before: most of those to come are alike.
     records: Box<Records>,
     /// Work that the meter does not know of yet.
@@ -251,7 +251,7 @@ impl Parser<'_> {
         let (at, (buffer, begin)) = (self.reader.at, self.reader.home?);
         let open = self.open.last().filter(|open| open.object && at >= self.looked)?;
         let name = match open.record {
-            Some(number) => self.records[number].symbol(self.values.len() - open.values),
+            Some(number) => self.records[number].atom(self.values.len() - open.values),
             None => self.keys.last().copied(),
         };
         let vm = &mut *self.reader.vm;
@@ -339,7 +339,7 @@ impl Parser<'_> {
             }
             record => {
                 if let Some((_, record)) = record {
-                    let names = (0..values.len()).filter_map(|index| record.symbol(index));
+                    let names = (0..values.len()).filter_map(|index| record.atom(index));
                     self.keys.extend(self.reader.vm, names)?;
                 }
                 self.object(&open)
@@ -379,8 +379,8 @@ impl Parser<'_> {
         let more = |before: usize, now: usize, size: usize| {
             (now.saturating_sub(before).saturating_mul(left) / self.reader.at.max(1)).min(left / size)
         };
-        heap.objects.expect(more(self.objects, heap.objects.len(), 64));
-        heap.strings.expect(more(self.strings, heap.strings.len(), 16));
+        heap.objects.reserve(more(self.objects, heap.objects.len(), 64));
+        heap.strings.reserve(more(self.strings, heap.strings.len(), 16));
     }
 
     /// An object of names that are no record yet, and the record of others like it.
@@ -436,35 +436,35 @@ impl Parser<'_> {
         if self.reader.peek() != Some(b'"') {
             return Err(Fault::Expected(otherwise));
         }
-        let symbol = match self.reader.plain_string() {
+        let atom = match self.reader.plain_string() {
             Some((start, end)) => self.records.name(self.reader.vm, &self.reader.text[start..end]),
             None => {
                 let text = self.reader.escaped_string()?;
-                let (symbol, bytes) = self.reader.vm.atoms.intern(&text);
+                let (atom, bytes) = self.reader.vm.atoms.intern(&text);
                 self.reader.vm.heap.meter.add_bytes(bytes);
-                symbol
+                atom
             }
         };
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let count = self.values.len() - open.values;
         if count == 0
-            && let Some(number) = self.records.of_first(symbol)
+            && let Some(number) = self.records.of_first(atom)
         {
             open.record = Some(number);
             return Ok(());
         }
         if let Some(number) = open.record.take() {
             let record = &self.records[number];
-            self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.symbol(index)))?;
+            self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.atom(index)))?;
         }
-        keep(self.reader.vm, &mut self.keys, symbol)
+        keep(self.reader.vm, &mut self.keys, atom)
     }
 }
 
 /// What a name behind a comma is called that is none.
 const NEXT_NAME: &str = "Expected double-quoted property name";
 
-fn all_differ(keys: &[Sym]) -> bool {
+fn all_differ(keys: &[Atom]) -> bool {
     if keys.len() <= 12 {
         return keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key));
     }

@@ -1,9 +1,9 @@
 //! Promises inside of results.
 
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::promise::State;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;

@@ -2,15 +2,15 @@
 
 use super::escapes::{flush, push_unit};
 use super::plain_length;
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::Thrown;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, push_utf16, to_utf16, units};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// A place in a text.
+/// A position in a text.
 pub struct Reader<'a> {
     pub vm: &'a mut Vm,
     pub text: &'a [u8],
@@ -21,7 +21,7 @@ pub struct Reader<'a> {
     pub home: Option<(usize, usize)>,
 }
 
-/// What is wrong with a text. The place is where the parser stands.
+/// What is wrong with a text. The position is where the parser stands.
 pub enum Fault {
     /// A message of its own: the words before ` in JSON at position`.
     Expected(&'static str),
@@ -261,7 +261,7 @@ impl Reader<'_> {
         message
     }
 
-    /// Bounds of all that a message can show of the text around this place; no character is cut.
+    /// Bounds of all that a message can show of the text around this position; no character is cut.
     fn surroundings(&self) -> (usize, usize) {
         const MOST: usize = 2 * CONTEXT * MOST_UNIT;
         let is_inside = |at: usize| self.text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);

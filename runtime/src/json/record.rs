@@ -4,8 +4,8 @@
 use super::parse::Room;
 use super::quote_bytes;
 use super::stringify::Open;
+use crate::atom::{Atom, known};
 use crate::property::PropertyKey;
-use crate::symbol::{Sym, known};
 use crate::vm::Vm;
 
 /// The names of a shape in the order of `Object.keys`.
@@ -36,20 +36,20 @@ impl Record {
     /// Nothing where the names are so long that keeping them is no gain.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
-        let length: usize = keys.iter().map(|&symbol| vm.atoms.text(symbol).len() + size_of::<Name>()).sum();
+        let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
         if length > LONGEST {
             return None;
         }
         let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by LONGEST
         let mut is_readable = true;
         let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by LONGEST
-        for (slot, &symbol) in keys.iter().enumerate() {
-            let (start, name) = (text.len(), vm.atoms.text(symbol));
+        for (slot, &atom) in keys.iter().enumerate() {
+            let (start, name) = (text.len(), vm.atoms.text(atom));
             quote_bytes(name, &mut text);
             is_readable &= text.len() == start + name.len() + 2;
             text.push(b':');
             let (start, end) = (start as u32, text.len() as u32);
-            names.push(Name { key: vm.symbol_key(symbol), slot: slot as u32, start, end });
+            names.push(Name { key: vm.atom_key(atom), slot: slot as u32, start, end });
         }
         if names.iter().any(|name| matches!(name.key, PropertyKey::Index(_))) {
             is_readable = false;
@@ -64,10 +64,10 @@ impl Record {
         self.text.get(name.start as usize..name.end as usize).unwrap_or(&[])
     }
 
-    /// The symbol of a name.
-    pub fn symbol(&self, index: usize) -> Option<Sym> {
+    /// The atom of a name.
+    pub fn atom(&self, index: usize) -> Option<Atom> {
         match self.names.get(index)?.key {
-            PropertyKey::Symbol(symbol) => Some(symbol),
+            PropertyKey::Name(atom) => Some(atom),
             PropertyKey::Index(_) => None,
         }
     }
@@ -97,7 +97,7 @@ pub struct Records {
     /// The record that began with a name lately.
     by_first: [u16; FIRST],
     /// Names that were read lately.
-    names: [Sym; NAMES],
+    names: [Atom; NAMES],
     /// What reading a text takes, to be used for the next one.
     pub(super) room: Room,
     /// The same of writing one.
@@ -152,14 +152,14 @@ impl Records {
     }
 
     /// The record that objects lately were that begin with a name.
-    pub fn of_first(&self, first: Sym) -> Option<u16> {
+    pub fn of_first(&self, first: Atom) -> Option<u16> {
         let number = self.by_first[first.0 as usize % FIRST];
         let record = self.list.get(usize::from(number))?;
-        (record.symbol(0) == Some(first)).then_some(number)
+        (record.atom(0) == Some(first)).then_some(number)
     }
 
     /// Expect more objects of a shape to be read that begins with a name.
-    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Sym) -> Option<u16> {
+    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
         let number = self.of_shape(vm, shape)?;
         if !self[number].is_readable {
             return None;
@@ -168,23 +168,23 @@ impl Records {
         Some(number)
     }
 
-    /// The symbol of a name in a text.
-    pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Sym {
+    /// The atom of a name in a text.
+    pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Atom {
         let place = match text {
             [first, .., last] => usize::from(*first) ^ usize::from(*last) << 2 ^ text.len() << 4,
             [only] => usize::from(*only),
             [] => 0,
         } % NAMES;
-        let symbol = self.names[place];
-        if vm.atoms.text(symbol) == text {
-            return symbol;
+        let atom = self.names[place];
+        if vm.atoms.text(atom) == text {
+            return atom;
         }
-        let (symbol, bytes) = vm.atoms.intern(text);
+        let (atom, bytes) = vm.atoms.intern(text);
         if bytes > 0 {
             vm.heap.meter.add_bytes(bytes);
         }
-        self.names[place] = symbol;
-        symbol
+        self.names[place] = atom;
+        atom
     }
 }
 

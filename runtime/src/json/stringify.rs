@@ -1,13 +1,13 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
 use super::{Records, escaped_length, push_number, quote_bytes};
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
@@ -248,7 +248,7 @@ impl<'a> Writer<'a> {
     }
 
     fn write(&mut self, value: Value) -> Written<Option<Vec<u8>>> {
-        let value = self.prepared(value, PropertyKey::Symbol(known::EMPTY))?;
+        let value = self.prepared(value, PropertyKey::Name(known::EMPTY))?;
         if !has_text(value) {
             return Ok(None);
         }
@@ -290,13 +290,13 @@ impl<'a> Writer<'a> {
     /// A value that is what JSON makes of it.
     fn plain(&self, value: Value) -> Written<Value> {
         let what = match value.kind() {
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::HostFunction | Kind::App => {
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction | Kind::App => {
                 "it holds a function; return plain data"
             }
             Kind::Map => "it holds a Map; write Object.fromEntries(map) or [...map]",
             Kind::Set => "it holds a Set; write [...set]",
             Kind::Iterator => "it holds an iterator; write [...iterator]",
-            Kind::Exotic => {
+            Kind::InternalSlots => {
                 "it holds a Date, a RegExp or another special object; convert it with toISOString() or String()"
             }
             Kind::Object if self.vm.heap.class(value).is_error() => "it holds an Error; return its message",
@@ -372,7 +372,7 @@ impl<'a> Writer<'a> {
         }
         self.separate()?;
         match key {
-            PropertyKey::Symbol(name) => {
+            PropertyKey::Name(name) => {
                 let bytes = self.vm.atoms.text(name).len();
                 if bytes > LONG {
                     self.vm.charge_bytes(bytes)?;
@@ -538,7 +538,7 @@ fn has_text(value: Value) -> bool {
         | Kind::Unread
         | Kind::Cell
         | Kind::Function
-        | Kind::Bound
+        | Kind::NativeClosure
         | Kind::Tool
         | Kind::HostFunction => false,
         Kind::Native => crate::convert::type_of(value) != "function",
@@ -572,7 +572,7 @@ impl Vm {
     fn edge_text(&mut self, (container, key): (Value, Option<PropertyKey>)) -> String {
         match key {
             Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"), // bounded: a number
-            Some(PropertyKey::Symbol(known::EMPTY)) | None => "<anonymous>".into(),
+            Some(PropertyKey::Name(known::EMPTY)) | None => "<anonymous>".into(),
             Some(key) => format!("property '{}'", self.key_text(key)), // bounded: it is cut
         }
     }
@@ -585,8 +585,8 @@ impl Vm {
             Kind::Map => "Map",
             Kind::Set => "Set",
             Kind::Promise => "Promise",
-            Kind::Exotic => self.heap.exotics[object.index()].class(),
-            Kind::Function | Kind::Bound | Kind::Tool | Kind::HostFunction => "Function",
+            Kind::InternalSlots => self.heap.internal_slots[object.index()].class(),
+            Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
             _ => "Object",
         }
     }

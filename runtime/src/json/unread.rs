@@ -5,10 +5,10 @@
 //! copying, by writing the whole. Then it is read, and the object holds the value.
 
 use super::plain_length;
+use crate::atom::Atom;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Heap, Held};
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -32,19 +32,19 @@ impl Heap {
 
 impl Vm {
     /// The value of an own property of a plain object or error.
-    pub fn own(&mut self, object: Value, name: Sym) -> Result<Option<Value>> {
+    pub fn own(&mut self, object: Value, name: Atom) -> Result<Option<Value>> {
         self.heap.own(object, name).map(|held| self.held(object, name, held)).transpose()
     }
 
     /// The own properties of a plain object or error in the order they were made, charged and counted: one step
     /// for each.
-    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
         self.work(1 + self.heap.own_len(object))?;
         self.counted_properties(object)
     }
 
     /// The same for who charges while walking over them.
-    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
         let count = self.heap.own_len(object);
         // The same list twice, as it stands there and as it is read.
         let mut hold = self.hold(count.saturating_mul(32))?;
@@ -60,7 +60,7 @@ impl Vm {
 
     /// The value of what an object holds under a name.
     #[inline(always)]
-    pub fn held(&mut self, object: Value, name: Sym, held: Held) -> Result {
+    pub fn held(&mut self, object: Value, name: Atom, held: Held) -> Result {
         match held.value() {
             Some(value) => Ok(value),
             None => self.read_unread(object, name, held.text()),
@@ -69,7 +69,7 @@ impl Vm {
 
     #[cold]
     #[inline(never)]
-    fn read_unread(&mut self, object: Value, name: Sym, text: Value) -> Result {
+    fn read_unread(&mut self, object: Value, name: Atom, text: Value) -> Result {
         let levels = self.heap.str(text).units as u8;
         let before = self.heap.meter.bytes;
         let value = self.parse_json_string(text, levels)?;
@@ -80,9 +80,9 @@ impl Vm {
     }
 }
 
-/// The place behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
+/// The position behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
 pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
-    // A bit for each container around this place, the innermost last: 1 for an object.
+    // A bit for each container around this position, the innermost last: 1 for an object.
     let mut objects = 0_u64;
     let mut depth = 0;
     loop {
@@ -150,7 +150,7 @@ fn behind_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The place behind a name and its colon.
+/// The position behind a name and its colon.
 #[inline(always)]
 fn behind_name(text: &[u8], at: usize) -> Option<usize> {
     if text.get(at) != Some(&b'"') {
@@ -167,7 +167,7 @@ fn behind_string(text: &[u8], at: usize) -> Option<usize> {
     if rest.get(length) == Some(&b'"') { Some(at + length + 2) } else { behind_escapes(text, at + 1 + length) }
 }
 
-/// The place behind a string from a character in it that is not plain.
+/// The position behind a string from a character in it that is not plain.
 fn behind_escapes(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *text.get(at)? {
@@ -203,7 +203,7 @@ fn behind_number(text: &[u8], mut at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// The place behind digits, of which there is at least one.
+/// The position behind digits, of which there is at least one.
 #[inline(always)]
 fn behind_digits(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;

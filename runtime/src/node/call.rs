@@ -1,13 +1,13 @@
 //! Calls.
 
 use super::{Body as FunctionBody, Expression, Node, Slots};
+use crate::atom::Atom;
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Span, Walk};
@@ -64,7 +64,7 @@ pub enum Callee {
     /// `f(…)`
     Value(Expression),
     /// `object.name(…)`
-    Member(Expression, Sym),
+    Member(Expression, Atom),
     /// `object[key](…)`
     Index(Expression, Expression),
     /// A function with its receiver.
@@ -206,7 +206,7 @@ pub struct MethodCall {
     /// The receiver.
     pub object: Expression,
     /// Its method.
-    pub name: Sym,
+    pub name: Atom,
     /// With what.
     pub arguments: Box<[Expression]>,
     /// Where the text of the callee stands in the source.

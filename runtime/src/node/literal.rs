@@ -1,6 +1,7 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
 use super::{Argument, Expression, Node, Slots};
+use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::convert::NumberText;
@@ -8,7 +9,6 @@ use crate::error::Result;
 use crate::heap::object::INLINE;
 use crate::heap::{Closure, SMALL, splits_pair};
 use crate::regexp::Program;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::regexp::Flags;
@@ -17,19 +17,19 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 /// `'text'`
-pub struct Text(pub Sym);
+pub struct Text(pub Atom);
 
 impl Node for Text {
     #[inline]
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(vm.symbol_string(self.0))
+        Ok(vm.atom_string(self.0))
     }
 }
 
 /// `/pattern/flags`
 pub struct Regex {
     /// The text of the pattern.
-    pub source: Sym,
+    pub source: Atom,
     /// Its flags.
     pub flags: Flags,
     /// Its number in the script.
@@ -42,7 +42,7 @@ pub struct Regex {
 
 impl Node for Regex {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        let source = vm.symbol_string(self.source);
+        let source = vm.atom_string(self.source);
         let program = match vm.realm.regexp_literals.get(self.number as usize) {
             Some(Some(program)) => Arc::clone(program),
             _ => crate::builtins::regexp::literal(vm, self, source).map_err(|thrown| thrown.at(vm, self.at))?,
@@ -63,9 +63,9 @@ impl Node for BigIntLiteral {
 /// `` `text${hole}text` ``
 pub struct Template {
     /// The first text.
-    pub head: Sym,
+    pub head: Atom,
     /// Holes with the texts behind them.
-    pub parts: Box<[(Expression, Sym)]>,
+    pub parts: Box<[(Expression, Atom)]>,
     /// Offset in the source.
     pub at: u32,
 }
@@ -82,7 +82,7 @@ impl Node for Template {
 impl Template {
     fn text(&self, vm: &mut Vm, fp: &Slots, start: usize) -> Result {
         let mut text = Collected { before: None, start };
-        text.symbol(vm, self.head)?;
+        text.atom(vm, self.head)?;
         for (hole, tail) in &self.parts {
             let value = hole.eval(vm, fp)?;
             if value.is_number() {
@@ -91,7 +91,7 @@ impl Template {
                 let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
                 text.string(vm, string)?;
             }
-            text.symbol(vm, *tail)?;
+            text.atom(vm, *tail)?;
         }
         text.whole(vm)
     }
@@ -107,16 +107,16 @@ struct Collected {
 }
 
 impl Collected {
-    fn symbol(&mut self, vm: &mut Vm, symbol: Sym) -> Result<()> {
-        let length = vm.atoms.text(symbol).len();
+    fn atom(&mut self, vm: &mut Vm, atom: Atom) -> Result<()> {
+        let length = vm.atoms.text(atom).len();
         if length > SMALL {
-            let string = vm.symbol_string(symbol);
+            let string = vm.atom_string(atom);
             return self.string(vm, string);
         }
-        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.atoms.text(symbol)) {
+        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.atoms.text(atom)) {
             self.whole(vm)?;
         }
-        vm.pools.text.extend_from_slice(vm.atoms.text(symbol));
+        vm.pools.text.extend_from_slice(vm.atoms.text(atom));
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl Collected {
         let collected = &vm.pools.text[self.start..];
         let whole = match self.before {
             Some(before) if collected.is_empty() => before,
-            None if collected.is_empty() => vm.symbol_string(known::EMPTY),
+            None if collected.is_empty() => vm.atom_string(known::EMPTY),
             before => {
                 let collected = vm.heap.new_string(collected);
                 vm.pools.text.truncate(self.start);
@@ -229,7 +229,7 @@ pub struct Record {
     /// Number of the literal.
     pub site: usize,
     /// The keys.
-    pub keys: Box<[Sym]>,
+    pub keys: Box<[Atom]>,
     /// The values.
     pub values: Box<[Expression]>,
 }
@@ -276,7 +276,7 @@ impl Record {
 /// A part of an object literal.
 pub enum Part {
     /// `name: value`
-    Named(Sym, Expression),
+    Named(Atom, Expression),
     /// `[key]: value`; the key may be the name of the value, which is a function without one
     Computed(Expression, Expression, bool),
     /// `...value`
@@ -305,7 +305,7 @@ impl Node for ObjectLiteral {
                     let key = vm.to_property_key(key).map_err(|thrown| thrown.at(vm, self.at))?;
                     let value = value.eval(vm, fp)?;
                     if *is_name {
-                        vm.heap.closures[value.index()].name = Some(vm.key_symbol(key));
+                        vm.heap.closures[value.index()].name = Some(vm.key_atom(key));
                     }
                     vm.define(object, key, value);
                 }
@@ -393,7 +393,7 @@ impl Node for IteratorRest {
 impl Vm {
     /// The shape of the objects that a literal makes.
     #[inline]
-    fn literal_shape(&mut self, site: usize, keys: &[Sym]) -> Option<u32> {
+    fn literal_shape(&mut self, site: usize, keys: &[Atom]) -> Option<u32> {
         match self.realm.literal_shapes.get(site) {
             Some(&shape) if shape != 0 => Some(shape),
             _ => {
@@ -414,10 +414,10 @@ impl Vm {
         }
         let script = Arc::clone(&self.realm.script);
         let (cooked, raw) = &script.code.templates[index];
-        let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
-        let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();
+        let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.atom_string(text))).collect();
+        let raw = raw.iter().map(|&text| self.atom_string(text)).collect();
         let (cooked, raw) = (self.heap.new_array(cooked), self.heap.new_array(raw));
-        self.define(cooked, crate::property::PropertyKey::Symbol(known::RAW), raw);
+        self.define(cooked, crate::property::PropertyKey::Name(known::RAW), raw);
         let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
         self.heap.add_flags(cooked, frozen);
         self.heap.add_flags(raw, frozen);

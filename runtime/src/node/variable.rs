@@ -1,8 +1,8 @@
 //! Variables: in slots, in cells, in global slots.
 
 use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
+use crate::atom::Atom;
 use crate::error::{Result, Thrown};
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};
@@ -26,7 +26,7 @@ pub struct Variable {
     /// Where it lives.
     pub place: Place,
     /// Its name.
-    pub name: Sym,
+    pub name: Atom,
     /// Whether it may be met before it is initialized.
     pub checked: bool,
     /// Offset in the source.
@@ -57,7 +57,7 @@ impl Home for Local {
 /// A home with the name of the variable in it, which may not be initialized.
 struct Named<H> {
     home: H,
-    name: Sym,
+    name: Atom,
     at: u32,
 }
 
@@ -183,8 +183,8 @@ pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
 }
 
 #[cold]
-fn uninitialized(vm: &mut Vm, name: Sym, at: u32) -> Thrown {
-    let name = vm.symbol_text(name);
+fn uninitialized(vm: &mut Vm, name: Atom, at: u32) -> Thrown {
+    let name = vm.atom_text(name);
     vm.reference_error(&format!("Cannot access '{name}' before initialization")).at(vm, at)
 }
 
@@ -267,7 +267,7 @@ fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> 
 /// A name that the script does not declare.
 pub struct Global {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// Offset in the source.
     pub at: u32,
     /// For `typeof name`: nothing is no error.
@@ -287,7 +287,7 @@ pub fn constant_global(name: &str, function: Option<Value>) -> Option<Built> {
 
 impl Node for Global {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        let name = vm.symbol_text(self.name);
+        let name = vm.atom_text(self.name);
         let dialect = vm.realm.script.linker.dialect();
         if name == dialect.input_name() {
             return vm.context_value().map_err(|thrown| thrown.at(vm, self.at));
@@ -311,7 +311,7 @@ fn undefined_name(vm: &mut Vm, name: &str, at: u32) -> Thrown {
 /// `name = value` of a name that the script does not declare.
 pub struct WriteGlobal {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// The value.
     pub value: Expression,
     /// Offset in the source.
@@ -321,7 +321,7 @@ pub struct WriteGlobal {
 impl Node for WriteGlobal {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         self.value.eval(vm, fp)?;
-        let name = vm.symbol_text(self.name);
+        let name = vm.atom_text(self.name);
         Err(undefined_name(vm, &name, self.at))
     }
 }
@@ -329,7 +329,7 @@ impl Node for WriteGlobal {
 /// A read of a parameter by the default of an earlier one.
 pub struct Uninitialized {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// Offset in the source.
     pub at: u32,
 }

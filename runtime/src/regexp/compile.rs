@@ -267,10 +267,10 @@ impl Compiler {
         let head = self.emit(Op::Jump(0));
         self.reset(repeat);
         if is_nullable(&repeat.body) {
-            let place = self.register();
-            self.emit(Op::Save(place));
+            let position = self.register();
+            self.emit(Op::Save(position));
             self.node(&repeat.body, back);
-            self.emit(Op::Moved(place, register, repeat.min));
+            self.emit(Op::Moved(position, register, repeat.min));
         } else {
             self.node(&repeat.body, back);
         }

@@ -44,18 +44,18 @@ pub enum Progress {
     Paused,
 }
 
-/// No place.
+/// No position.
 const NONE: u32 = u32::MAX;
 
 /// What can still be tried, or has to be undone.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// Go on with an operation at a place.
+    /// Go on with an operation at a position.
     Branch(u32, u32),
     /// A slot had another value.
     Slot(u32, u32),
-    /// Go on with an operation at any place from the second down to the first.
-    Places(u32, u32, u32),
+    /// Go on with an operation at any position from the second down to the first.
+    Positions(u32, u32, u32),
     /// Where looking around began: nothing is there to be found, so a positive one fails.
     Look,
 }
@@ -66,11 +66,11 @@ pub struct Matcher {
     slots: Vec<u32>,
     stack: Vec<Entry>,
     op: u32,
-    place: u32,
+    position: u32,
     /// Where the present attempt began, and where the first one did.
     begin: u32,
     first: u32,
-    /// Whether matches begin at the first place only.
+    /// Whether matches begin at the first position only.
     sticky: bool,
     /// Whether an attempt is under way.
     trying: bool,
@@ -78,7 +78,7 @@ pub struct Matcher {
     spent: usize,
     /// Steps beyond those that there were, which the caller has not been told of.
     debt: usize,
-    /// What has failed, by row of the program's memo and place; empty as long as it is not needed.
+    /// What has failed, by row of the program's memo and position; empty as long as it is not needed.
     failed: Vec<u64>,
     /// Whether to remember from the first step on, for tests.
     pub(super) eager: bool,
@@ -87,14 +87,14 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Begins a search at a place; `sticky`: matches begin there only.
-    pub fn begin(&mut self, program: &Program, place: usize, sticky: bool) {
+    /// Begins a search at a position; `sticky`: matches begin there only.
+    pub fn begin(&mut self, program: &Program, position: usize, sticky: bool) {
         self.sticky = sticky;
         self.slots.clear();
         self.slots.resize(program.slots as usize, NONE);
         self.stack.clear();
         self.failed.clear();
-        (self.begin, self.first) = (place as u32, place as u32);
+        (self.begin, self.first) = (position as u32, position as u32);
         (self.trying, self.spent, self.forgetful) = (false, 0, false);
     }
 
@@ -176,7 +176,7 @@ impl Matcher {
     fn restart(&mut self) {
         self.slots.fill(NONE);
         self.stack.clear();
-        (self.op, self.place, self.trying) = (0, self.begin, true);
+        (self.op, self.position, self.trying) = (0, self.begin, true);
     }
 
     /// Begins to remember what fails where the search has taken more steps than that costs.
@@ -202,18 +202,18 @@ impl Matcher {
         }
     }
 
-    /// Whether an operation has not been at a place before, in the same state of the loops around it.
+    /// Whether an operation has not been at a position before, in the same state of the loops around it.
     #[inline]
     fn is_new(&mut self, program: &Program, point: u32) -> bool {
         let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) else { return true };
-        let (row, _) = memo.row(point, &self.slots, self.place);
-        self.mark(memo.width, row, self.place)
+        let (row, _) = memo.row(point, &self.slots, self.position);
+        self.mark(memo.width, row, self.position)
     }
 
-    /// Marks a row at a place; whether it was not marked.
+    /// Marks a row at a position; whether it was not marked.
     #[inline]
-    fn mark(&mut self, width: u32, row: u32, place: u32) -> bool {
-        let bit = (place - self.first) as usize * width as usize + row as usize;
+    fn mark(&mut self, width: u32, row: u32, position: u32) -> bool {
+        let bit = (position - self.first) as usize * width as usize + row as usize;
         let Some(word) = self.failed.get_mut(bit / 64) else { return true };
         let mask = 1 << (bit % 64);
         let is_new = *word & mask == 0;
@@ -226,23 +226,25 @@ impl Matcher {
         loop {
             let rest = left.checked_sub(1)?;
             *left = rest;
-            let place = self.place as usize;
+            let position = self.position as usize;
             let goes_on = match program.code[self.op as usize] {
-                Op::Unit(unit) => self.forward(text.get(place).is_some_and(|next| next.code() == u32::from(unit)), 1),
+                Op::Unit(unit) => {
+                    self.forward(text.get(position).is_some_and(|next| next.code() == u32::from(unit)), 1)
+                }
                 Op::Set(set) => {
                     let set = &program.sets[set as usize];
-                    self.forward(text.get(place).is_some_and(|next| set.contains(next.code())), 1)
+                    self.forward(text.get(position).is_some_and(|next| set.contains(next.code())), 1)
                 }
-                Op::Point(set) => match point(text, place) {
+                Op::Point(set) => match point(text, position) {
                     Some((character, width)) => self.forward(program.sets[set as usize].contains(character), width),
                     None => false,
                 },
-                Op::UnitBack(unit) => self.backward(unit_before(text, place) == Some(u32::from(unit)), 1),
+                Op::UnitBack(unit) => self.backward(unit_before(text, position) == Some(u32::from(unit)), 1),
                 Op::SetBack(set) => {
                     let set = &program.sets[set as usize];
-                    self.backward(unit_before(text, place).is_some_and(|unit| set.contains(unit)), 1)
+                    self.backward(unit_before(text, position).is_some_and(|unit| set.contains(unit)), 1)
                 }
-                Op::PointBack(set) => match point_before(text, place) {
+                Op::PointBack(set) => match point_before(text, position) {
                     Some((character, width)) => self.backward(program.sets[set as usize].contains(character), width),
                     None => false,
                 },
@@ -254,25 +256,25 @@ impl Matcher {
                 Op::Split(first, second, memo) => {
                     let is_new = self.is_new(program, memo);
                     if is_new {
-                        self.stack.push(Entry::Branch(second, self.place));
+                        self.stack.push(Entry::Branch(second, self.position));
                         self.op = first;
                     }
                     is_new
                 }
-                Op::Save(slot) => self.set_slot(slot, self.place),
+                Op::Save(slot) => self.set_slot(slot, self.position),
                 Op::Reset(from, to) => {
                     self.spend((to - from) as usize / 8, left);
                     (from..to).for_each(|slot| self.change(slot, NONE));
                     self.next()
                 }
-                Op::NotAt(slot) => self.slots[slot as usize] != self.place && self.next(),
+                Op::NotAt(slot) => self.slots[slot as usize] != self.position && self.next(),
                 Op::Zero(register) => self.set_slot(register, 0),
                 Op::Count(counter) => self.count(program, counter),
                 Op::Moved(slot, register, min) => {
-                    let moved = self.slots[slot as usize] != self.place || self.slots[register as usize] <= min;
+                    let moved = self.slots[slot as usize] != self.position || self.slots[register as usize] <= min;
                     moved && self.next()
                 }
-                Op::Assert(assertion) => holds(program, text, place, assertion) && self.next(),
+                Op::Assert(assertion) => holds(program, text, position, assertion) && self.next(),
                 Op::Reference(group) => self.reference(program, text, group, false, left),
                 Op::ReferenceBack(group) => self.reference(program, text, group, true, left),
                 Op::Look(register, otherwise) => self.look(register, otherwise.map(std::num::NonZeroU32::get)),
@@ -293,14 +295,14 @@ impl Matcher {
 
     #[inline(always)]
     fn forward(&mut self, matches: bool, width: u32) -> bool {
-        self.place += u32::from(matches) * width;
+        self.position += u32::from(matches) * width;
         self.op += u32::from(matches);
         matches
     }
 
     #[inline(always)]
     fn backward(&mut self, matches: bool, width: u32) -> bool {
-        self.place -= u32::from(matches) * width;
+        self.position -= u32::from(matches) * width;
         self.op += u32::from(matches);
         matches
     }
@@ -328,13 +330,13 @@ impl Matcher {
         }
         if turns < limits.min || limits.greedy {
             if turns >= limits.min {
-                self.stack.push(Entry::Branch(counter.exit, self.place));
+                self.stack.push(Entry::Branch(counter.exit, self.position));
             }
             self.op = body;
         } else {
             // Once the exit has failed, the body is entered with its turn counted.
             self.change(counter.register, turns + 1);
-            self.stack.push(Entry::Branch(body, self.place));
+            self.stack.push(Entry::Branch(body, self.position));
             self.op = counter.exit;
             return true;
         }
@@ -349,7 +351,7 @@ impl Matcher {
             _ => (what.0, false),
         };
         let set = &program.sets[set as usize];
-        let begin = self.place;
+        let begin = self.position;
         let mut end = begin as usize;
         if let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) {
             let (row, moved) = memo.row(what.1, &self.slots, begin);
@@ -370,18 +372,18 @@ impl Matcher {
         self.spend((end - begin as usize) / 8, left);
         self.op += 1;
         if end as u32 > begin {
-            self.place = end as u32;
+            self.position = end as u32;
             let before = end - back_step(text, end, wide);
-            self.stack.push(Entry::Places(self.op, begin, before as u32));
+            self.stack.push(Entry::Positions(self.op, begin, before as u32));
         }
         true
     }
 
     fn reference<U: Unit>(&mut self, program: &Program, text: &[U], group: u32, back: bool, left: &mut usize) -> bool {
         let Some((start, end)) = self.group(group) else { return self.next() };
-        let (length, place) = (end - start, self.place as usize);
+        let (length, position) = (end - start, self.position as usize);
         self.spend(length / 8, left);
-        let from = if back { place.checked_sub(length) } else { Some(place) };
+        let from = if back { position.checked_sub(length) } else { Some(position) };
         let Some((from, there)) = from.and_then(|from| Some((from, text.get(from..from + length)?))) else {
             return false;
         };
@@ -393,7 +395,7 @@ impl Matcher {
             wanted.iter().zip(there).all(|(a, b)| a.code() == b.code())
         };
         if same {
-            self.place = if back { from } else { from + length } as u32;
+            self.position = if back { from } else { from + length } as u32;
             self.op += 1;
         }
         same
@@ -404,8 +406,8 @@ impl Matcher {
         let height = self.stack.len() as u32;
         // The register is not restored: nothing reads it before it is written again.
         self.slots[register as usize] = height;
-        self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.place)));
-        self.stack.push(Entry::Branch(NONE, self.place));
+        self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.position)));
+        self.stack.push(Entry::Branch(NONE, self.position));
         self.next()
     }
 
@@ -420,8 +422,8 @@ impl Matcher {
             }
             return false;
         }
-        if let Some(&Entry::Branch(_, place)) = self.stack.get(height + 1) {
-            self.place = place;
+        if let Some(&Entry::Branch(_, position)) = self.stack.get(height + 1) {
+            self.position = position;
         }
         // Its groups stay, and are undone with what was before; its alternatives are gone.
         let mut kept = height;
@@ -440,20 +442,20 @@ impl Matcher {
         while let Some(entry) = self.stack.pop() {
             match entry {
                 Entry::Branch(NONE, _) | Entry::Look => {}
-                Entry::Branch(op, place) => {
-                    (self.op, self.place) = (op, place);
+                Entry::Branch(op, position) => {
+                    (self.op, self.position) = (op, position);
                     return true;
                 }
                 Entry::Slot(slot, old) => {
                     *left = left.saturating_sub(1);
                     self.slots[slot as usize] = old;
                 }
-                Entry::Places(op, first, place) => {
-                    if place > first {
-                        let before = place - back_step(text, place as usize, wide) as u32;
-                        self.stack.push(Entry::Places(op, first, before));
+                Entry::Positions(op, first, position) => {
+                    if position > first {
+                        let before = position - back_step(text, position as usize, wide) as u32;
+                        self.stack.push(Entry::Positions(op, first, before));
                     }
-                    (self.op, self.place) = (op, place);
+                    (self.op, self.position) = (op, position);
                     return true;
                 }
             }
@@ -464,50 +466,50 @@ impl Matcher {
 
 /// How far it is to the character before.
 #[inline(always)]
-fn back_step<U: Unit>(text: &[U], place: usize, wide: bool) -> usize {
-    if wide { point_before(text, place).map_or(1, |(_, width)| width as usize) } else { 1 }
+fn back_step<U: Unit>(text: &[U], position: usize, wide: bool) -> usize {
+    if wide { point_before(text, position).map_or(1, |(_, width)| width as usize) } else { 1 }
 }
 
 /// The length of the next character, if it is in a set.
 #[inline(always)]
-fn follows<U: Unit>(text: &[U], place: usize, set: &super::program::Set, wide: bool) -> Option<usize> {
+fn follows<U: Unit>(text: &[U], position: usize, set: &super::program::Set, wide: bool) -> Option<usize> {
     if wide {
-        let (character, width) = point(text, place)?;
+        let (character, width) = point(text, position)?;
         return set.contains(character).then_some(width as usize);
     }
-    set.contains(text.get(place)?.code()).then_some(1)
+    set.contains(text.get(position)?.code()).then_some(1)
 }
 
 #[inline(always)]
-fn unit_before<U: Unit>(text: &[U], place: usize) -> Option<u32> {
-    text.get(place.checked_sub(1)?).map(|unit| unit.code())
+fn unit_before<U: Unit>(text: &[U], position: usize) -> Option<u32> {
+    text.get(position.checked_sub(1)?).map(|unit| unit.code())
 }
 
-/// The code point at a place, and how many units it takes; there is none within a pair.
+/// The code point at a position, and how many units it takes; there is none within a pair.
 #[inline(always)]
-fn point<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
-    let first = text.get(place)?.code();
+fn point<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
+    let first = text.get(position)?.code();
     if let 0xD800..=0xDBFF = first
-        && let Some(second @ 0xDC00..=0xDFFF) = text.get(place + 1).map(|unit| unit.code())
+        && let Some(second @ 0xDC00..=0xDFFF) = text.get(position + 1).map(|unit| unit.code())
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
     }
-    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, place)) {
+    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, position)) {
         return None;
     }
     Some((first, 1))
 }
 
-/// The code point before a place, and how many units it takes.
+/// The code point before a position, and how many units it takes.
 #[inline(always)]
-fn point_before<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
-    let second = unit_before(text, place)?;
+fn point_before<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
+    let second = unit_before(text, position)?;
     if let 0xDC00..=0xDFFF = second
-        && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, place - 1)
+        && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, position - 1)
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
     }
-    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(place).map(|unit| unit.code())) {
+    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(position).map(|unit| unit.code())) {
         return None;
     }
     Some((second, 1))
@@ -528,18 +530,18 @@ fn same_letters<U: Unit>(left: &[U], right: &[U], unicode: bool) -> bool {
     true
 }
 
-fn character<U: Unit>(text: &[U], place: usize, unicode: bool) -> Option<(u32, u32)> {
-    if unicode { point(text, place) } else { text.get(place).map(|unit| (unit.code(), 1)) }
+fn character<U: Unit>(text: &[U], position: usize, unicode: bool) -> Option<(u32, u32)> {
+    if unicode { point(text, position) } else { text.get(position).map(|unit| (unit.code(), 1)) }
 }
 
-fn holds<U: Unit>(program: &Program, text: &[U], place: usize, assertion: Assertion) -> bool {
+fn holds<U: Unit>(program: &Program, text: &[U], position: usize, assertion: Assertion) -> bool {
     let is_end = |unit: Option<u32>| unit.is_none_or(|unit| matches!(unit, 0x0A | 0x0D | 0x2028 | 0x2029));
-    let before = || unit_before(text, place);
-    let after = || text.get(place).map(|unit| unit.code());
+    let before = || unit_before(text, position);
+    let after = || text.get(position).map(|unit| unit.code());
     let is_letter = |unit: Option<u32>| unit.is_some_and(|unit| is_word(unit, program.flags));
     match assertion {
-        Assertion::Start => place == 0,
-        Assertion::End => place == text.len(),
+        Assertion::Start => position == 0,
+        Assertion::End => position == text.len(),
         Assertion::LineStart => is_end(before()),
         Assertion::LineEnd => is_end(after()),
         Assertion::Boundary => is_letter(before()) != is_letter(after()),

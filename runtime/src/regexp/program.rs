@@ -8,7 +8,7 @@ use agentscript_lang::regexp::{Assertion, CharSet, Flags};
 pub(super) enum Op {
     /// This code unit follows.
     Unit(u16),
-    /// This code unit stands before; the place moves back.
+    /// This code unit stands before; the position moves back.
     UnitBack(u16),
     /// A code unit of a set follows.
     Set(u32),
@@ -18,7 +18,7 @@ pub(super) enum Op {
     Point(u32),
     /// The same backwards.
     PointBack(u32),
-    /// As many code units of a set as there are, and fewer if need be; with its number for places
+    /// As many code units of a set as there are, and fewer if need be; with its number for positions
     /// that have failed.
     Star(u32, u32),
     /// The same of code points.
@@ -27,17 +27,17 @@ pub(super) enum Op {
     Jump(u32),
     /// Go on with the first, and if that fails with the second; with the number.
     Split(u32, u32, u32),
-    /// Note the place.
+    /// Note the position.
     Save(u32),
     /// Forget groups, from one slot to another.
     Reset(u32, u32),
-    /// Fail if the place is the one that was noted.
+    /// Fail if the position is the one that was noted.
     NotAt(u32),
     /// A counter is zero.
     Zero(u32),
     /// One turn more of what is counted.
     Count(Counter),
-    /// Fail if the place is the one that was noted, and the turn was one that need not be.
+    /// Fail if the position is the one that was noted, and the turn was one that need not be.
     Moved(u32, u32, u32),
     /// Fail unless it holds.
     Assert(Assertion),
@@ -45,7 +45,7 @@ pub(super) enum Op {
     Reference(u32),
     /// The same backwards.
     ReferenceBack(u32),
-    /// Look around with what follows up to `Found`; a negative one goes on at the place given.
+    /// Look around with what follows up to `Found`; a negative one goes on at the position given.
     Look(u32, Option<std::num::NonZeroU32>),
     /// What was looked for is there.
     Found(u32, bool),
@@ -72,13 +72,13 @@ pub(super) struct Limits {
     pub greedy: bool,
 }
 
-/// What failing depends on beside the place: the operation, and which of the loops around it have
+/// What failing depends on beside the position: the operation, and which of the loops around it have
 /// not moved since their turn began, which therefore must not end. Since the turn of an inner loop
 /// begins later, it is enough to know how many.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     points: Vec<(u32, Box<[u32]>)>,
-    /// How many things there are to remember for each place.
+    /// How many things there are to remember for each position.
     pub width: u32,
 }
 
@@ -90,11 +90,11 @@ impl Memo {
         (self.points.len() - 1) as u32
     }
 
-    /// What to remember of an operation at a place, and the same where all loops have moved.
+    /// What to remember of an operation at a position, and the same where all loops have moved.
     #[inline]
-    pub fn row(&self, point: u32, slots: &[u32], place: u32) -> (u32, u32) {
+    pub fn row(&self, point: u32, slots: &[u32], position: u32) -> (u32, u32) {
         let (base, turns) = &self.points[point as usize];
-        let resting = turns.iter().filter(|&&register| slots[register as usize] == place).count() as u32;
+        let resting = turns.iter().filter(|&&register| slots[register as usize] == position).count() as u32;
         (base + resting, *base)
     }
 }
@@ -140,7 +140,7 @@ pub struct Program {
     /// Slots of groups and registers of loops.
     pub(super) slots: u32,
     /// Which operations remember where they failed; nothing: what fails depends on more than the
-    /// operation, the place, and which turns have not moved yet.
+    /// operation, the position, and which turns have not moved yet.
     pub(super) memo: Option<Memo>,
     pub(super) start: Start,
     /// The flags.

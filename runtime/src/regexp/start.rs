@@ -35,7 +35,7 @@ impl Start {
         Self::OneOf(Box::new(first.low), first.high)
     }
 
-    /// The first place from `from` on where a match can begin.
+    /// The first position from `from` on where a match can begin.
     pub fn next<U: Unit>(&self, text: &[U], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         match self {
@@ -58,7 +58,7 @@ impl Start {
 }
 
 fn find<U: Unit>(text: &[U], units: &[u16]) -> Option<usize> {
-    // As few as make it unlikely that what is found is nothing: each place may be compared with all of them.
+    // As few as make it unlikely that what is found is nothing: each position may be compared with all of them.
     let units = units.get(..8).unwrap_or(units);
     let (&first, more) = units.split_first()?;
     let same = |(unit, &wanted): (&U, &u16)| unit.code() == u32::from(wanted);

@@ -2,11 +2,11 @@
 //! not extensible, and for receivers that are no arrays.
 
 use super::length_of;
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 

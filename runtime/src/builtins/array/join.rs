@@ -1,12 +1,12 @@
 //! `join` and `toString`: arrays in arrays are walked without recursion.
 
 use super::{as_array, length_of};
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::{Buffer, Hold};
 use crate::convert::NumberText;
 use crate::error::Result;
 use crate::operator::MAX_STRING;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

@@ -1,5 +1,6 @@
 //! `util.format`: a text with places for values.
 
+use crate::atom::known;
 use crate::builtins::Body;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
@@ -7,7 +8,6 @@ use crate::convert::{number_text, type_of};
 use crate::error::{Cause, Result};
 use crate::json::Layout;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -88,7 +88,7 @@ impl Vm {
             Kind::Number => Ok(signed(value.as_number())),
             Kind::BigInt => self.placed_bigint(value),
             _ if type_of(value) == "object" && value != Value::NULL => {
-                let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING))?;
+                let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
                 // To Node these are no built-in objects.
                 let is_url = !self.inherited_names(value).is_empty();
                 if is_url || own.is_some_and(Value::is_callable) {

@@ -1,11 +1,11 @@
 //! `console.table`: rows and columns in a frame.
 
+use crate::atom::array_index;
 use crate::builtins::inspect::{Options, width};
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::block;
 use crate::property::PropertyKey;
-use crate::symbol::array_index;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use indexmap::IndexMap;
@@ -91,7 +91,7 @@ impl Vm {
     fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Entry>)> {
         Ok(match data.kind() {
             Kind::Map | Kind::Set => {
-                self.work(self.heap.maps[data.index()].places() / 8)?;
+                self.work(self.heap.maps[data.index()].entry_count() / 8)?;
                 let entries = self.heap.maps[data.index()].entries().take(MAX_ROWS);
                 let is_map = data.is(Kind::Map);
                 let row = |(index, (key, value)): (usize, (Value, Value))| {

@@ -1,9 +1,9 @@
 //! Errors as `util.inspect` prints them: their stack, and properties that it does not tell of.
 
 use super::{Inspector, Property};
+use crate::atom::known;
 use crate::error::Result;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 
 /// Where the frames of a stack begin.
@@ -18,7 +18,7 @@ impl Inspector<'_> {
         let message = self.text_of(error, known::MESSAGE)?.unwrap_or_default();
         let stack = self.stack(error)?;
         for shown in [known::NAME, known::MESSAGE, known::STACK] {
-            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else {
+            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Name(shown)) else {
                 continue;
             };
             let text = self.shown(properties[index].value)?;
@@ -27,7 +27,7 @@ impl Inspector<'_> {
             }
         }
         for hidden in [known::CAUSE, known::ERRORS] {
-            let key = PropertyKey::Symbol(hidden);
+            let key = PropertyKey::Name(hidden);
             let Some(value) = self.vm.own(error, hidden)? else { continue };
             let shown = properties.iter().any(|one| one.key == key);
             if !shown && (hidden == known::CAUSE || value.is(Kind::Array)) {
@@ -47,7 +47,7 @@ impl Inspector<'_> {
         self.indented(text)
     }
 
-    fn text_of(&mut self, error: Value, name: crate::symbol::Sym) -> Result<Option<String>> {
+    fn text_of(&mut self, error: Value, name: crate::atom::Atom) -> Result<Option<String>> {
         let value = self.vm.get(error, name)?;
         if value.is_nullish() || value.is_object() {
             return Ok(None);

@@ -3,7 +3,7 @@
 use super::Inspector;
 use crate::charge::Buffer;
 use crate::error::Result;
-use crate::heap::{Exotic, Yields};
+use crate::heap::{InternalSlots, Yields};
 use crate::value::{Kind, Value};
 
 impl Inspector<'_> {
@@ -14,15 +14,15 @@ impl Inspector<'_> {
             Kind::Iterator => {
                 let source = self.vm.heap.iterators[value.index()].source;
                 let ended = source.is_undefined();
-                if ended || !matches!(self.vm.heap.exotic(source), Some(Exotic::Params(_))) {
+                if ended || !matches!(self.vm.heap.internal_slots_of(source), Some(InternalSlots::Params(_))) {
                     return Ok(None);
                 }
                 if depth > self.options.depth { "[Object]".into() } else { self.params_iterator(value)? }
             }
-            Kind::Exotic => match self.vm.heap.exotic(value) {
-                Some(Exotic::Params(_)) if depth > self.options.depth => "[Object]".into(),
-                Some(Exotic::Params(_)) => self.params(value)?,
-                Some(Exotic::Url(_)) if depth <= self.options.depth => self.url(value)?,
+            Kind::InternalSlots => match self.vm.heap.internal_slots_of(value) {
+                Some(InternalSlots::Params(_)) if depth > self.options.depth => "[Object]".into(),
+                Some(InternalSlots::Params(_)) => self.params(value)?,
+                Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },
             _ => return Ok(None),

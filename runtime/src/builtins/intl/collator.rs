@@ -6,7 +6,7 @@ use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
-use crate::heap::{Action, Exotic, first_code_point};
+use crate::heap::{Action, InternalSlots, first_code_point};
 use crate::value::Value;
 use crate::vm::Vm;
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
@@ -54,7 +54,7 @@ const USAGES: &[&str] = &["sort", "search"];
 /// `new Intl.Collator(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let collator = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.Collator")?;
-    Ok(vm.heap.new_exotic(Exotic::Collator(Box::new(collator))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Collator(Box::new(collator))))
 }
 
 /// `string.localeCompare(other, locales, options)` of two strings
@@ -279,8 +279,8 @@ impl Order {
 
 /// The state of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
-    match vm.heap.exotic(this) {
-        Some(Exotic::Collator(collator)) => Ok((**collator).clone()),
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Collator(collator)) => Ok((**collator).clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
@@ -324,8 +324,9 @@ fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !known.is_undefined() {
         return Ok(known);
     }
-    let function = vm.heap.new_bound(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(Exotic::Collator(collator)) = vm.heap.exotic_mut(this) {
+    let function =
+        vm.heap.new_native_closure(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(InternalSlots::Collator(collator)) = vm.heap.internal_slots_of_mut(this) {
         collator.bound = function;
     }
     Ok(function)
@@ -333,9 +334,9 @@ fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// What `collator.compare` gives, called with two values.
 fn bound_compare(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let this = vm.heap.bound[function.index()].data[0];
-    let order = match vm.heap.exotic(this) {
-        Some(Exotic::Collator(collator)) => collator.order,
+    let this = vm.heap.native_closures[function.index()].data[0];
+    let order = match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Collator(collator)) => collator.order,
         _ => return Err(incompatible(vm, this, "compare")),
     };
     let left = vm.to_string(arg(arguments, 0))?;

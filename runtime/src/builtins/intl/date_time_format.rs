@@ -12,7 +12,7 @@ use crate::builtins::date::calendar::time_clip;
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::error::Result;
-use crate::heap::{Action, Exotic};
+use crate::heap::{Action, InternalSlots};
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -49,13 +49,13 @@ pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wante
 fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(READING)?;
     let format = DateTimeFormat::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
-    Ok(vm.heap.new_exotic(Exotic::DateTimeFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(InternalSlots::DateTimeFormat(Box::new(format))))
 }
 
 /// The format that a receiver is; it is copied, as what follows may run functions of the script.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
     vm.work(8)?;
-    if let Some(Exotic::DateTimeFormat(format)) = vm.heap.exotic(this) {
+    if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
         return Ok((**format).clone());
     }
     let what = vm.to_text_lossy(this);
@@ -77,15 +77,15 @@ fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !format.function.is_undefined() {
         return Ok(format.function);
     }
-    let function = vm.heap.new_bound(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
+    let function = vm.heap.new_native_closure(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
     let mut format = format;
     format.function = function;
-    vm.heap.set_exotic(this, Exotic::DateTimeFormat(Box::new(format)));
+    vm.heap.set_internal_slots(this, InternalSlots::DateTimeFormat(Box::new(format)));
     Ok(function)
 }
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let [format, ..] = vm.heap.bound[function.index()].data;
+    let [format, ..] = vm.heap.native_closures[function.index()].data;
     let format = this_format(vm, format, "UnwrapDateTimeFormat")?;
     let time = time(vm, arg(arguments, 0))?;
     Ok(vm.string(&format.text(time)))

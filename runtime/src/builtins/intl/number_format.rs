@@ -14,7 +14,7 @@ use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::{Buffer, Hold};
 use crate::convert::{Hint, is_space, number_text, text_number};
 use crate::error::{Result, Thrown};
-use crate::heap::{Action, Exotic};
+use crate::heap::{Action, InternalSlots};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use decimal::{Decimal, MODES, Mode, Quantity};
@@ -151,7 +151,7 @@ const MAX_WIDTH: usize = 100_000_000;
 /// `new Intl.NumberFormat(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let format = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.NumberFormat")?;
-    Ok(vm.heap.new_exotic(Exotic::NumberFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(InternalSlots::NumberFormat(Box::new(format))))
 }
 
 /// `toLocaleString` of a number or BigInt; `service` is its name in messages.
@@ -478,8 +478,8 @@ fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
 
 /// The state of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
-    match vm.heap.exotic(this) {
-        Some(Exotic::NumberFormat(format)) => Ok((**format).clone()),
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
@@ -573,15 +573,15 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `format.format`: a function that knows its formatter, always the same.
 fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let known = match vm.heap.exotic(this) {
-        Some(Exotic::NumberFormat(format)) => format.bound,
+    let known = match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::NumberFormat(format)) => format.bound,
         _ => return Err(incompatible(vm, this, "format")),
     };
     if !known.is_undefined() {
         return Ok(known);
     }
-    let function = vm.heap.new_bound(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(Exotic::NumberFormat(format)) = vm.heap.exotic_mut(this) {
+    let function = vm.heap.new_native_closure(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(InternalSlots::NumberFormat(format)) = vm.heap.internal_slots_of_mut(this) {
         format.bound = function;
     }
     Ok(function)
@@ -589,7 +589,7 @@ fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// What `format.format` gives, called with a value.
 fn bound_format(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let this = vm.heap.bound[function.index()].data[0];
+    let this = vm.heap.native_closures[function.index()].data[0];
     let format = receiver(vm, this, "format")?;
     let quantity = quantity(vm, arg(arguments, 0))?;
     text(vm, &format, &quantity)

@@ -1,5 +1,6 @@
 //! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
 
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, translate};
 use crate::charge::{Buffer, Hold};
@@ -7,7 +8,6 @@ use crate::error::Result;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
 use crate::regexp::{Program, Progress};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::sync::Arc;
@@ -201,9 +201,9 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
         vm.work(1 + name.len() / 16)?;
-        let (symbol, bytes) = vm.atoms.intern(name);
+        let (atom, bytes) = vm.atoms.intern(name);
         vm.heap.meter.keep_bytes(bytes);
-        keys.push(vm, symbol)?;
+        keys.push(vm, atom)?;
         items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }
     let object = vm.heap.object_of(&keys, &items);

@@ -2,13 +2,13 @@
 
 use super::exec::{behind, find, group, match_array, next, set_last_index};
 use super::from_text;
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, receiver};
 use crate::charge::Buffer;
 use crate::convert::to_int32;
 use crate::error::Result;
 use crate::heap::{RegExp, Yields};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::regexp::Flags;
@@ -77,7 +77,7 @@ fn pattern(vm: &mut Vm, value: Value, flags: Flags) -> Result {
     if vm.heap.regexp(value).is_some() {
         return Ok(value);
     }
-    let source = if value.is_undefined() { vm.symbol_string(known::EMPTY) } else { vm.to_string(value)? };
+    let source = if value.is_undefined() { vm.atom_string(known::EMPTY) } else { vm.to_string(value)? };
     from_text(vm, source, flags)
 }
 

@@ -279,7 +279,7 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// What templates and texts are made of: bytes or UTF-16 code units.
 trait Unit: Copy + PartialEq + From<u8> {
     /// The first place of a unit.
-    fn place(self, text: &[Self]) -> Option<usize>;
+    fn position_in(self, text: &[Self]) -> Option<usize>;
     /// The text of a string.
     fn text(vm: &Vm, string: Value) -> &[Self];
     /// The first place of a text, in linear time.
@@ -288,7 +288,7 @@ trait Unit: Copy + PartialEq + From<u8> {
 
 impl Unit for u8 {
     #[inline]
-    fn place(self, text: &[Self]) -> Option<usize> {
+    fn position_in(self, text: &[Self]) -> Option<usize> {
         memchr::memchr(self, text)
     }
 
@@ -302,7 +302,7 @@ impl Unit for u8 {
 }
 
 impl Unit for u16 {
-    fn place(self, text: &[Self]) -> Option<usize> {
+    fn position_in(self, text: &[Self]) -> Option<usize> {
         text.iter().position(|&unit| unit == self)
     }
 
@@ -561,7 +561,7 @@ fn has_loose_edge(bytes: &[u8]) -> bool {
 fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let Some(&first) = wanted.first() else { return Some(0) };
     if wanted.len() == 1 {
-        return first.place(text);
+        return first.position_in(text);
     }
     if text.len() < wanted.len() {
         return None;
@@ -571,7 +571,7 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let (mut at, mut spent) = (0, 0);
     let last = text.len() - wanted.len();
     while at <= last {
-        at += first.place(&text[at..=last])?;
+        at += first.position_in(&text[at..=last])?;
         let same = text[at..].iter().zip(wanted).take_while(|(a, b)| a == b).count();
         if same == wanted.len() {
             return Some(at);

@@ -1,5 +1,6 @@
 //! Answers of the host to tool calls.
 
+use crate::atom::{Atom, known};
 use crate::calls::{Failed, Open, Style};
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
@@ -8,7 +9,6 @@ use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
 use crate::outcome::{Failure, MOST_DETAILS, MOST_NAME, MOST_TOOL_INPUT, Status, cut_json};
 use crate::promise::State;
-use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -88,7 +88,7 @@ impl Vm {
         }
     }
 
-    pub(super) fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
+    pub(super) fn object_of(&mut self, entries: &[(Atom, Value)]) -> Value {
         let object = self.heap.new_object();
         for &(name, value) in entries {
             self.heap.set_own(object, name, value);

@@ -9,7 +9,7 @@ use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
-use crate::heap::{Exotic, Yields, block, to_utf16};
+use crate::heap::{InternalSlots, Yields, block, to_utf16};
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -118,11 +118,11 @@ fn new_params(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             let (text, _hold) = text_of(vm, init)?;
             parse(vm, text.strip_prefix('?').unwrap_or(&text))?
         }
-        _ if matches!(vm.heap.exotic(init), Some(Exotic::Params(_))) => copied(vm, init)?,
+        _ if matches!(vm.heap.internal_slots_of(init), Some(InternalSlots::Params(_))) => copied(vm, init)?,
         _ if vm.is_iterable(init) => pairs_of_list(vm, init)?,
         _ => pairs_of_record(vm, init)?,
     };
-    Ok(vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
 }
 
 /// The pairs of another one.
@@ -235,14 +235,14 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
     for (key, value) in object::pairs(vm, record)? {
         let bytes = match key {
             PropertyKey::Index(_) => 10,
-            PropertyKey::Symbol(name) => vm.atoms.text(name).len(),
+            PropertyKey::Name(name) => vm.atoms.text(name).len(),
         };
         vm.work(1 + bytes / 16)?;
         // The name twice, and the place.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Symbol(name) => crate::heap::lossy(vm.atoms.text(name)).into_owned(), // charged: above
+            PropertyKey::Name(name) => crate::heap::lossy(vm.atoms.text(name)).into_owned(), // charged: above
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
@@ -266,7 +266,7 @@ pub fn of_url(vm: &mut Vm, url: Value) -> Result {
     }
     let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
     let pairs = parse(vm, &query)?.into_vec();
-    let params = vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs, url: Some(url) })));
+    let params = vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs, url: Some(url) })));
     super::state(vm, url)?.params = params;
     Ok(params)
 }
@@ -287,12 +287,12 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
 
 /// The state of a receiver.
 fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
-    if !matches!(vm.heap.exotic(this), Some(Exotic::Params(_))) {
+    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Params(_))) {
         let message = "Value of \"this\" must be of type URLSearchParams";
         return Err(coded(vm, "ERR_INVALID_THIS", message));
     }
-    match vm.heap.exotic_mut(this) {
-        Some(Exotic::Params(state)) => Ok(state),
+    match vm.heap.internal_slots_of_mut(this) {
+        Some(InternalSlots::Params(state)) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URLSearchParams is missing")),
     }
 }
@@ -525,14 +525,14 @@ impl Vm {
 
     /// The pair at a position of a `URLSearchParams`, for who has asked for room for [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
-        let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return None };
+        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return None };
         let (name, value) = state.pairs.get(position)?.clone();
         Some((self.string(&name), self.string(&value)))
     }
 
     /// How long the texts of a pair are.
     pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
-        let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return 0 };
+        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return 0 };
         state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
     }
 }

@@ -1,7 +1,7 @@
 //! Property names as numbers.
 //!
 //! Names of built-ins have the same number in every run; behind them come the texts of the script,
-//! then whatever a run makes. A symbol is an identity: two texts are equal exactly if their symbols
+//! then whatever a run makes. An atom is an identity: two texts are equal exactly if their atoms
 //! are.
 
 use crate::builtins::registry::registry;
@@ -16,16 +16,16 @@ use std::sync::Arc;
 
 /// A property name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Sym(pub u32);
+pub struct Atom(pub u32);
 
 macro_rules! known {
     ($($name:ident = $text:literal),+ $(,)?) => {
         /// Names that the interpreter itself uses, by their fixed numbers.
         pub mod known {
-            use super::Sym;
+            use super::Atom;
             #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the constants below are the interface")]
             enum Number { $($name),+ }
-            $(#[doc = concat!("`", $text, "`")] pub const $name: Sym = Sym(Number::$name as u32);)+
+            $(#[doc = concat!("`", $text, "`")] pub const $name: Atom = Atom(Number::$name as u32);)+
             /// The texts, in the order of the numbers.
             pub const TEXTS: &[&str] = &[$($text),+];
         }
@@ -45,24 +45,24 @@ known! {
     PUSH = "push",
 }
 
-/// The texts of one compiled script, or of the prelude, and their symbols; shared by all its runs.
+/// The texts of one compiled script, or of the prelude, and their atoms; shared by all its runs.
 #[derive(Debug, Default)]
 pub struct ProgramTexts {
     /// All texts behind each other, in WTF-8.
     pub bytes: Arc<[u8]>,
-    /// Where each text that is not a fixed name stands: begin and length. Its symbol is `first` plus
+    /// Where each text that is not a fixed name stands: begin and length. Its atom is `first` plus
     /// its index here.
     pub ranges: Vec<(u32, u32)>,
-    /// The first symbol.
+    /// The first atom.
     first: u32,
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
 impl ProgramTexts {
-    /// The symbols of the texts of a program, in their order. `fixed` are the texts of the prelude,
+    /// The atoms of the texts of a program, in their order. `fixed` are the texts of the prelude,
     /// unless it is these that are numbered.
-    pub fn new(texts: &Texts, fixed: Option<&Self>) -> (Self, Vec<Sym>) {
+    pub fn new(texts: &Texts, fixed: Option<&Self>) -> (Self, Vec<Atom>) {
         let mut bytes = Vec::with_capacity(texts.total());
         let registry = registry();
         let first = registry.names.len() + fixed.map_or(0, |fixed| fixed.ranges.len());
@@ -73,12 +73,12 @@ impl ProgramTexts {
             table: HashTable::with_capacity(count),
             ..Self::default()
         };
-        let symbols = texts
+        let atoms = texts
             .iter()
             .map(|text| {
-                let known = registry.symbol(text).or_else(|| fixed.and_then(|fixed| fixed.find(text)));
-                if let Some(symbol) = known {
-                    return symbol;
+                let known = registry.atom(text).or_else(|| fixed.and_then(|fixed| fixed.find(text)));
+                if let Some(atom) = known {
+                    return atom;
                 }
                 let index = this.ranges.len() as u32;
                 this.ranges.push((bytes.len() as u32, text.len() as u32));
@@ -89,23 +89,23 @@ impl ProgramTexts {
                     let (start, length) = ranges[other as usize];
                     hasher.hash_one(&bytes[start as usize..][..length as usize])
                 });
-                Sym(this.first + index)
+                Atom(this.first + index)
             })
             .collect();
         this.bytes = bytes.into();
-        (this, symbols)
+        (this, atoms)
     }
 
-    /// The text of a symbol that is one of these.
-    pub fn text(&self, symbol: Sym) -> &[u8] {
-        let (start, length) = self.ranges[(symbol.0 - self.first) as usize];
+    /// The text of an atom that is one of these.
+    pub fn text(&self, atom: Atom) -> &[u8] {
+        let (start, length) = self.ranges[(atom.0 - self.first) as usize];
         &self.bytes[start as usize..][..length as usize]
     }
 
-    fn find(&self, text: &[u8]) -> Option<Sym> {
+    fn find(&self, text: &[u8]) -> Option<Atom> {
         let hash = self.hasher.hash_one(text);
-        let index = self.table.find(hash, |&index| self.text(Sym(self.first + index)) == text)?;
-        Some(Sym(self.first + index))
+        let index = self.table.find(hash, |&index| self.text(Atom(self.first + index)) == text)?;
+        Some(Atom(self.first + index))
     }
 
     fn end(&self) -> u32 {
@@ -113,33 +113,33 @@ impl ProgramTexts {
     }
 }
 
-/// The symbols of a run: fixed names, texts of the prelude, texts of the script, then those it makes.
+/// The atoms of a run: fixed names, texts of the prelude, texts of the script, then those it makes.
 #[derive(Debug)]
-pub struct Symbols {
+pub struct Atoms {
     prelude: &'static ProgramTexts,
     program: Arc<ProgramTexts>,
     /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
-    /// The symbols that the run has asked for by their text.
-    table: HashTable<Sym>,
+    /// The atoms that the run has asked for by their text.
+    table: HashTable<Atom>,
     hasher: DefaultHashBuilder,
-    /// The symbols of small indices, as far as they were asked for.
-    indices: Vec<Option<Sym>>,
+    /// The atoms of small indices, as far as they were asked for.
+    indices: Vec<Option<Atom>>,
     /// Strings that were property names lately.
-    recent: [(Value, Sym); RECENT],
+    recent: [(Value, Atom); RECENT],
 }
 
-/// How many strings are remembered with their symbols.
+/// How many strings are remembered with their atoms.
 const RECENT: usize = 8;
 
 /// Texts that a run asks for which reads some data.
 const USUAL: usize = 14;
 
-/// Indices whose symbols are remembered.
+/// Indices whose atoms are remembered.
 const SMALL_INDICES: usize = 256;
 
-impl Symbols {
-    /// The symbols of a run of a program.
+impl Atoms {
+    /// The atoms of a run of a program.
     pub fn new(program: Arc<ProgramTexts>) -> Self {
         let prelude = &crate::prelude::code().texts;
         let (made, indices) = (Vec::new(), Vec::new());
@@ -147,69 +147,69 @@ impl Symbols {
         Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices, recent }
     }
 
-    /// The text of a symbol, in WTF-8.
-    pub fn text(&self, symbol: Sym) -> &[u8] {
-        if symbol.0 < self.prelude.first {
-            registry().names[symbol.0 as usize].as_bytes()
-        } else if symbol.0 < self.program.first {
-            self.prelude.text(symbol)
-        } else if symbol.0 < self.program.end() {
-            self.program.text(symbol)
+    /// The text of an atom, in WTF-8.
+    pub fn text(&self, atom: Atom) -> &[u8] {
+        if atom.0 < self.prelude.first {
+            registry().names[atom.0 as usize].as_bytes()
+        } else if atom.0 < self.program.first {
+            self.prelude.text(atom)
+        } else if atom.0 < self.program.end() {
+            self.program.text(atom)
         } else {
-            &self.made[(symbol.0 - self.program.end()) as usize]
+            &self.made[(atom.0 - self.program.end()) as usize]
         }
     }
 
     /// Whether a name is in the script, or one of a built-in.
-    pub fn is_mentioned(&self, symbol: Sym) -> bool {
-        symbol.0 < self.program.end()
+    pub fn is_mentioned(&self, atom: Atom) -> bool {
+        atom.0 < self.program.end()
     }
 
-    /// The symbol of a text, if there is one.
-    pub fn find(&self, text: &[u8]) -> Option<Sym> {
+    /// The atom of a text, if there is one.
+    pub fn find(&self, text: &[u8]) -> Option<Atom> {
         let known = self.find_fixed(text);
         if known.is_some() {
             return known;
         }
-        self.table.find(self.hasher.hash_one(text), |&symbol| self.text(symbol) == text).copied()
+        self.table.find(self.hasher.hash_one(text), |&atom| self.text(atom) == text).copied()
     }
 
-    fn find_fixed(&self, text: &[u8]) -> Option<Sym> {
-        registry().symbol(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
+    fn find_fixed(&self, text: &[u8]) -> Option<Atom> {
+        registry().atom(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
     }
 
-    /// The symbol of a text and how many bytes it took to make or to remember it.
-    pub fn intern(&mut self, text: &[u8]) -> (Sym, usize) {
+    /// The atom of a text and how many bytes it took to make or to remember it.
+    pub fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
         let hash = self.hasher.hash_one(text);
-        if let Some(&symbol) = self.table.find(hash, |&symbol| self.text(symbol) == text) {
-            return (symbol, 0);
+        if let Some(&atom) = self.table.find(hash, |&atom| self.text(atom) == text) {
+            return (atom, 0);
         }
-        let (symbol, bytes) = match self.find_fixed(text) {
-            Some(symbol) => (symbol, 8),
+        let (atom, bytes) = match self.find_fixed(text) {
+            Some(atom) => (atom, 8),
             None => {
                 self.made.push(text.into());
-                (Sym(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
+                (Atom(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
             }
         };
         let mut table = std::mem::take(&mut self.table);
         if table.capacity() == 0 {
             table.reserve(USUAL, |_| 0);
         }
-        table.insert_unique(hash, symbol, |&other| self.hasher.hash_one(self.text(other)));
+        table.insert_unique(hash, atom, |&other| self.hasher.hash_one(self.text(other)));
         self.table = table;
-        (symbol, bytes)
+        (atom, bytes)
     }
 
-    /// The symbol of a string, if it was asked for lately.
+    /// The atom of a string, if it was asked for lately.
     #[inline(always)]
-    pub fn recent(&self, string: Value) -> Option<Sym> {
-        let (handle, symbol) = self.recent[string.index() % RECENT];
-        (handle == string).then_some(symbol)
+    pub fn recent(&self, string: Value) -> Option<Atom> {
+        let (handle, atom) = self.recent[string.index() % RECENT];
+        (handle == string).then_some(atom)
     }
 
-    /// Remember the symbol of a string.
-    pub fn remember(&mut self, string: Value, symbol: Sym) {
-        self.recent[string.index() % RECENT] = (string, symbol);
+    /// Remember the atom of a string.
+    pub fn remember(&mut self, string: Value, atom: Atom) {
+        self.recent[string.index() % RECENT] = (string, atom);
     }
 
     /// Garbage is collected: handles of strings may come to mean others.
@@ -217,97 +217,97 @@ impl Symbols {
         self.recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
     }
 
-    /// The symbol of an index as a name, if there is one.
+    /// The atom of an index as a name, if there is one.
     #[inline]
-    pub fn find_index(&mut self, index: u32) -> Option<Sym> {
+    pub fn find_index(&mut self, index: u32) -> Option<Atom> {
         match self.indices.get(index as usize) {
-            Some(&Some(symbol)) => Some(symbol),
+            Some(&Some(atom)) => Some(atom),
             _ => {
-                let symbol = self.find(digits(index, &mut [0; 10]))?;
-                self.remember_index(index, symbol);
-                Some(symbol)
+                let atom = self.find(digits(index, &mut [0; 10]))?;
+                self.remember_index(index, atom);
+                Some(atom)
             }
         }
     }
 
-    /// The symbol of an index as a name and how many bytes it took to make it.
-    pub fn intern_index(&mut self, index: u32) -> (Sym, usize) {
+    /// The atom of an index as a name and how many bytes it took to make it.
+    pub fn intern_index(&mut self, index: u32) -> (Atom, usize) {
         match self.find_index(index) {
-            Some(symbol) => (symbol, 0),
+            Some(atom) => (atom, 0),
             None => {
-                let (symbol, bytes) = self.intern(digits(index, &mut [0; 10]));
-                self.remember_index(index, symbol);
-                (symbol, bytes)
+                let (atom, bytes) = self.intern(digits(index, &mut [0; 10]));
+                self.remember_index(index, atom);
+                (atom, bytes)
             }
         }
     }
 
-    fn remember_index(&mut self, index: u32, symbol: Sym) {
+    fn remember_index(&mut self, index: u32, atom: Atom) {
         let index = index as usize;
         if index < SMALL_INDICES {
             if self.indices.len() <= index {
                 self.indices.resize((index + 1).next_power_of_two(), None);
             }
-            self.indices[index] = Some(symbol);
+            self.indices[index] = Some(atom);
         }
     }
 
     /// The number that a property name stands for as an index, if it is written as one: `"12"`.
-    pub fn index(&self, symbol: Sym) -> Option<u32> {
-        array_index(self.text(symbol))
+    pub fn index(&self, atom: Atom) -> Option<u32> {
+        array_index(self.text(atom))
     }
 
-    /// Where the text of a symbol of the script stands among its texts.
-    pub fn program_range(&self, symbol: Sym) -> Option<(u32, u32)> {
+    /// Where the text of an atom of the script stands among its texts.
+    pub fn program_range(&self, atom: Atom) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
-        range.contains(&symbol.0).then(|| self.program.ranges[(symbol.0 - self.program.first) as usize])
+        range.contains(&atom.0).then(|| self.program.ranges[(atom.0 - self.program.first) as usize])
     }
 }
 
 impl Vm {
-    /// The string of a symbol.
+    /// The string of an atom.
     #[inline]
-    pub fn symbol_string(&mut self, symbol: Sym) -> Value {
-        match self.atom_strings.get(symbol) {
+    pub fn atom_string(&mut self, atom: Atom) -> Value {
+        match self.atom_strings.get(atom) {
             Some(string) => string,
-            None => self.make_symbol_string(symbol),
+            None => self.make_atom_string(atom),
         }
     }
 
     #[cold]
-    fn make_symbol_string(&mut self, symbol: Sym) -> Value {
-        let index = symbol.0 as usize;
+    fn make_atom_string(&mut self, atom: Atom) -> Value {
+        let index = atom.0 as usize;
         let registry = registry();
         let string = if let Some(&(start, length)) = registry.ranges.get(index) {
             self.heap.builtin_string(start, length)
-        } else if let Some((start, length)) = self.atoms.program_range(symbol) {
+        } else if let Some((start, length)) = self.atoms.program_range(atom) {
             self.heap.program_string(start, length)
         } else {
-            let text = self.atoms.text(symbol);
+            let text = self.atoms.text(atom);
             self.heap.new_string(text)
         };
-        let bytes = self.atom_strings.set(symbol, string);
+        let bytes = self.atom_strings.set(atom, string);
         self.heap.meter.keep_bytes(bytes);
         string
     }
 
-    /// The symbol of a string.
+    /// The atom of a string.
     #[inline]
-    pub fn intern(&mut self, string: Value) -> Sym {
-        let (symbol, bytes) = self.atoms.intern(self.heap.bytes(string));
+    pub fn intern(&mut self, string: Value) -> Atom {
+        let (atom, bytes) = self.atoms.intern(self.heap.bytes(string));
         if bytes > 0 {
             self.heap.meter.keep_bytes(bytes);
         }
-        symbol
+        atom
     }
 
-    /// The symbol of a text.
-    pub fn intern_text(&mut self, text: &str) -> Sym {
-        let (symbol, bytes) = self.atoms.intern(text.as_bytes());
+    /// The atom of a text.
+    pub fn intern_text(&mut self, text: &str) -> Atom {
+        let (atom, bytes) = self.atoms.intern(text.as_bytes());
         if bytes > 0 {
             self.heap.meter.keep_bytes(bytes);
         }
-        symbol
+        atom
     }
 
     /// A new string of a text.
@@ -315,9 +315,9 @@ impl Vm {
         self.heap.new_string(text.as_bytes())
     }
 
-    /// The text of a symbol, for messages: a long one is cut.
-    pub fn symbol_text(&self, symbol: Sym) -> String {
-        shown_bytes(self.atoms.text(symbol), MOST_MESSAGE)
+    /// The text of an atom, for messages: a long one is cut.
+    pub fn atom_text(&self, atom: Atom) -> String {
+        shown_bytes(self.atoms.text(atom), MOST_MESSAGE)
     }
 }
 
@@ -335,10 +335,10 @@ fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
     }
 }
 
-/// The strings of symbols, as far as a run has asked for them. In pages: a script uses few of the
+/// The strings of atoms, as far as a run has asked for them. In pages: a script uses few of the
 /// many names of built-ins, whose numbers come first.
 #[derive(Debug, Default)]
-pub struct SymbolStrings {
+pub struct AtomStrings {
     pages: Vec<Option<Box<[Value; PAGE]>>>,
 }
 
@@ -346,17 +346,17 @@ const PAGE: usize = 32;
 /// Pages that a script soon needs behind the first one.
 const SPARE_PAGES: usize = 4;
 
-impl SymbolStrings {
-    /// The string of a symbol, where it was set.
+impl AtomStrings {
+    /// The string of an atom, where it was set.
     #[inline(always)]
-    pub fn get(&self, symbol: Sym) -> Option<Value> {
-        let page = self.pages.get(symbol.0 as usize / PAGE)?.as_deref()?;
-        Some(page[symbol.0 as usize % PAGE]).filter(|string| string.is_string())
+    pub fn get(&self, atom: Atom) -> Option<Value> {
+        let page = self.pages.get(atom.0 as usize / PAGE)?.as_deref()?;
+        Some(page[atom.0 as usize % PAGE]).filter(|string| string.is_string())
     }
 
-    /// Set the string of a symbol; how many bytes that took.
-    pub fn set(&mut self, symbol: Sym, string: Value) -> usize {
-        let (number, index) = (symbol.0 as usize / PAGE, symbol.0 as usize % PAGE);
+    /// Set the string of an atom; how many bytes that took.
+    pub fn set(&mut self, atom: Atom, string: Value) -> usize {
+        let (number, index) = (atom.0 as usize / PAGE, atom.0 as usize % PAGE);
         let before = self.cost();
         if self.pages.len() <= number {
             // Hardly more at first: names of built-ins come far before those of the script, and few scripts have many.

@@ -1,10 +1,10 @@
 //! The same text in another shape: case, padding, trimming.
 
 use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
+use crate::atom::known;
 use crate::builtins::intl::canonical_locales;
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
-use crate::symbol::known;
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -34,7 +34,7 @@ fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let length = vm.to_integer(arg(arguments, 0))?;
     let has = f64::from(vm.heap.str(string).units);
     if length <= has {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     let filler = match arg(arguments, 1) {
         Value::UNDEFINED => vm.string(" "),
@@ -73,7 +73,7 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     let header = vm.heap.str(string);
     if count == 0 || header.bytes == 0 {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     room(vm, count.saturating_mul(header.units.into()), count.saturating_mul(header.bytes.into()))?;
     // charged: above
