@@ -358,8 +358,8 @@ impl Vm {
     /// Whether two long strings of one length are the same.
     #[inline(never)]
     fn same_long_content(&mut self, left: Value, right: Value) -> Result<bool> {
-        let place = self.heap.place_of(left);
-        if place.is_some() && place == self.heap.place_of(right) {
+        let position = self.heap.buffer_position(left);
+        if position.is_some() && position == self.heap.buffer_position(right) {
             return Ok(true);
         }
         let length = self.heap.bytes(left).len();
@@ -467,14 +467,14 @@ fn compare_units(a: &[u8], b: &[u8]) -> Ordering {
     let same = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     let mut at = same.min(a.len()).min(b.len());
     at += a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count();
-    // Both are the same before, so both have a character that begins at the same place.
+    // Both are the same before, so both have a character that begins at the same position.
     while at > 0 && (is_inside(a, at) || is_inside(b, at)) {
         at -= 1;
     }
     units_from(&a[at..]).cmp(units_from(&b[at..]))
 }
 
-/// Whether a place is within a character.
+/// Whether a position is within a character.
 fn is_inside(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80)
 }

@@ -1,5 +1,5 @@
 //! The two ways in which a host can show itself to a script. The language is the same in both; this
-//! is the one place that says what is not.
+//! alone says what is not.
 
 /// How a script calls tools, what its input is called, and what it may give back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -34,7 +34,7 @@ pub enum Cause {
 /// Where an error was made.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The innermost place first: function and offset in its source.
+    /// The innermost frame first: function and offset in its source.
     pub frames: Vec<(FunctionRef, u32)>,
     /// In how many calls by operations, inside each other, the error was made: where an operation stands
     /// is known when the error gets there, and it and its callers are still to follow.
@@ -149,7 +149,7 @@ impl Vm {
             return;
         }
         let innermost = std::iter::once((self.stack.current, offset));
-        // The topmost frame is the innermost place itself, or has called the leaf that is.
+        // The topmost frame is the innermost frame itself, or has called the leaf that is.
         let is_frame = self.stack.frames.last().is_some_and(|frame| frame.code == self.stack.current);
         // Where those below have come to is known when the error gets there.
         let frames = self

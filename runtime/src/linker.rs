@@ -149,7 +149,7 @@ impl Linker {
         F: Fn(A) -> Result<R, ToolError> + Send + Sync + 'static,
     {
         let function = move |text: &str| {
-            let arguments = A::from_json(text).map_err(|error| ToolError::new(ARGUMENTS, without_place(&error)))?;
+            let arguments = A::from_json(text).map_err(|error| ToolError::new(ARGUMENTS, without_position(&error)))?;
             let result = function(arguments)?;
             serde_json::to_string(&result).map_err(|error| {
                 ToolError::new(ErrorCode::ToolExecutionError, format!("The result has no JSON: {error}"))
@@ -233,8 +233,8 @@ impl Table {
 /// The code of arguments that do not fit.
 pub(crate) const ARGUMENTS: &str = "ERR_INVALID_ARG_TYPE";
 
-/// The message of an error of serde without the place in a text that nobody has written.
-fn without_place(error: &serde_json::Error) -> String {
+/// The message of an error of serde without its position in a text that nobody has written.
+fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
 }

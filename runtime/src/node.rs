@@ -100,7 +100,7 @@ pub enum Body {
     Value(Expression),
 }
 
-/// An operation with the place in the source that it stands for.
+/// An operation with its offset in the source.
 pub struct Op {
     /// What is done.
     pub kind: OpKind,

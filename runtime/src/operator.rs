@@ -184,8 +184,8 @@ impl Vm {
     fn compare_bigint(&mut self, left: Value, right: Value) -> Result<Option<Ordering>> {
         let left = self.mathematical(left)?;
         let right = self.mathematical(right)?;
-        let place = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
-        Ok(match (place(left), place(right)) {
+        let bigint = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
+        Ok(match (bigint(left), bigint(right)) {
             (Some(left), Some(right)) => left.cmp(right),
             (Some(left), None) => return Ok(compare_exact(left, right.as_number())),
             (None, Some(right)) => return Ok(compare_exact(right, left.as_number()).map(Ordering::reverse)),

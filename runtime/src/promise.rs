@@ -70,7 +70,7 @@ impl Reactions {
         }
     }
 
-    /// Bytes it takes beside its place in the promise.
+    /// Bytes it takes beside the promise itself.
     pub fn cost(&self) -> usize {
         match self {
             Self::None | Self::One(_) => 0,

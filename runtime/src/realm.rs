@@ -8,7 +8,7 @@ use crate::value::Value;
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// The code of a run, and the values that belong to places in it.
+/// The code of a run, and the values that belong to parts of it.
 pub struct Realm {
     /// The script.
     pub script: Arc<Script>,

@@ -3,7 +3,7 @@
 //! A pattern becomes a list of small operations. The matcher keeps what it may still try on a stack
 //! of its own, so no pattern uses native stack, and it stops after so many steps, so that the caller
 //! can charge for them: nothing here knows values, runs or limits. Where a pattern has neither
-//! references nor look-around nor counters, places that have failed once are not tried again, and
+//! references nor look-around nor counters, positions that have failed once are not tried again, and
 //! matching takes a time linear in the text.
 
 mod compile;

@@ -326,8 +326,8 @@ impl Run {
         let vm = &self.vm;
         let waits = vm.main_wait();
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));
-        let place = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
-        let message = format!("The script awaits{place} a promise that nothing can settle");
+        let at_line = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
+        let message = format!("The script awaits{at_line} a promise that nothing can settle");
         let mut failure = Failure::of(ErrorCode::ExecutionError, message);
         failure.name = Some("Error".into());
         failure.location = location;

@@ -69,7 +69,7 @@ pub trait ClientTools: Tools {
     ///
     /// # Errors
     /// The tool does not exist, or the input, JSON text of an object, does not fit its schema. The call
-    /// is then a rejection in the script, at once; it has no place in the journal, as it is the same
+    /// is then a rejection in the script, at once; it is not in the journal, as it is the same
     /// every time.
     fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
         let _ = (tool, input);

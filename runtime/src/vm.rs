@@ -27,7 +27,7 @@ pub struct Vm {
     pub atoms: Atoms,
     /// The strings of property names, as far as they were asked for.
     pub(crate) atom_strings: AtomStrings,
-    /// The script, and the values that belong to places in its code.
+    /// The script, and the values that belong to parts of its code.
     pub(crate) realm: Realm,
     /// Frames.
     pub(crate) stack: CallStack,

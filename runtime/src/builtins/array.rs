@@ -366,14 +366,14 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
     let length = vm.heap.length(array) as f64;
     let index = vm.to_integer(arg(arguments, 0))?;
-    let place = if index < 0.0 { length + index } else { index };
-    if place < 0.0 || place >= length {
+    let position = if index < 0.0 { length + index } else { index };
+    if position < 0.0 || position >= length {
         let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
     let mut items = counted(vm, length as usize)?;
     items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
-    if let Some(item) = items.get_mut(place as usize) {
+    if let Some(item) = items.get_mut(position as usize) {
         *item = arg(arguments, 1);
     }
     Ok(vm.array_of(items))
@@ -503,14 +503,14 @@ fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<bool> {
     })
 }
 
-/// The first place of those at which an item is the same as a long text or BigInt; each comparison is charged for.
+/// The first position of those at which an item is the same as a long text or BigInt; each comparison is charged for.
 #[cold]
-fn search(vm: &mut Vm, array: Value, target: Value, places: impl Iterator<Item = usize>) -> Result<Option<usize>> {
-    for place in places {
-        if let Some(item) = vm.heap.at(array, place)
+fn search(vm: &mut Vm, array: Value, target: Value, positions: impl Iterator<Item = usize>) -> Result<Option<usize>> {
+    for position in positions {
+        if let Some(item) = vm.heap.at(array, position)
             && vm.strict_equals(item, target)?
         {
-            return Ok(Some(place));
+            return Ok(Some(position));
         }
     }
     Ok(None)

@@ -60,7 +60,7 @@ impl Vm {
 struct Inspector<'a> {
     vm: &'a mut Vm,
     options: Options,
-    /// The objects around this place.
+    /// The objects around the present one.
     seen: Vec<Value>,
     /// The objects that were met inside of themselves.
     circular: Vec<Value>,
@@ -182,7 +182,7 @@ impl Inspector<'_> {
         self.vm.reserve(bytes.saturating_mul(8))
     }
 
-    /// Text whose further lines are indented as this place is.
+    /// Text whose further lines are indented as the present line is.
     fn indented(&mut self, text: String) -> Result<String> {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         if self.indent == 0 || lines == 0 {

@@ -191,7 +191,7 @@ pub fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     vm.get(options, name)
 }
 
-/// An option that is one of some words (ECMA-402 9.2.13): its place among them. `service` is the
+/// An option that is one of some words (ECMA-402 9.2.13): its index among them. `service` is the
 /// constructor, as messages name it.
 pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&str]) -> Result<Option<usize>> {
     let value = option(vm, options, name)?;
@@ -200,7 +200,7 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
     }
     let text = word(vm, value)?;
     match words.iter().position(|&word| word == text) {
-        Some(place) => Ok(Some(place)),
+        Some(index) => Ok(Some(index)),
         None => {
             // An object is not shown as the text that it was converted to.
             let shown = if value.is_object() { vm.object_tag(value) } else { text };

@@ -178,13 +178,13 @@ pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Progra
     if literal.number < SHARED && program.bytes() <= SHARED_BYTES {
         let _ = literal.shared.set(Arc::clone(&program));
     }
-    let place = literal.number as usize;
+    let number = literal.number as usize;
     if literal.number != u32::MAX {
-        let more = (place + 1).saturating_sub(vm.realm.regexp_literals.len());
+        let more = (number + 1).saturating_sub(vm.realm.regexp_literals.len());
         vm.reserve(program.bytes() + more * 16)?;
         vm.heap.meter.keep_bytes(program.bytes() + more * 8);
         vm.realm.regexp_literals.resize(vm.realm.regexp_literals.len() + more, None);
-        vm.realm.regexp_literals[place] = Some(Arc::clone(&program));
+        vm.realm.regexp_literals[number] = Some(Arc::clone(&program));
     }
     Ok(program)
 }

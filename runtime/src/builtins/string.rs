@@ -299,7 +299,7 @@ pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
     }
     let header = vm.heap.str(string);
     vm.charge_bytes(header.bytes as usize * 4)?;
-    // It is made of a list that has a place for every byte.
+    // It is made of a list with an entry for every byte.
     vm.reserve(header.bytes as usize * 2 + header.units as usize * 2)
 }
 

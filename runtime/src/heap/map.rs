@@ -56,7 +56,7 @@ impl MapData {
         self.entries.len() - self.removed
     }
 
-    /// How many places of entries there are, those of removed ones included.
+    /// How many entries there are, removed ones included.
     pub fn entry_count(&self) -> usize {
         self.entries.len()
     }
@@ -192,7 +192,7 @@ impl Heap {
         *data = MapData { next: data.next, ..MapData::default() };
     }
 
-    /// Drop the places of removed entries.
+    /// Drop removed entries.
     fn compact_map(&mut self, map: Value) {
         let data = &mut self.maps[map.index()];
         let mut is_live = data.entries.iter().map(|&(key, _)| key != Value::HOLE);

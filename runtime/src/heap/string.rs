@@ -315,7 +315,7 @@ impl Heap {
     }
 
     /// Where the bytes of a string are: the buffer and the offset in it; nothing where small strings are put.
-    pub fn place_of(&self, string: Value) -> Option<(usize, usize)> {
+    pub fn buffer_position(&self, string: Value) -> Option<(usize, usize)> {
         let header = self.str(string);
         let buffer = header.buffer as usize;
         (self.chunk != Some(buffer)).then_some((buffer, header.start as usize))

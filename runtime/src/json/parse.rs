@@ -28,7 +28,7 @@ impl Vm {
     /// The same of a string; the work of looking through its text is not charged.
     pub fn parse_json_string(&mut self, text: Value, levels: u8) -> Result {
         let length = self.heap.str(text).bytes as usize;
-        match self.heap.place_of(text) {
+        match self.heap.buffer_position(text) {
             Some((buffer, start)) if self.worth_sharing(length, levels) => {
                 let shared = self.heap.lend(buffer);
                 let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)), levels);
@@ -123,7 +123,7 @@ fn lengthen<T>(vm: &mut Vm, list: &mut Buffer<T>) -> Parsed<()> {
 
 struct Parser<'a> {
     reader: Reader<'a>,
-    /// The containers around this place.
+    /// The containers around the present value.
     open: Buffer<Open>,
     /// Finished values of all open containers.
     values: Buffer<Value>,
@@ -173,8 +173,8 @@ impl Parser<'_> {
         parsed.map_err(|fault| match fault {
             Fault::Thrown(thrown) => thrown,
             Fault::Expected(words) => {
-                let place = if words.ends_with("JSON") { "" } else { " in JSON" };
-                let message = format!("{words}{place} at position {}", self.reader.position());
+                let source = if words.ends_with("JSON") { "" } else { " in JSON" };
+                let message = format!("{words}{source} at position {}", self.reader.position());
                 self.reader.syntax_error(message.as_bytes())
             }
             Fault::Token => {
@@ -353,7 +353,7 @@ impl Parser<'_> {
         Ok(object)
     }
 
-    /// The values from a place on, which are the items of an array.
+    /// The values from an index on, which are the items of an array.
     fn items(&mut self, from: usize) -> Parsed<Vec<Value>> {
         let count = self.values.len() - from;
         if count < MANY {
@@ -404,7 +404,7 @@ impl Parser<'_> {
         (object, record)
     }
 
-    /// A property name and its colon; as in V8, what a missing colon is called depends on the place.
+    /// A property name and its colon; as in V8, what a missing colon is called depends on the context.
     fn key(&mut self, otherwise: &'static str, colon: Fault) -> Parsed<()> {
         if !self.expected_name() {
             self.other_name(otherwise)?;

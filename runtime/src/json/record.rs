@@ -79,7 +79,7 @@ impl Record {
     }
 }
 
-/// Records that there may be, and places of the tables.
+/// Records that there may be, and entries of the tables.
 const MOST: usize = 256;
 /// Most bytes of the names of a record. Nobody counts what records take: that is a few megabytes at most.
 const LONGEST: usize = 8 << 10;
@@ -170,12 +170,12 @@ impl Records {
 
     /// The atom of a name in a text.
     pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Atom {
-        let place = match text {
+        let index = match text {
             [first, .., last] => usize::from(*first) ^ usize::from(*last) << 2 ^ text.len() << 4,
             [only] => usize::from(*only),
             [] => 0,
         } % NAMES;
-        let atom = self.names[place];
+        let atom = self.names[index];
         if vm.atoms.text(atom) == text {
             return atom;
         }
@@ -183,7 +183,7 @@ impl Records {
         if bytes > 0 {
             vm.heap.meter.add_bytes(bytes);
         }
-        self.names[place] = atom;
+        self.names[index] = atom;
         atom
     }
 }

@@ -258,7 +258,7 @@ fn a_script_that_nothing_can_wake() {
     let mut journal = calls(go(script, &journal(script))).journal;
     journal.answer(0, Ok("1".into())).expect("it waits");
     match go(script, &journal) {
-        Step::Deadlock(failure) => assert_eq!(failure.location.map(|place| place.line), Some(2)),
+        Step::Deadlock(failure) => assert_eq!(failure.location.map(|location| location.line), Some(2)),
         other => panic!("{other:?}"),
     }
 }

@@ -199,7 +199,7 @@ pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     if vm.has_own(this, key) { vm.delete(this, key).map(drop) } else { Ok(()) }
 }
 
-/// Copy an item, or the lack of one, to another place.
+/// Copy an item, or the lack of one, to another index.
 fn shift_item(vm: &mut Vm, this: Value, from: f64, to: f64) -> Result<()> {
     match item(vm, this, from)? {
         Some(item) => put(vm, this, to, item),

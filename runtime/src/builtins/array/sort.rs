@@ -88,15 +88,15 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         let mut to = std::mem::take(&mut vm.heap.arrays[spare.index()].items);
         done = merge(vm, &mut from, &mut to, &mut cursor)?;
         if done {
-            let places = vm.heap.arrays[array.index()].items.iter_mut();
-            places.zip(from.chunks_exact(2)).for_each(|(place, pair)| *place = pair[1]);
+            let items = vm.heap.arrays[array.index()].items.iter_mut();
+            items.zip(from.chunks_exact(2)).for_each(|(item, pair)| *item = pair[1]);
         }
         vm.heap.arrays[pairs.index()].items = from;
         vm.heap.arrays[spare.index()].items = to;
     }
     let Cursor { width, start, left, right } = cursor;
-    for (place, number) in (2..).zip([width, start, left, right]) {
-        vm.heap.set_item(state, f64::from(place), Value::number(number as f64));
+    for (index, number) in (2..).zip([width, start, left, right]) {
+        vm.heap.set_item(state, f64::from(index), Value::number(number as f64));
     }
     Ok(if done { Value::TRUE } else { Value::UNDEFINED })
 }
@@ -118,10 +118,10 @@ fn merge(vm: &mut Vm, from: &mut Vec<Value>, to: &mut Vec<Value>, cursor: &mut C
                 }
                 let take_left =
                     right >= end || left < middle && !comes_before(vm, from[right * 2], from[left * 2], &mut compared)?;
-                let place = left + right - middle;
+                let target = left + right - middle;
                 let next = if take_left { &mut left } else { &mut right };
-                to[place * 2] = from[*next * 2];
-                to[place * 2 + 1] = from[*next * 2 + 1];
+                to[target * 2] = from[*next * 2];
+                to[target * 2 + 1] = from[*next * 2 + 1];
                 *next += 1;
                 moved += 1;
             }

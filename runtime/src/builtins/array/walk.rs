@@ -181,8 +181,8 @@ impl Merge {
     fn run(self, vm: &mut Vm, compare: Value, upwards: bool) -> Result {
         let mut at = [0_usize; 7];
         // bounded: seven
-        for (place, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
-            *place = value.as_number() as usize;
+        for (position, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
+            *position = value.as_number() as usize;
         }
         let step = |index: usize| if upwards { index + 1 } else { index.wrapping_sub(1) };
         vm.with_leaf(compare, |vm, leaf| {
@@ -196,11 +196,11 @@ impl Merge {
                 let takes_b = b_first == upwards;
                 vm.heap.set_item(self.items, at[TARGET] as f64, if takes_b { b } else { a });
                 at[TARGET] = step(at[TARGET]);
-                let (place, length, wins, others, least) = match takes_b {
+                let (position, length, wins, others, least) = match takes_b {
                     true => (B, LENGTH_B, WINS_B, WINS_A, usize::from(!upwards)),
                     false => (A, LENGTH_A, WINS_A, WINS_B, usize::from(upwards)),
                 };
-                at[place] = step(at[place]);
+                at[position] = step(at[position]);
                 at[wins] += 1;
                 at[others] = 0;
                 at[length] -= 1;
@@ -212,8 +212,8 @@ impl Merge {
                     break;
                 }
             }
-            for (index, &place) in at.iter().enumerate() {
-                vm.heap.set_item(self.cursor, index as f64, Value::number(place as f64));
+            for (index, &position) in at.iter().enumerate() {
+                vm.heap.set_item(self.cursor, index as f64, Value::number(position as f64));
             }
             Ok(Value::bool(done))
         })

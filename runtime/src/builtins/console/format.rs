@@ -1,4 +1,4 @@
-//! `util.format`: a text with places for values.
+//! `util.format`: a text with placeholders for values.
 
 use crate::atom::known;
 use crate::builtins::Body;
@@ -44,7 +44,7 @@ impl Vm {
         Ok(out)
     }
 
-    /// Append `format` with its places filled; gives the values that have no place.
+    /// Append `format` with its placeholders filled; gives the values that are left.
     fn fill<'a>(&mut self, format: &str, mut values: &'a [Value], out: &mut String) -> Result<&'a [Value]> {
         let mut rest = format;
         while let Some(at) = rest.find('%') {
@@ -59,7 +59,7 @@ impl Vm {
                     out.push_str(&text);
                     values = others;
                 }
-                // The next character may itself be a percent sign of another place.
+                // The next character may itself be the percent sign of another placeholder.
                 _ => out.push_str(&rest[at..behind]),
             }
             rest = &rest[behind..];

@@ -1,5 +1,5 @@
 //! `Date.parse`: the format of ECMAScript (21.4.1.32), and behind it what V8 understands of other
-//! texts: numbers that find their place by what stands next to them, months and zones by name, other
+//! texts: numbers that are told apart by what stands next to them, months and zones by name, other
 //! words only before the first number.
 
 use super::calendar::{make_date, make_day, make_time};

@@ -38,7 +38,7 @@ pub struct Collator {
     pub bound: Value,
 }
 
-/// What makes a difference: places in the tables below.
+/// What makes a difference: indices in the tables below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     sensitivity: usize,
@@ -159,11 +159,11 @@ impl Runs {
             vm.charge_bytes(TURN)?;
             // charged: above
             let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
-            let mut place = 0;
-            while place < TURN
-                && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+            let mut offset = 0;
+            while offset < TURN
+                && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
             {
-                place += length;
+                offset += length;
                 if point < 0x300 && !(is_numeric && matches!(point, 0x30..=0x39)) {
                     (run, marks) = (0, 0);
                     continue;
@@ -177,10 +177,10 @@ impl Runs {
                 self.longest = self.longest.max(run);
                 self.has_long_marks |= marks > MARKS;
             }
-            if place == 0 {
+            if offset == 0 {
                 return Ok(());
             }
-            at += place;
+            at += offset;
         }
     }
 }
@@ -210,9 +210,9 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
         vm.charge_bytes(TURN)?;
         // charged: above
         let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
-        let mut place = 0;
-        while place < TURN
-            && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+        let mut offset = 0;
+        while offset < TURN
+            && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
         {
             let is_mark = point >= 0x300 && classes.get32_u8(point) != 0;
             marks = if is_mark { marks + 1 } else { 0 };
@@ -223,14 +223,14 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
             if (0xD800..0xE000).contains(&point) {
                 out.extend_from_slice(&vm.heap, "\u{FFFD}".as_bytes())?;
             } else {
-                out.extend_from_slice(&vm.heap, rest.get(place..place + length).unwrap_or_default())?;
+                out.extend_from_slice(&vm.heap, rest.get(offset..offset + length).unwrap_or_default())?;
             }
-            place += length;
+            offset += length;
         }
-        if place == 0 {
+        if offset == 0 {
             return Ok(out);
         }
-        at += place;
+        at += offset;
     }
 }
 

@@ -241,8 +241,8 @@ impl Picker<'_> {
 
     fn one_of_in<T: Copy>(&mut self, service: &str, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
         let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect(); // bounded: a table of ours
-        let place = choice(self.vm, self.options, service, name, &words)?;
-        Ok(place.map(|place| table[place].1))
+        let index = choice(self.vm, self.options, service, name, &words)?;
+        Ok(index.map(|index| table[index].1))
     }
 
     fn currency(&mut self, style: Style) -> Result<String> {
@@ -387,8 +387,8 @@ impl NumberFormat {
         symbol.into()
     }
 
-    fn currency_name(&self, place: usize) -> String {
-        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[place]).into()
+    fn currency_name(&self, plural: usize) -> String {
+        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[plural]).into()
     }
 }
 

@@ -131,7 +131,7 @@ impl Zone {
                 named.map(|&(_, pair)| pair)
             }
             Style::ShortGeneric | Style::LongGeneric => {
-                // The first one names the place, as is done where there is nothing else.
+                // The first one names the zone, as is done where there is nothing else.
                 let minute = if time > LAST { f64::NEG_INFINITY } else { minute };
                 self.names.generic.iter().rev().find(|(from, _)| *from <= minute).and_then(|&(_, pair)| pair)
             }

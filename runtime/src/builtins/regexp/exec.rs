@@ -90,19 +90,19 @@ pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Prog
 }
 
 /// Writes `lastIndex`, which fails where the object is frozen.
-pub fn set_last_index(vm: &mut Vm, regexp: Value, place: usize) -> Result<()> {
-    vm.set(regexp, known::LAST_INDEX, Value::number(place as f64))
+pub fn set_last_index(vm: &mut Vm, regexp: Value, index: usize) -> Result<()> {
+    vm.set(regexp, known::LAST_INDEX, Value::number(index as f64))
 }
 
 /// Where to go on behind an empty match.
-pub fn behind(vm: &mut Vm, program: &Program, string: Value, place: usize) -> usize {
+pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> usize {
     let pair = program.flags.is_unicode()
-        && matches!(vm.heap.unit_at(string, place), Some(0xD800..=0xDBFF))
-        && matches!(vm.heap.unit_at(string, place + 1), Some(0xDC00..=0xDFFF));
-    place + 1 + usize::from(pair)
+        && matches!(vm.heap.unit_at(string, index), Some(0xD800..=0xDBFF))
+        && matches!(vm.heap.unit_at(string, index + 1), Some(0xDC00..=0xDFFF));
+    index + 1 + usize::from(pair)
 }
 
-/// Searches from a place on and charges for it; whether there is a match.
+/// Searches from a index on and charges for it; whether there is a match.
 pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
     let header = vm.heap.str(string);
     let mut from = from;
@@ -149,8 +149,8 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
 }
 
 /// The text of a group, or `undefined`.
-pub fn group(vm: &mut Vm, string: Value, place: Option<(usize, usize)>) -> Result {
-    match place {
+pub fn group(vm: &mut Vm, string: Value, range: Option<(usize, usize)>) -> Result {
+    match range {
         Some((start, end)) => part(vm, string, start, end),
         None => Ok(Value::UNDEFINED),
     }
@@ -162,8 +162,8 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     vm.work(4 + count)?;
     let mut items = Buffer::with_capacity(vm, count)?;
     for number in 0..=program.groups {
-        let place = vm.pools.matcher.group(number);
-        let text = group(vm, string, place)?;
+        let range = vm.pools.matcher.group(number);
+        let text = group(vm, string, range)?;
         items.push(vm, text)?;
     }
     let start = vm.pools.matcher.group(0).map_or(0, |(start, _)| start);

@@ -39,7 +39,7 @@ fn for_each_match(
     Ok(())
 }
 
-/// `$matches(string, regexp)`: for each match its place and the arguments of the function that
+/// `$matches(string, regexp)`: for each match its range and the arguments of the function that
 /// replaces it.
 pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, regexp) = (arg(arguments, 0), arg(arguments, 1));
@@ -47,8 +47,8 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for_each_match(vm, string, regexp, |vm, program, (start, _)| {
         let mut values = Buffer::with_capacity(vm, program.groups as usize + 4)?;
         for number in 0..=program.groups {
-            let place = vm.pools.matcher.group(number);
-            let text = group(vm, string, place)?;
+            let range = vm.pools.matcher.group(number);
+            let text = group(vm, string, range)?;
             values.push(vm, text)?;
         }
         let groups = named(vm, program, &values)?;
@@ -150,7 +150,7 @@ fn replaced<U: Unit>(
         append(vm, &mut out, copy, string, (begin, start))?;
         for piece in &pieces {
             vm.work(1)?;
-            let place = match *piece {
+            let range = match *piece {
                 Piece::Literal(literal) => {
                     grow(vm, &mut out, literal)?;
                     continue;
@@ -158,11 +158,11 @@ fn replaced<U: Unit>(
                 Piece::Before => (0, start),
                 Piece::After => (end, length),
                 Piece::Group(number) => match vm.pools.matcher.group(number as u32) {
-                    Some(place) => place,
+                    Some(range) => range,
                     None => continue,
                 },
             };
-            append(vm, &mut out, copy, string, place)?;
+            append(vm, &mut out, copy, string, range)?;
         }
         begin = end;
         Ok(())

@@ -68,8 +68,8 @@ pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
     let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
     let found = find(vm, &program, string, 0, program.flags.sticky)?;
-    let place = vm.pools.matcher.group(0).filter(|_| found);
-    Ok(Value::number(place.map_or(-1.0, |(start, _)| start as f64)))
+    let range = vm.pools.matcher.group(0).filter(|_| found);
+    Ok(Value::number(range.map_or(-1.0, |(start, _)| start as f64)))
 }
 
 /// The regular expression that a method of strings was given, or made of what it was given.
@@ -124,8 +124,8 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             if pieces.len() == limit {
                 break;
             }
-            let place = vm.pools.matcher.group(number);
-            let text = group(vm, string, place)?;
+            let range = vm.pools.matcher.group(number);
+            let text = group(vm, string, range)?;
             pieces.push(vm, text)?;
         }
         if pieces.len() >= limit {

@@ -1,6 +1,6 @@
 //! `normalize`: the normal forms of Unicode, made in pieces that are charged for one by one.
 //!
-//! A text may be cut before a character that neither changes its place nor joins what stands before it: the normal
+//! A text may be cut before a character that neither moves nor joins what stands before it: the normal
 //! form of the whole is that of the pieces, one behind the other. Pieces are made by the library. Where no such
 //! character comes for long, a text of marks alone for instance, the form is made here, character by character.
 
@@ -17,7 +17,7 @@ use std::fmt;
 
 /// Bytes of a piece: at most some 100 microseconds of work, for what decomposes into 18 characters each.
 const PIECE: usize = 1 << 10;
-/// How far behind the end of a piece a place to cut is looked for.
+/// How far behind the end of a piece a boundary is looked for.
 const FAR: usize = 1 << 10;
 /// Bytes of text a step pays for.
 const BYTES: usize = 4;
@@ -45,7 +45,7 @@ pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
     Form { composes: false, compatible: false }.of(vm, string)
 }
 
-/// Where the piece from `at` on ends; nothing where there is no place to cut it.
+/// Where the piece from `at` on ends; nothing where there is no boundary.
 fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
     // The last piece, and all of a short text.
     let Some(rest) = bytes.get(at + PIECE..) else { return Some(bytes.len()) };
@@ -116,10 +116,10 @@ impl Form {
     }
 
     /// Append the form of a piece of a string.
-    fn piece(self, heap: &Heap, string: Value, place: std::ops::Range<usize>, out: &mut Buffer<u8>) -> Result<()> {
+    fn piece(self, heap: &Heap, string: Value, range: std::ops::Range<usize>, out: &mut Buffer<u8>) -> Result<()> {
         let mut normal = Normal { heap, out, refused: None };
         // charged: by the caller
-        let mut rest = &heap.bytes(string)[place];
+        let mut rest = &heap.bytes(string)[range];
         while !rest.is_empty() {
             let text = leading_text(rest);
             let done = match (self.composes, self.compatible) {
@@ -164,7 +164,7 @@ impl fmt::Write for Normal<'_> {
 /// Characters between two looks at the account.
 const TURN: usize = 256;
 
-/// A piece without a place to cut it, made in linear time whatever it holds.
+/// A piece without a boundary, made in linear time whatever it holds.
 struct Slow<'b> {
     form: Form,
     out: &'b mut Buffer<u8>,
@@ -178,7 +178,7 @@ struct Slow<'b> {
 type Mark = (char, u8);
 
 impl Slow<'_> {
-    /// Append the form of a string from `at` on, up to a place where it may be cut. Gives that place.
+    /// Append the form of a string from `at` on, up to a boundary, where it may be cut. Gives the boundary.
     fn run(mut self, vm: &mut Vm, string: Value, mut at: usize) -> Result<usize> {
         let start = at;
         for turn in 1_usize.. {
@@ -280,23 +280,23 @@ impl Slow<'_> {
 
 /// Marks by their class; those of one class stay as they are. Each is counted, then put where it belongs.
 fn sorted(vm: &mut Vm, marks: &Buffer<Mark>) -> Result<Buffer<Mark>> {
-    let mut places = [0_usize; 256];
+    let mut starts = [0_usize; 256];
     for some in marks.chunks(TURN) {
         vm.work(TURN / 16)?;
-        some.iter().for_each(|&(_, class)| places[usize::from(class)] += 1);
+        some.iter().for_each(|&(_, class)| starts[usize::from(class)] += 1);
     }
-    let mut place = 0;
-    for count in &mut places {
-        place += std::mem::replace(count, place);
+    let mut start = 0;
+    for count in &mut starts {
+        start += std::mem::replace(count, start);
     }
     let mut all = Buffer::with_capacity(&vm.heap, marks.len())?;
     all.extend(&vm.heap, std::iter::repeat_n(('\0', 0), marks.len()))?;
     for some in marks.chunks(TURN) {
         vm.work(TURN / 8)?;
         for &mark in some {
-            let place = &mut places[usize::from(mark.1)];
-            all[*place] = mark;
-            *place += 1;
+            let next = &mut starts[usize::from(mark.1)];
+            all[*next] = mark;
+            *next += 1;
         }
     }
     Ok(all)

@@ -48,7 +48,7 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     if !text.is_ascii() && has_loose_edge(needle) {
-        // Both as UTF-16, made of lists with a place for every byte, and a table.
+        // Both as UTF-16, made of lists with a position for every byte, and a table.
         let _room = vm.hold(bytes.len() * 2 + needle.len() * 6)?;
         vm.charge_bytes((text.bytes as usize + wanted.bytes as usize) * 8)?;
         // charged: above
@@ -113,7 +113,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(vm.array_of(pieces))
 }
 
-/// The part of a string between two places, in code units or in bytes.
+/// The part of a string between two positions, in code units or in bytes.
 fn between(vm: &mut Vm, string: Value, in_units: bool, start: usize, end: usize) -> Result {
     if in_units {
         return part(vm, string, start, end);
@@ -278,11 +278,11 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// What templates and texts are made of: bytes or UTF-16 code units.
 trait Unit: Copy + PartialEq + From<u8> {
-    /// The first place of a unit.
+    /// The first position of a unit.
     fn position_in(self, text: &[Self]) -> Option<usize>;
     /// The text of a string.
     fn text(vm: &Vm, string: Value) -> &[Self];
-    /// The first place of a text, in linear time.
+    /// The first position of a text, in linear time.
     fn find(text: &[Self], wanted: &[Self]) -> Option<usize>;
 }
 
@@ -469,7 +469,7 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
 /// Where a string occurs in another.
 struct Matches {
     found: Buffer<u32>,
-    /// Whether places are code units, as a match may begin or end within a pair of surrogates; else bytes.
+    /// Whether positions are code units, as a match may begin or end within a pair of surrogates; else bytes.
     in_units: bool,
 }
 
@@ -499,7 +499,7 @@ fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Resul
 /// Matches between two looks at the clock.
 const ROUND: usize = 1024;
 
-/// The places of a text, or of `other`.
+/// The positions of a text, or of `other`.
 fn occurrences<U: Unit>(
     vm: &mut Vm,
     string: Value,
@@ -557,7 +557,7 @@ fn has_loose_edge(bytes: &[u8]) -> bool {
     matches!(bytes, [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _])
 }
 
-/// The first place of `wanted` in `text`, in linear time.
+/// The first position of `wanted` in `text`, in linear time.
 fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let Some(&first) = wanted.first() else { return Some(0) };
     if wanted.len() == 1 {
@@ -585,7 +585,7 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     None
 }
 
-/// Knuth, Morris and Pratt: calls `visit` with each place, overlapping ones too, until it says no.
+/// Knuth, Morris and Pratt: calls `visit` with each position, overlapping ones too, until it says no.
 fn visit_by_table<U: Unit>(text: &[U], wanted: &[U], mut visit: impl FnMut(usize) -> bool) {
     let mut table = vec![0_u32; wanted.len()]; // bounded: held by the caller
     let mut length = 0;

@@ -213,8 +213,8 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
         let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
         for (index, &part) in parts.iter().enumerate() {
             let text = text_of(vm, part)?;
-            if let Some(place) = first.get_mut(index) {
-                *place = text;
+            if let Some(index) = first.get_mut(index) {
+                *index = text;
             }
         }
         if parts.len() != 2 {
@@ -230,7 +230,7 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
 /// The own properties of an object; names that are the same without lone surrogates are one.
 fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
-    let mut places = hashbrown::HashMap::new();
+    let mut indices = hashbrown::HashMap::new();
     let mut names = Hold::NONE;
     for (key, value) in object::pairs(vm, record)? {
         let bytes = match key {
@@ -238,7 +238,7 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
             PropertyKey::Name(name) => vm.atoms.text(name).len(),
         };
         vm.work(1 + bytes / 16)?;
-        // The name twice, and the place.
+        // The name twice, and the index.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
@@ -246,8 +246,8 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
-        let place = *places.entry(name.clone()).or_insert(pairs.pairs.len());
-        match pairs.pairs.get_mut(place) {
+        let index = *indices.entry(name.clone()).or_insert(pairs.pairs.len());
+        match pairs.pairs.get_mut(index) {
             Some(pair) => {
                 pairs.texts.grow(vm, text_cost(value.len()))?;
                 pair.1 = value;

@@ -29,7 +29,7 @@ pub struct DateTimeFormat {
     pub zone: Zone,
     /// What is shown.
     pub pattern: Vec<Item>,
-    /// The places of `dateStyle` and `timeStyle` among [`STYLES`].
+    /// The indices of `dateStyle` and `timeStyle` among [`STYLES`].
     pub styles: [Option<usize>; 2],
     hour_cycle: Option<u8>,
     /// What `format` gives, once it was asked for.
@@ -187,8 +187,8 @@ impl DateTimeFormat {
             let field = if kind == Kind::Fraction {
                 number(vm, given, name, (1.0, 3.0))?.map(|count| Field { letter: b'S', count: count as u8 })
             } else {
-                let place = choice(vm, given, SERVICE, name, words)?;
-                place.and_then(|place| fields(&parse(letters[place])).next())
+                let index = choice(vm, given, SERVICE, name, words)?;
+                index.and_then(|index| fields(&parse(letters[index])).next())
             };
             if let Some(mut field) = field {
                 explicit.get_or_insert(name);

@@ -121,8 +121,8 @@ impl NumberFormat {
                 let by_fraction = -(max as i64);
                 let mut by_significant = significant(decimal, most);
                 let magnitude = decimal.magnitude();
-                let place = if more { by_fraction.min(by_significant) } else { by_fraction.max(by_significant) };
-                decimal.round(place, 1, self.mode);
+                let digit = if more { by_fraction.min(by_significant) } else { by_fraction.max(by_significant) };
+                decimal.round(digit, 1, self.mode);
                 if !decimal.is_zero() && decimal.magnitude() != magnitude && by_fraction == by_significant {
                     by_significant += 1;
                 }
@@ -189,7 +189,7 @@ impl NumberFormat {
 
     /// What stands around the number.
     fn wrap(&self, sign: Option<bool>, is_one: bool, compacted: bool, out: &mut Formatted) {
-        let place = usize::from(!is_one);
+        let plural = usize::from(!is_one);
         let is_symbol = self.style == Style::Currency && self.currency_display != CurrencyDisplay::Name;
         let brackets = is_symbol && self.accounting && sign == Some(true) && !compacted;
         match sign {
@@ -213,13 +213,13 @@ impl NumberFormat {
             }
             Style::Currency => {
                 out.unit.push(("literal", " ".into()));
-                out.unit.push(("currency", self.currency_name(place).into()));
+                out.unit.push(("currency", self.currency_name(plural).into()));
             }
             // ICU takes it for a percent sign.
             Style::Unit if self.unit == "percent" && self.unit_display < 2 => out.behind.push(("unit", "%".into())),
             Style::Unit => {
                 let in_full = self.notation == Notation::Compact;
-                unit_parts(&self.unit, self.unit_display, place, in_full, &mut out.unit);
+                unit_parts(&self.unit, self.unit_display, plural, in_full, &mut out.unit);
             }
         }
         if brackets {
@@ -236,13 +236,13 @@ fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
     out.push(("exponentInteger", exponent.unsigned_abs().to_string().into()));
 }
 
-/// A unit behind a number; `place` is 0 for one and 1 for any other number.
-pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: &mut Vec<Part>) {
+/// A unit behind a number; `plural` is 0 for one and 1 for any other number.
+pub fn unit_parts(unit: &str, display: usize, plural: usize, in_full: bool, out: &mut Vec<Part>) {
     let text = match units::find(unit) {
-        Some(texts) => texts[display][place].to_owned(),
+        Some(texts) => texts[display][plural].to_owned(),
         None => {
             let (first, second) = unit.split_once("-per-").unwrap_or((unit, ""));
-            let first_text = units::find(first).map_or("", |texts| texts[display][place]);
+            let first_text = units::find(first).map_or("", |texts| texts[display][plural]);
             let per = units::per(second).map_or("", |texts| texts[display]);
             // ICU writes nothing but the sign here, except where the number is compact or a range.
             if first == "percent" && display < 2 && !in_full {
@@ -265,7 +265,7 @@ pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sou
     let text = |formatted: &Formatted| formatted.clone().into_parts();
     if start.is_negative() == end.is_negative() && text(&first) == text(&second) {
         let mut parts = first.into_parts();
-        // ICU has no place for it in a pattern with brackets.
+        // ICU leaves it out in a pattern with brackets.
         if !matches!(parts.first(), Some(("literal", _))) {
             parts.insert(0, ("approximatelySign", "~".into()));
         }

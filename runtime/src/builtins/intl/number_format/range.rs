@@ -31,9 +31,9 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
         }
     }
     let [mut start, mut end] = [Quantity::NaN, Quantity::NaN];
-    for (place, (index, name)) in [&mut start, &mut end].into_iter().zip([(0, "start"), (1, "end")]) {
-        *place = quantity(vm, arg(arguments, index))?;
-        if matches!(place, Quantity::NaN) {
+    for (part, (index, name)) in [&mut start, &mut end].into_iter().zip([(0, "start"), (1, "end")]) {
+        *part = quantity(vm, arg(arguments, index))?;
+        if matches!(part, Quantity::NaN) {
             let what = vm.to_text_lossy(arg(arguments, index));
             return Err(vm.range_error(&format!("Invalid {name} : {what}")));
         }
