@@ -23,7 +23,7 @@ fuzz_target!(|answer: &str| {
 
 fn outcome(script: &str, answer: &str, lazy_json: bool) -> Outcome {
     let policy = Policy::preset(Preset::Balanced);
-    let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+    let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
     let mut run = script.start(Inputs::default(), &policy);
     run.stress(Stress { lazy_json, ..Stress::default() });
     let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };

@@ -60,7 +60,7 @@ fn policy() -> Policy {
 /// Compile and run a script; `answers` choose what its tools give.
 pub fn run(source: &str, answers: &[u8]) {
     let policy = policy();
-    let outcome = match compile(source, &CompileOptions::of(&policy)) {
+    let outcome = match compile(source, &CompileOptions::for_policy(&policy)) {
         Ok(script) => {
             let inputs = Inputs {
                 context: Some("{\"user\":{\"id\":7},\"items\":[1,2,3]}".into()),

@@ -232,7 +232,7 @@ impl Vm {
 
     /// The function that a built-in is that is written in the language.
     pub(crate) fn prelude_code(&mut self, native: u32, construct: bool) -> Result<FunctionRef> {
-        match crate::prelude::of_native(native, construct) {
+        match crate::prelude::for_native(native, construct) {
             Some(code) => Ok(code),
             None => Err(self.type_error("this built-in cannot be called")),
         }

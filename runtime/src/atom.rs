@@ -5,7 +5,7 @@
 //! are.
 
 use crate::builtins::registry::registry;
-use crate::outcome::{MOST_MESSAGE, shown_bytes};
+use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::Texts;
@@ -317,7 +317,7 @@ impl Vm {
 
     /// The text of an atom, for messages: a long one is cut.
     pub fn atom_text(&self, atom: Atom) -> String {
-        shown_bytes(self.atoms.text(atom), MOST_MESSAGE)
+        cut_message_bytes(self.atoms.text(atom), MOST_MESSAGE)
     }
 }
 

@@ -28,10 +28,10 @@ pub struct ScriptCache {
     max_bytes: usize,
     max_scripts: usize,
     hasher: DefaultHashBuilder,
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
 }
 
-struct Kept {
+struct Entries {
     scripts: LruCache<u64, Entry>,
     bytes: usize,
 }
@@ -54,8 +54,8 @@ impl ScriptCache {
     /// zero of either it keeps nothing.
     #[must_use]
     pub fn new(max_bytes: usize, max_scripts: usize) -> Self {
-        let kept = Mutex::new(Kept { scripts: LruCache::unbounded(), bytes: 0 });
-        Self { max_bytes, max_scripts, hasher: DefaultHashBuilder::default(), kept }
+        let entries = Mutex::new(Entries { scripts: LruCache::unbounded(), bytes: 0 });
+        Self { max_bytes, max_scripts, hasher: DefaultHashBuilder::default(), entries }
     }
 
     /// The script of a text: the one that is kept, or a new one, which is kept from now on.
@@ -67,32 +67,32 @@ impl ScriptCache {
     /// As [`compile`].
     pub fn compile(&self, source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
         let hash = self.hasher.hash_one((source, options));
-        if let Some(script) = self.kept().find(hash, source, options) {
+        if let Some(script) = self.lock().find(hash, source, options) {
             return Ok(script);
         }
         let script = compile(source, options)?;
-        Ok(self.keep(hash, script, options))
+        Ok(self.insert(hash, script, options))
     }
 
-    fn keep(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
+    fn insert(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
         let bytes = script.bytes()
             + size_of::<Entry>()
             + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {
             return script;
         }
-        let mut kept = self.kept();
-        if let Some(other) = kept.find(hash, script.source(), options) {
+        let mut entries = self.lock();
+        if let Some(other) = entries.find(hash, script.source(), options) {
             return other;
         }
         let entry = Entry { script: Arc::clone(&script), options: options.clone(), bytes };
-        kept.bytes += bytes;
-        if let Some(displaced) = kept.scripts.put(hash, entry) {
-            kept.bytes -= displaced.bytes;
+        entries.bytes += bytes;
+        if let Some(displaced) = entries.scripts.put(hash, entry) {
+            entries.bytes -= displaced.bytes;
         }
-        while kept.bytes > self.max_bytes || kept.scripts.len() > self.max_scripts {
-            let Some((_, oldest)) = kept.scripts.pop_lru() else { break };
-            kept.bytes -= oldest.bytes;
+        while entries.bytes > self.max_bytes || entries.scripts.len() > self.max_scripts {
+            let Some((_, oldest)) = entries.scripts.pop_lru() else { break };
+            entries.bytes -= oldest.bytes;
         }
         script
     }
@@ -100,7 +100,7 @@ impl ScriptCache {
     /// How many scripts it holds.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.kept().scripts.len()
+        self.lock().scripts.len()
     }
 
     /// Whether it holds none.
@@ -112,23 +112,23 @@ impl ScriptCache {
     /// The bytes of the scripts that it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.kept().bytes
+        self.lock().bytes
     }
 
     /// Forgets all scripts. Runs keep theirs.
     pub fn clear(&self) {
-        let mut kept = self.kept();
-        kept.scripts.clear();
-        kept.bytes = 0;
+        let mut entries = self.lock();
+        entries.scripts.clear();
+        entries.bytes = 0;
     }
 
     /// A thread that panicked while it held the lock has left the table whole.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Entries {
     fn find(&mut self, hash: u64, source: &str, options: &CompileOptions) -> Option<Arc<Script>> {
         let entry = self.scripts.get(&hash)?;
         let is_same = entry.script.source() == source && entry.options == *options;
@@ -147,7 +147,7 @@ mod tests {
 
     /// Whether a script is kept, without asking for it.
     fn has(cache: &ScriptCache, source: &str) -> bool {
-        cache.kept().scripts.iter().any(|(_, entry)| entry.script.source() == source)
+        cache.lock().scripts.iter().any(|(_, entry)| entry.script.source() == source)
     }
 
     #[test]

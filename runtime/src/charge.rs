@@ -127,7 +127,7 @@ impl<T> Buffer<T> {
     }
 
     /// A list that was made elsewhere, with the hold that was got for it before.
-    pub fn of(items: Vec<T>, hold: Hold) -> Self {
+    pub fn from_parts(items: Vec<T>, hold: Hold) -> Self {
         Self { room: items.capacity(), items, hold }
     }
 
@@ -379,7 +379,7 @@ impl Vm {
         let count = self.own_count(value);
         self.work(1 + count)?;
         let hold = self.hold(count.saturating_mul(2 * size_of::<PropertyKey>()))?;
-        Ok(Buffer::of(self.own_keys(value, all), hold))
+        Ok(Buffer::from_parts(self.own_keys(value, all), hold))
     }
 
     /// How many own properties a value has that would be listed, more or less.

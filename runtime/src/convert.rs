@@ -45,7 +45,7 @@ pub fn type_of(value: Value) -> &'static str {
 
 /// A double as `Number.prototype.toString` writes it in base ten.
 pub fn number_text(number: f64) -> String {
-    NumberText::default().of(number).to_owned()
+    NumberText::default().format(number).to_owned()
 }
 
 /// Room for the text of a number.
@@ -58,7 +58,7 @@ pub struct NumberText {
 impl NumberText {
     /// The text of a number.
     #[inline]
-    pub fn of(&mut self, number: f64) -> &str {
+    pub fn format(&mut self, number: f64) -> &str {
         let integer = number as i64;
         if integer as f64 == number && number.abs() < 1e15 {
             return self.integer.insert(itoa::Buffer::new()).format(integer);
@@ -218,7 +218,7 @@ impl Vm {
                 if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
                     return Ok(self.key_string(crate::property::PropertyKey::Index(index)));
                 }
-                self.heap.new_ascii(NumberText::default().of(number).as_bytes())
+                self.heap.new_ascii(NumberText::default().format(number).as_bytes())
             }
             Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.atom_string(known::UNDEFINED),
             Kind::Null => self.atom_string(known::NULL),

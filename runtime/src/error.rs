@@ -11,7 +11,7 @@ use crate::code::FunctionRef;
 use crate::error_code::ErrorCode;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block, lossy};
-use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_text, shown_bytes};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_message_bytes, cut_text};
 use crate::suggest::Missing;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -74,13 +74,13 @@ impl Thrown {
     /// The end of the run at a limit or by the host, as `runtime_error`.
     #[cold]
     pub fn limit(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::stop(Failure::of(code, message))
+        Self::stop(Failure::from_code(code, message))
     }
 
     /// The end of the run at something that is refused.
     #[cold]
     pub fn illegal(code: ErrorCode, refusal: Refusal, message: impl Into<String>) -> Self {
-        let mut failure = Failure::of(code, message);
+        let mut failure = Failure::from_code(code, message);
         failure.refusal = Some(refusal);
         Self::stop(failure)
     }
@@ -205,7 +205,7 @@ impl Vm {
     /// The text of a value, or its beginning and end with how much there was.
     pub fn short_text(&mut self, value: Value, most: usize) -> Result<String> {
         let string = self.to_string(value)?;
-        Ok(shown_bytes(self.heap.bytes(string), most))
+        Ok(cut_message_bytes(self.heap.bytes(string), most))
     }
 
     /// The frames of an error, each on a line of its own.
@@ -279,7 +279,7 @@ mod tests {
         let script = "const f = () => 'b'.at({ toString: () => {\n  throw new RangeError('odd'); } });\n\
                       let calls = 0;\nconst g = () => { calls += 1;\n  return f(); };\ng();";
         let policy = Policy::preset(Preset::default());
-        let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
         let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
             panic!("nothing is waited for")
         };

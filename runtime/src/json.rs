@@ -102,7 +102,7 @@ fn plain_length<const SURROGATES: bool>(text: &[u8]) -> usize {
 /// Append a number as JSON has it.
 fn push_number(number: f64, out: &mut Vec<u8>) {
     if number.is_finite() {
-        out.extend_from_slice(NumberText::default().of(number).as_bytes());
+        out.extend_from_slice(NumberText::default().format(number).as_bytes());
     } else {
         out.extend_from_slice(b"null");
     }

@@ -8,7 +8,7 @@
 //!
 //! let policy = Policy::default();
 //! let source = "const [a, b] = await Promise.all([callTool('n:get', {}), callTool('n:get', {})]); return a + b";
-//! let script = compile(source, &CompileOptions::of(&policy)).expect("the script is valid");
+//! let script = compile(source, &CompileOptions::for_policy(&policy)).expect("the script is valid");
 //! let mut run = script.start(Inputs::default(), &policy);
 //! let mut events = Vec::new();
 //! let outcome = loop {

@@ -16,7 +16,7 @@
 //! linker.func_async("lookup", 1)?;
 //!
 //! let policy = Policy::default();
-//! let options = CompileOptions { linker, ..CompileOptions::of(&policy) };
+//! let options = CompileOptions { linker, ..CompileOptions::for_policy(&policy) };
 //! let script = compile("const { x, y } = await lookup('home'); return hypot(x, y)", &options)
 //!     .map_err(|error| error.failure.message)?;
 //! let mut run = script.start(Inputs::default(), &policy);
@@ -110,7 +110,7 @@ impl fmt::Display for LinkError {
 impl std::error::Error for LinkError {}
 
 static DIALECTS: LazyLock<Vec<Linker>> =
-    LazyLock::new(|| Dialect::ALL.iter().map(|&dialect| Linker::of_dialect(dialect)).collect());
+    LazyLock::new(|| Dialect::ALL.iter().map(|&dialect| Linker::for_dialect(dialect)).collect());
 
 impl Linker {
     /// The functions of a dialect.
@@ -119,7 +119,7 @@ impl Linker {
         DIALECTS[dialect as usize].clone()
     }
 
-    fn of_dialect(dialect: Dialect) -> Self {
+    fn for_dialect(dialect: Dialect) -> Self {
         let mut table = Table { dialect, rows: Vec::new(), numbers: HashMap::new() };
         for &(of, number) in registry().host_functions.iter().filter(|&&(of, _)| of == dialect) {
             debug_assert_eq!(of, dialect);

@@ -110,7 +110,7 @@ impl Vm {
         };
         if left.is_string() && right.is_number() {
             let mut text = NumberText::default();
-            let text = text.of(right.as_number()).as_bytes();
+            let text = text.format(right.as_number()).as_bytes();
             self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
             return Ok(self.heap.concat_ascii(left, text));
         }

@@ -161,7 +161,7 @@ impl Failure {
     }
 
     /// The same with the status that runs have which end with this code.
-    pub fn of(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub fn from_code(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(code.status(), code, message)
     }
 
@@ -183,7 +183,7 @@ impl Failure {
 
     /// The failure of a script that was not compiled.
     #[must_use]
-    pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
+    pub fn from_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let issues: Vec<Issue> = diagnostics
             .into_iter()
             .map(|diagnostic| Issue { location: diagnostic.location(source), diagnostic })
@@ -231,7 +231,7 @@ pub(crate) fn cut_text(text: &str, most: usize) -> String {
 }
 
 /// Text in WTF-8 of no more than `most` bytes; of a longer one the beginning and the end. Nothing else is looked at.
-pub(crate) fn shown_bytes(text: &[u8], most: usize) -> String {
+pub(crate) fn cut_message_bytes(text: &[u8], most: usize) -> String {
     if text.len() <= most { crate::heap::lossy(text).into_owned() } else { cut_bytes(text, most) }
 }
 

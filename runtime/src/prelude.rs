@@ -88,7 +88,7 @@ pub fn function(code: FunctionRef) -> &'static Function {
 
 /// The function of the prelude that a built-in is.
 #[inline]
-pub fn of_native(native: u32, construct: bool) -> Option<FunctionRef> {
+pub fn for_native(native: u32, construct: bool) -> Option<FunctionRef> {
     PRELUDE_CODE.functions.get(native as usize)?[usize::from(construct)]
 }
 
@@ -129,7 +129,7 @@ mod tests {
             for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
                 if let Some(Body::Prelude(name)) = body {
                     assert!(
-                        of_native(number as u32, construct).is_some(),
+                        for_native(number as u32, construct).is_some(),
                         "{} needs {name} in the prelude",
                         native.name
                     );

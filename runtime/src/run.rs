@@ -312,7 +312,7 @@ impl Run {
             return failure;
         }
         let message = if is_error { message } else { vm.uncaught_text(value) };
-        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
+        let mut failure = Failure::from_code(ErrorCode::ExecutionError, message);
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
@@ -328,7 +328,7 @@ impl Run {
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));
         let at_line = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
         let message = format!("The script awaits{at_line} a promise that nothing can settle");
-        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
+        let mut failure = Failure::from_code(ErrorCode::ExecutionError, message);
         failure.name = Some("Error".into());
         failure.location = location;
         failure
@@ -380,6 +380,6 @@ impl Run {
 fn failure_of(thrown: Thrown) -> Box<Failure> {
     match stopped(thrown) {
         Exit::Stopped(failure) => failure,
-        _ => Box::new(Failure::of(ErrorCode::ExecutionError, "the script failed")),
+        _ => Box::new(Failure::from_code(ErrorCode::ExecutionError, "the script failed")),
     }
 }

@@ -32,9 +32,9 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// What a policy says of compiling.
+    /// The options that a policy asks for.
     #[must_use]
-    pub fn of(policy: &Policy) -> Self {
+    pub fn for_policy(policy: &Policy) -> Self {
         Self {
             language: None,
             linker: Linker::default(),
@@ -49,7 +49,7 @@ impl CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self::of(&Policy::default())
+        Self::for_policy(&Policy::default())
     }
 }
 
@@ -103,7 +103,7 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
             Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script(&linker)), linker }))
         }
         Err(failure) => Err(CompileError {
-            failure: Box::new(Failure::of_diagnostics(source, failure.diagnostics.clone())),
+            failure: Box::new(Failure::from_diagnostics(source, failure.diagnostics.clone())),
             diagnostics: failure.diagnostics,
         }),
     }

@@ -6,7 +6,7 @@ use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::heap::{Action, NativeClosure};
-use crate::outcome::{MOST_MESSAGE, shown_bytes};
+use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
 use crate::property::PropertyKey;
 use crate::timer::timed_out;
 use crate::value::{Kind, Value};
@@ -56,7 +56,7 @@ impl Vm {
     /// The `name` of a callable, for messages: a long one is cut.
     pub fn callable_name(&mut self, function: Value) -> String {
         let name = self.callable_name_string(function);
-        shown_bytes(self.heap.bytes(name), MOST_MESSAGE)
+        cut_message_bytes(self.heap.bytes(name), MOST_MESSAGE)
     }
 
     /// The `name` of a callable.

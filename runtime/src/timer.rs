@@ -97,11 +97,11 @@ impl Timer {
 /// The end of a run that nobody wants the result of any more.
 #[cold]
 pub fn cancelled() -> Failure {
-    Failure::of(ErrorCode::ExecutionAborted, "The run was cancelled")
+    Failure::from_code(ErrorCode::ExecutionAborted, "The run was cancelled")
 }
 
 /// The end of a run at a limit of time.
 #[cold]
 pub fn timed_out(limit_ms: u64) -> Thrown {
-    Thrown::stop(Failure::of(ErrorCode::Timeout, format!("Script execution timed out after {limit_ms}ms")))
+    Thrown::stop(Failure::from_code(ErrorCode::Timeout, format!("Script execution timed out after {limit_ms}ms")))
 }

@@ -188,7 +188,7 @@ pub fn policy(case: &Case) -> Policy {
 #[must_use]
 pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     let policy = policy(case);
-    let mut options = CompileOptions::of(&policy);
+    let mut options = CompileOptions::for_policy(&policy);
     options.language = case.language.as_deref().map(|language| match language {
         "typescript" => Language::TypeScript,
         _ => Language::JavaScript,

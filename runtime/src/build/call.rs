@@ -24,7 +24,7 @@ impl Lowering<'_, '_> {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
         constant_global(text, self.builder.constant_global(name))
-            .unwrap_or_else(|| Built::of(node::Global { name: self.builder.atom(name), at, typeof_only }))
+            .unwrap_or_else(|| Built::from_node(node::Global { name: self.builder.atom(name), at, typeof_only }))
     }
 
     /// The built-in function that a callee is known to be, with its receiver.
@@ -80,17 +80,25 @@ impl Lowering<'_, '_> {
             if spread {
                 let callee =
                     Callee::With(Box::new(Constant(Value::handle(Kind::Native, native))), Box::new(Constant(this)));
-                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+                return Built::from_node(SpreadCall {
+                    callee,
+                    arguments: self.arguments(&call.arguments),
+                    callee_span,
+                });
             }
             let makes_error = registry().natives[native as usize].construct.is_some();
             let arguments = self.plain_arguments(&call.arguments);
-            return Built::of(NativeCall { function, this, arguments, at, makes_error });
+            return Built::from_node(NativeCall { function, this, arguments, at, makes_error });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
             program::Callee::Value(function) if spread => {
                 let callee = Callee::Value(self.tree(function));
-                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+                return Built::from_node(SpreadCall {
+                    callee,
+                    arguments: self.arguments(&call.arguments),
+                    callee_span,
+                });
             }
             program::Callee::Value(function) => return self.leaf_call(function, &call.arguments),
             program::Callee::Index(..) | program::Callee::With { .. } => {
@@ -100,16 +108,16 @@ impl Lowering<'_, '_> {
         // Where arguments are operations, the method is read before them.
         if call.arguments.iter().any(|argument| argument.value.splits) {
             let callee = self.early_callee(call);
-            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let name = self.builder.atom(*name);
         let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
-        if name == known::PUSH { Built::of(node::Push(call)) } else { Built::of(call) }
+        if name == known::PUSH { Built::from_node(node::Push(call)) } else { Built::from_node(call) }
     }
 
     /// Whether it is a variable of the prelude that is known to hold a leaf.
@@ -129,7 +137,7 @@ impl Lowering<'_, '_> {
             self.temp += 1;
         }
         self.temp = first;
-        Built::of(LeafCall { function, arguments: values.into(), first: first as usize })
+        Built::from_node(LeafCall { function, arguments: values.into(), first: first as usize })
     }
 
     fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
@@ -269,18 +277,18 @@ impl Lowering<'_, '_> {
         let Some(native) = registry().path(&name) else {
             // A constructor of the language that this version does not have is an unknown name.
             return match path.len() {
-                1 => Built::of(node::Global { name: first, at, typeof_only: false }),
-                _ => Built::of(node::NotAConstructor { name, at }),
+                1 => Built::from_node(node::Global { name: first, at, typeof_only: false }),
+                _ => Built::from_node(node::NotAConstructor { name, at }),
             };
         };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
             Some(NativeBody::Native(function)) => {
                 if arguments.iter().any(|argument| argument.spread.is_some()) {
-                    return Built::of(SpreadNew { function, arguments, at });
+                    return Built::from_node(SpreadNew { function, arguments, at });
                 }
                 let arguments = arguments.into_iter().map(|argument| argument.value).collect();
-                Built::of(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
+                Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
             }
             Some(NativeBody::Prelude(_)) => {
                 let slot = self.temp();
@@ -289,7 +297,7 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
-                Built::of(node::NotAConstructor { name, at })
+                Built::from_node(node::NotAConstructor { name, at })
             }
         }
     }

@@ -37,7 +37,7 @@ impl Lowering<'_, '_> {
         let shared = Arc::clone(&self.builder.literals[pattern as usize]);
         // The prelude's have no numbers of their own: they are made once a process.
         let number = if self.builder.is_prelude { u32::MAX } else { pattern };
-        Built::of(Regex { source: self.builder.atom(source), flags, number, shared, at })
+        Built::from_node(Regex { source: self.builder.atom(source), flags, number, shared, at })
     }
 
     /// Emit what has to be done before, and give what is left to be evaluated.
@@ -49,25 +49,27 @@ impl Lowering<'_, '_> {
             ExprKind::Null => Built::Constant(Constant(Value::NULL)),
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
-            ExprKind::String(text) => Built::of(Text(self.builder.atom(*text))),
+            ExprKind::String(text) => Built::from_node(Text(self.builder.atom(*text))),
             ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern, at),
-            ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
-            ExprKind::Template(head, rest) => {
-                Built::of(Template { head: self.builder.atom(*head), parts: self.holes(rest, at), at })
+            ExprKind::BigInt(text) => {
+                Built::from_node(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
             }
-            ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
+            ExprKind::Template(head, rest) => {
+                Built::from_node(Template { head: self.builder.atom(*head), parts: self.holes(rest, at), at })
+            }
+            ExprKind::TemplateObject(index) => Built::from_node(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
             ExprKind::Object(site, properties) => self.object(*site, properties, at),
             ExprKind::Function(id) => {
                 let captures = self.builder.program.functions[id.0 as usize].captures.clone().into();
-                Built::of(node::Function { code: self.builder.function_ref(id.0), captures })
+                Built::from_node(node::Function { code: self.builder.function_ref(id.0), captures })
             }
             ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
                 // Functions of the prelude know each other by number; it has no state.
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
-                Built::of(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
+                Built::from_node(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
@@ -86,13 +88,13 @@ impl Lowering<'_, '_> {
             ExprKind::Global(name) => self.global(*name, false, at),
             ExprKind::TypeofGlobal(name) => {
                 let operand = self.global(*name, true, at).node();
-                Built::of(Prefix { operator: Unary::Typeof, operand, at })
+                Built::from_node(Prefix { operator: Unary::Typeof, operand, at })
             }
             ExprKind::WriteGlobal(name, value) => {
                 let name = self.builder.atom(*name);
-                Built::of(WriteGlobal { name, value: self.value(value).node(), at })
+                Built::from_node(WriteGlobal { name, value: self.value(value).node(), at })
             }
-            ExprKind::Uninitialized(name) => Built::of(Uninitialized { name: self.builder.atom(*name), at }),
+            ExprKind::Uninitialized(name) => Built::from_node(Uninitialized { name: self.builder.atom(*name), at }),
             ExprKind::Member(object, name) => {
                 let name = self.builder.atom(*name);
                 node::member(self.value(object), name, at)
@@ -105,20 +107,20 @@ impl Lowering<'_, '_> {
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             ExprKind::DeleteMember(object, name) => {
                 let key = Box::new(Text(self.builder.atom(*name)));
-                Built::of(Delete { object: self.value(object).node(), key, at })
+                Built::from_node(Delete { object: self.value(object).node(), key, at })
             }
             ExprKind::DeleteIndex(object, key) => {
                 let [object, key] = self.operands([object, key]);
-                Built::of(Delete { object: object.node(), key: key.node(), at })
+                Built::from_node(Delete { object: object.node(), key: key.node(), at })
             }
-            ExprKind::Unary(Unary::Not, operand) => Built::of(Not(self.value(operand).node())),
+            ExprKind::Unary(Unary::Not, operand) => Built::from_node(Not(self.value(operand).node())),
             ExprKind::Unary(Unary::Minus, operand) if matches!(operand.kind, ExprKind::Number(_)) => {
                 let ExprKind::Number(number) = operand.kind else { return Built::Constant(Constant(Value::NAN)) };
                 Built::Constant(Constant(Value::foreign_number(-number)))
             }
             ExprKind::Unary(operator, operand) => {
                 let operator = *operator;
-                operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
+                operand!(self.value(operand).leaf(), operand => Built::from_node(Prefix { operator, operand, at }))
             }
             ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), left, right)
                 if matches!(right.kind, ExprKind::String(_)) =>
@@ -143,17 +145,17 @@ impl Lowering<'_, '_> {
             }
             ExprKind::RequireObject { value, first, origin } => {
                 let first = first.map(|first| self.builder.atom(first));
-                Built::of(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
+                Built::from_node(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
             }
             ExprKind::ObjectRest(slot, taken) => {
                 let taken = self.nodes(taken.iter()).into();
-                Built::of(ObjectRest { object: slot.0 as usize, taken })
+                Built::from_node(ObjectRest { object: slot.0 as usize, taken })
             }
             ExprKind::Iterator(value, origin) => {
-                Built::of(MakeIterator { value: self.value(value).node(), origin: *origin, at })
+                Built::from_node(MakeIterator { value: self.value(value).node(), origin: *origin, at })
             }
-            ExprKind::IteratorNext(slot) => Built::of(node::IteratorNext(slot.0 as usize)),
-            ExprKind::IteratorRest(slot) => Built::of(node::IteratorRest(slot.0 as usize)),
+            ExprKind::IteratorNext(slot) => Built::from_node(node::IteratorNext(slot.0 as usize)),
+            ExprKind::IteratorRest(slot) => Built::from_node(node::IteratorRest(slot.0 as usize)),
         }
     }
 
@@ -191,7 +193,7 @@ impl Lowering<'_, '_> {
             }
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
-            _ => AnyStatement::of(self.tree(expr)),
+            _ => AnyStatement::from_node(self.tree(expr)),
         }
     }
 
@@ -252,7 +254,7 @@ impl Lowering<'_, '_> {
         let mut built = SmallVec::with_capacity(exprs.len());
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
-            built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
+            built.push(if index < last { self.save(value, &exprs[index + 1..=last]) } else { value });
         }
         built
     }
@@ -273,7 +275,8 @@ impl Lowering<'_, '_> {
         built.into()
     }
 
-    fn keep(&mut self, value: Built, later: &[&Expr]) -> Built {
+    /// A value that is not changed by what is evaluated after it: saved to a temporary where it could be.
+    fn save(&mut self, value: Built, later: &[&Expr]) -> Built {
         match value {
             Built::Constant(_) => value,
             Built::Local(local)
@@ -296,7 +299,7 @@ impl Lowering<'_, '_> {
         });
         let nodes = self.nodes(exprs);
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
-            return Built::of(Items(nodes.into()));
+            return Built::from_node(Items(nodes.into()));
         }
         let mut nodes = nodes.into_iter();
         let elements = elements
@@ -309,7 +312,7 @@ impl Lowering<'_, '_> {
                 }
             })
             .collect();
-        Built::of(Elements { elements, at })
+        Built::from_node(Elements { elements, at })
     }
 
     fn object(&mut self, site: u32, properties: &[Property], at: u32) -> Built {
@@ -331,7 +334,7 @@ impl Lowering<'_, '_> {
             }
         }
         if keys.len() == properties.len() {
-            return Built::of(Record {
+            return Built::from_node(Record {
                 site: (self.builder.first_site + site) as usize,
                 keys: keys.into(),
                 values: nodes.collect(),
@@ -352,7 +355,7 @@ impl Lowering<'_, '_> {
                 Property::Spread(_) => Part::Spread(nodes.next().unwrap_or_else(undefined)),
             })
             .collect();
-        Built::of(ObjectLiteral { parts, at })
+        Built::from_node(ObjectLiteral { parts, at })
     }
 
     /// Whether it is a function that takes the name of what it is put into.
@@ -374,7 +377,7 @@ impl Lowering<'_, '_> {
         if !right.splits {
             let left = self.value(left).node();
             let right = self.value(right).node();
-            return Built::of(LogicalNode { operator, left, right });
+            return Built::from_node(LogicalNode { operator, left, right });
         }
         let slot = self.temp();
         let end = self.target();
@@ -395,7 +398,7 @@ impl Lowering<'_, '_> {
             let test = self.value(test).node();
             let yes = self.value(yes).node();
             let no = self.value(no).node();
-            return Built::of(Conditional { test, yes, no });
+            return Built::from_node(Conditional { test, yes, no });
         }
         let slot = self.temp();
         let (other, end) = (self.target(), self.target());
@@ -411,7 +414,7 @@ impl Lowering<'_, '_> {
 
     fn sequence(&mut self, expressions: &[Expr]) -> Built {
         let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
-            return Built::of(Sequence(self.nodes(expressions.iter()).into()));
+            return Built::from_node(Sequence(self.nodes(expressions.iter()).into()));
         };
         // What comes before the last suspension is done; what follows is left to be evaluated.
         for expr in &expressions[..split] {
@@ -422,6 +425,6 @@ impl Lowering<'_, '_> {
             return self.value(last);
         }
         self.effect(&rest[0]);
-        Built::of(Sequence(self.nodes(rest[1..].iter()).into()))
+        Built::from_node(Sequence(self.nodes(rest[1..].iter()).into()))
     }
 }

@@ -168,7 +168,7 @@ fn get<const FIELD: u8>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if time.is_nan() {
         return Ok(Value::foreign_number(f64::NAN));
     }
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     Ok(Value::number(match FIELD {
         YEAR => fields.year,
         MONTH => fields.month,
@@ -196,10 +196,10 @@ fn get_timezone_offset(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn get_year(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     check_date(vm, this, "getYear")?;
     let time = this_time(vm, this)?;
-    Ok(Value::foreign_number(if time.is_nan() { time } else { (Fields::of(time).year - 1900) as f64 }))
+    Ok(Value::foreign_number(if time.is_nan() { time } else { (Fields::from_time(time).year - 1900) as f64 }))
 }
 
-fn keep(vm: &mut Vm, this: Value, time: f64) -> Result {
+fn set_time_value(vm: &mut Vm, this: Value, time: f64) -> Result {
     let time = time_clip(time);
     vm.heap.set_internal_slots(this, InternalSlots::Date(time));
     Ok(Value::foreign_number(time))
@@ -232,13 +232,13 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
     for (index, number) in given.iter_mut().enumerate().take(count).skip(1) {
         *number = vm.to_number(arg(arguments, index))?;
     }
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     let mut parts = [fields.year, fields.month, fields.day, fields.hour, fields.minute, fields.second, fields.ms]
         .map(|field| field as f64);
     parts[first..first + count].copy_from_slice(&given[..count]);
     let [year, month, day, hour, minute, second, ms] = parts;
     let day = if FIRST < HOUR { make_day(year, month, day) } else { (time / MS_PER_DAY).floor() };
-    keep(vm, this, make_date(day, make_time(hour, minute, second, ms)))
+    set_time_value(vm, this, make_date(day, make_time(hour, minute, second, ms)))
 }
 
 /// A `TypeError` in the words of V8 for methods that change a date or write it.
@@ -255,7 +255,7 @@ fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
 fn set_time(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     check_date(vm, this, "setTime")?;
     let time = vm.to_number(arg(arguments, 0))?;
-    keep(vm, this, time)
+    set_time_value(vm, this, time)
 }
 
 /// `date.setYear(year)`
@@ -264,12 +264,12 @@ fn set_year(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let year = vm.to_number(arg(arguments, 0))?;
     let time = this_time(vm, this)?;
     if year.is_nan() {
-        return keep(vm, this, year);
+        return set_time_value(vm, this, year);
     }
     let time = if time.is_nan() { 0.0 } else { time };
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     let day = make_day(full_year(year), fields.month as f64, fields.day as f64);
-    keep(vm, this, make_date(day, time.rem_euclid(MS_PER_DAY)))
+    set_time_value(vm, this, make_date(day, time.rem_euclid(MS_PER_DAY)))
 }
 
 fn written(vm: &mut Vm, this: Value, method: &str, write: fn(f64) -> String) -> Result {

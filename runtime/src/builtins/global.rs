@@ -86,7 +86,7 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = base64::encoded_len(bytes.len(), true).unwrap_or(usize::MAX);
     let hold = vm.hold(length)?;
     let encoded = STANDARD.encode(&*bytes);
-    Ok(vm.string_of(Buffer::of(encoded.into_bytes(), hold)))
+    Ok(vm.string_of(Buffer::from_parts(encoded.into_bytes(), hold)))
 }
 
 /// The string that is given, charged for.
@@ -106,7 +106,7 @@ fn is_blank(byte: u8) -> bool {
 
 fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else {
-        return Err(of_webidl(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
+        return Err(webidl_error(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
     };
     check_clone_options(vm, super::arg(arguments, 1))?;
     let mut cloner = Cloner { clones: HashMap::new(), pending: Buffer::new(), hold: Hold::NONE };
@@ -124,7 +124,7 @@ fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
     }
     if !options.is_object() {
         let message = "The options argument must be either an object or undefined";
-        return Err(of_webidl(vm, "ERR_INVALID_ARG_TYPE", message));
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", message));
     }
     let name = vm.intern_text("transfer");
     let transfer = vm.get(options, name)?;
@@ -132,17 +132,17 @@ fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
         return Ok(());
     }
     if !transfer.is_object() || !vm.is_iterable(transfer) {
-        return Err(of_webidl(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
     }
     if vm.iterate_to_list(transfer)?.is_empty() {
         return Ok(());
     }
-    Err(of_webidl(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
+    Err(webidl_error(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
 }
 
 /// A `TypeError` with a code that its text does not tell.
 #[cold]
-fn of_webidl(vm: &mut Vm, code: &str, message: &str) -> Thrown {
+fn webidl_error(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     let error = vm.new_error(Class::TypeError, message);
     let code = vm.string(code);
     vm.heap.set_own(error, known::CODE, code);

@@ -325,7 +325,7 @@ impl Inspector<'_> {
         let (class, tag) = (slots.class(), slots.tag());
         let (base, open) = match slots {
             InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
-            InternalSlots::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".into()),
+            InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
             InternalSlots::Url(_) | InternalSlots::Params(_) => (String::default(), format!("{class} {{")),
             InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
@@ -436,7 +436,7 @@ impl Inspector<'_> {
                     }
                     output.push(self.vm, text)?;
                 }
-                self.rest(self.vm.heap.maps[object.index()].len(), &mut output)?;
+                self.push_more_items(self.vm.heap.maps[object.index()].len(), &mut output)?;
             }
             Parts::Promise => {
                 let promise = &self.vm.heap.promises[object.index()];
@@ -508,11 +508,11 @@ impl Inspector<'_> {
             };
             output.push(self.vm, text)?;
         }
-        self.rest(count, output)
+        self.push_more_items(count, output)
     }
 
     /// Say how many of `length` parts are not shown.
-    fn rest(&self, length: usize, output: &mut Output) -> Result<()> {
+    fn push_more_items(&self, length: usize, output: &mut Output) -> Result<()> {
         match length.checked_sub(self.options.items) {
             None | Some(0) => Ok(()),
             Some(left) => output.push(self.vm, more(left)),

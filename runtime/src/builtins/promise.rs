@@ -173,19 +173,21 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_all(items)` (27.2.4.1)
 fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(keep, part), rejects))
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(resolve_element, part), rejects))
 }
 
 /// `$promise_all_settled(items)` (27.2.4.2)
 fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, _| {
-        (vm.part(keep_value, part), vm.part(keep_reason, part))
+        (vm.part(settle_fulfilled, part), vm.part(settle_rejected, part))
     })
 }
 
 /// `$promise_any(items)` (27.2.4.3)
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| (resolves, vm.part(keep_error, part)))
+    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| {
+        (resolves, vm.part(reject_element, part))
+    })
 }
 
 /// `$promise_race(items)` (27.2.4.5)
@@ -285,28 +287,28 @@ impl Vm {
     }
 }
 
-/// Told of the value of an item of `Promise.all`.
-fn keep(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the value of an item of `Promise.all`.
+fn resolve_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
         vm.resolve_once(result, collected);
     }
     Ok(Value::UNDEFINED)
 }
 
-/// Told of the value of an item of `Promise.allSettled`.
-fn keep_value(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the value of an item of `Promise.allSettled`.
+fn settle_fulfilled(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("fulfilled", known::VALUE, arg(arguments, 0));
-    keep(vm, this, &[settled])
+    resolve_element(vm, this, &[settled])
 }
 
-/// Told of the reason of an item of `Promise.allSettled`.
-fn keep_reason(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the reason of an item of `Promise.allSettled`.
+fn settle_rejected(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("rejected", known::REASON, arg(arguments, 0));
-    keep(vm, this, &[settled])
+    resolve_element(vm, this, &[settled])
 }
 
-/// Told of the reason of an item of `Promise.any`.
-fn keep_error(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the reason of an item of `Promise.any`.
+fn reject_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
         vm.reject_with_all(result, collected);
     }

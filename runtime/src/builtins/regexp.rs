@@ -211,7 +211,7 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 }
 
 /// A regular expression as a literal has it, whatever its properties are.
-pub fn shown(vm: &mut Vm, regexp: Value) -> Result<String> {
+pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
     // charged: by who shows it
     Ok(format!("/{}/{}", vm.heap.text(source), vm.heap.text(flags)))

@@ -275,7 +275,7 @@ fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `url.searchParams`: always the same object.
 fn get_search_params(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    params::of_url(vm, this)
+    params::for_url(vm, this)
 }
 
 fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {

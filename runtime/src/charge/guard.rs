@@ -55,10 +55,10 @@ fn misses(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     // Tests stand at the end.
     let lines = || text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
-    let said =
+    let has_reason =
         |line: &str, mark: &str| ["bounded", "charged"].iter().any(|why| line.contains(&format!("{mark} {why}: ")));
     let is_comment = |line: &str| line.trim_start().starts_with("//");
-    if lines().any(|line| line.starts_with("//!") && said(line, "//!")) {
+    if lines().any(|line| line.starts_with("//!") && has_reason(line, "//!")) {
         for (number, line) in lines().enumerate().filter(|(_, line)| !is_comment(line)) {
             let mut words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
             if words.any(|word| SEEING.contains(&word)) {
@@ -69,7 +69,7 @@ fn misses(name: &str, text: &str) -> Vec<String> {
     }
     let mut above = "";
     for (number, line) in lines().enumerate() {
-        if !(is_comment(line) || said(line, "//") || is_comment(above) && said(above, "//")) {
+        if !(is_comment(line) || has_reason(line, "//") || is_comment(above) && has_reason(above, "//")) {
             let is_message = MESSAGES.iter().any(|message| line.contains(message));
             let refused =
                 REFUSED.iter().filter(|(what, _)| line.contains(what) && !(is_message && *what == "format!("));

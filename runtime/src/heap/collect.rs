@@ -15,7 +15,7 @@ pub struct Marks(Vec<u64>);
 
 impl Marks {
     /// Free entries and those behind the last are marked.
-    fn of<T>(slab: &Slab<T>) -> Self {
+    fn for_slab<T>(slab: &Slab<T>) -> Self {
         let mut marks = Self(vec![0; slab.items.len().div_ceil(64)]);
         if let Some(last) = marks.0.last_mut()
             && !slab.items.len().is_multiple_of(64)
@@ -151,18 +151,18 @@ impl Marker {
     /// Nothing is marked.
     pub fn new(heap: &Heap) -> Self {
         Self {
-            objects: Marks::of(&heap.objects),
-            far: Marks::of(&heap.far),
-            arrays: Marks::of(&heap.arrays),
-            strings: Marks::of(&heap.strings),
-            closures: Marks::of(&heap.closures),
-            native_closures: Marks::of(&heap.native_closures),
-            cells: Marks::of(&heap.cells),
-            maps: Marks::of(&heap.maps),
-            promises: Marks::of(&heap.promises),
-            iterators: Marks::of(&heap.iterators),
-            internal_slots: Marks::of(&heap.internal_slots),
-            bigints: Marks::of(&heap.bigints),
+            objects: Marks::for_slab(&heap.objects),
+            far: Marks::for_slab(&heap.far),
+            arrays: Marks::for_slab(&heap.arrays),
+            strings: Marks::for_slab(&heap.strings),
+            closures: Marks::for_slab(&heap.closures),
+            native_closures: Marks::for_slab(&heap.native_closures),
+            cells: Marks::for_slab(&heap.cells),
+            maps: Marks::for_slab(&heap.maps),
+            promises: Marks::for_slab(&heap.promises),
+            iterators: Marks::for_slab(&heap.iterators),
+            internal_slots: Marks::for_slab(&heap.internal_slots),
+            bigints: Marks::for_slab(&heap.bigints),
             work: Vec::new(),
             large: Vec::new(),
             bytes: 0,
@@ -412,7 +412,7 @@ mod tests {
     fn a_sweep_gives_back_the_end_and_reuses_the_first_places_first() {
         let mut slab = Slab::default();
         (0..200).for_each(|number| assert_eq!(slab.add(number), number));
-        let mut marks = Marks::of(&slab);
+        let mut marks = Marks::for_slab(&slab);
         let kept = [3, 64, 100];
         assert!(kept.iter().all(|&index| marks.set(index)));
         assert!(!marks.set(3), "it is marked already");
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(slab.len(), 101);
         assert_eq!([(); 4].map(|()| slab.add(7)), [0, 1, 2, 4]);
 
-        let mut marks = Marks::of(&slab);
+        let mut marks = Marks::for_slab(&slab);
         assert!(!marks.set(50), "a free entry counts as marked");
         let mut released = 0;
         assert_eq!(slab.sweep(&mut marks, |_| released += 1), 0);
@@ -435,7 +435,7 @@ mod tests {
     fn room_of_a_peak_is_given_back() {
         let mut slab = Slab::default();
         (0..1_000_000_u64).for_each(|number| _ = slab.add(number));
-        let mut marks = Marks::of(&slab);
+        let mut marks = Marks::for_slab(&slab);
         slab.sweep(&mut marks, |_| {});
         assert!(slab.items.capacity() <= COLLECT_FIRST / size_of::<u64>());
     }

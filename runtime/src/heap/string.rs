@@ -47,7 +47,7 @@ pub enum Buffer {
 
 impl Buffer {
     /// A buffer of the run.
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
         Self::Owned { bytes, front: 0 }
     }
 
@@ -306,7 +306,7 @@ impl Heap {
 
     /// Takes a buffer out for a while, in which strings that are in it must not be read.
     pub fn lend(&mut self, buffer: usize) -> Buffer {
-        std::mem::replace(&mut self.buffers[buffer], Buffer::of(Vec::new()))
+        std::mem::replace(&mut self.buffers[buffer], Buffer::from_bytes(Vec::new()))
     }
 
     /// Puts a buffer back.
@@ -565,7 +565,7 @@ impl Heap {
             let slot = match target {
                 Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
                 _ => self.free_buffers.pop().unwrap_or_else(|| {
-                    buffers.push(Buffer::of(Vec::new()));
+                    buffers.push(Buffer::from_bytes(Vec::new()));
                     buffers.len() - 1
                 }),
             };
@@ -592,7 +592,7 @@ impl Heap {
 
     /// Keep a buffer; gives its number.
     fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
-        let buffer = Buffer::of(bytes);
+        let buffer = Buffer::from_bytes(bytes);
         self.meter.add_bytes(buffer.cost());
         if let Some(index) = self.free_buffers.pop() {
             self.buffers[index] = buffer;

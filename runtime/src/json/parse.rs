@@ -56,9 +56,9 @@ impl Vm {
         let mut parser = Parser {
             records,
             reader: Reader { vm: self, text, at: 0, is_ascii: text.is_ascii(), home },
-            open: Buffer::of(open, Hold::NONE),
-            values: Buffer::of(values, Hold::NONE),
-            keys: Buffer::of(keys, Hold::NONE),
+            open: Buffer::from_parts(open, Hold::NONE),
+            values: Buffer::from_parts(values, Hold::NONE),
+            keys: Buffer::from_parts(keys, Hold::NONE),
             owed: 0,
             objects,
             strings,
@@ -103,9 +103,9 @@ const SETTLE: usize = 256;
 /// So many items of an array are not copied but taken, with the list they are in.
 const MANY: usize = 1 << 16;
 
-/// Keep something, and look at the limits where that takes memory: any number may come before the end of a container.
+/// Append something, and look at the limits where that takes memory: any number may come before the end of a container.
 #[inline]
-fn keep<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
+fn push<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
     if list.is_full() {
         lengthen(vm, list)?;
     }
@@ -223,7 +223,7 @@ impl Parser<'_> {
             loop {
                 let Some(open) = self.open.last() else { return Ok(value) };
                 let object = open.object;
-                keep(self.reader.vm, &mut self.values, value)?;
+                push(self.reader.vm, &mut self.values, value)?;
                 self.reader.space();
                 match (self.reader.peek(), object) {
                     (Some(b','), true) => {
@@ -283,7 +283,7 @@ impl Parser<'_> {
     fn enter(&mut self, object: bool) -> Parsed<()> {
         let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
         let (values, keys) = (self.values.len(), self.keys.len());
-        keep(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
+        push(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
         self.reader.at += 1;
         self.reader.space();
         Ok(())
@@ -307,7 +307,7 @@ impl Parser<'_> {
                 if index + 1 == record.names.len() || reader.peek() != Some(b',') {
                     return Ok(Some(value));
                 }
-                keep(reader.vm, values, value)?;
+                push(reader.vm, values, value)?;
                 reader.at += 1;
                 reader.space();
                 (otherwise, colon) = (NEXT_NAME, Fault::Token);
@@ -448,7 +448,7 @@ impl Parser<'_> {
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let count = self.values.len() - open.values;
         if count == 0
-            && let Some(number) = self.records.of_first(atom)
+            && let Some(number) = self.records.starting_with(atom)
         {
             open.record = Some(number);
             return Ok(());
@@ -457,7 +457,7 @@ impl Parser<'_> {
             let record = &self.records[number];
             self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.atom(index)))?;
         }
-        keep(self.reader.vm, &mut self.keys, atom)
+        push(self.reader.vm, &mut self.keys, atom)
     }
 }
 

@@ -128,7 +128,7 @@ impl std::ops::Index<u16> for Records {
 impl Records {
     /// The record of a shape; none where there are too many.
     #[inline]
-    pub fn of_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
+    pub fn for_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
         let number = self.by_shape[shape as usize % SHAPES];
         match self.list.get(usize::from(number)) {
             Some(record) if record.shape == shape => Some(number),
@@ -152,7 +152,7 @@ impl Records {
     }
 
     /// The record that objects lately were that begin with a name.
-    pub fn of_first(&self, first: Atom) -> Option<u16> {
+    pub fn starting_with(&self, first: Atom) -> Option<u16> {
         let number = self.by_first[first.0 as usize % FIRST];
         let record = self.list.get(usize::from(number))?;
         (record.atom(0) == Some(first)).then_some(number)
@@ -160,7 +160,7 @@ impl Records {
 
     /// Expect more objects of a shape to be read that begins with a name.
     pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
-        let number = self.of_shape(vm, shape)?;
+        let number = self.for_shape(vm, shape)?;
         if !self[number].is_readable {
             return None;
         }

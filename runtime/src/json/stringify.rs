@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
         }
         if value.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(value)
-            && let Some(record) = self.records.of_shape(self.vm, shape)
+            && let Some(record) = self.records.for_shape(self.vm, shape)
             && !self.records[record].to_json
         {
             return Ok(value);
@@ -429,7 +429,7 @@ impl<'a> Writer<'a> {
             Parts::Entries(self.vm.entries_of(container, allow)?)
         } else if container.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(container)
-            && let Some(record) = self.records.of_shape(self.vm, shape)
+            && let Some(record) = self.records.for_shape(self.vm, shape)
         {
             Parts::Slots(record)
         } else {

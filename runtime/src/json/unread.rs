@@ -225,7 +225,7 @@ mod tests {
     /// What a script makes of the answer to its only call, and with how much memory.
     fn run(script: &str, answer: &str, leave_unread: bool) -> (Outcome, usize) {
         let policy = Policy::preset(Preset::Experimental);
-        let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
         let mut run = script.start(Inputs::default(), &policy);
         if leave_unread {
             run.stress(crate::Stress { lazy_json: true, ..Default::default() });
@@ -405,7 +405,7 @@ mod tests {
         let source = "const r = await callTool('t', {}); try { return r['ro' + 'ws'].length } catch { return 0 }";
         for (key, limit, code) in [("memory", 1 << 20, "MEMORY_LIMIT"), ("steps", 20_000, "STEP_LIMIT")] {
             let policy = policy(key, limit);
-            let script = compile(source, &CompileOptions::of(&policy)).expect("it compiles");
+            let script = compile(source, &CompileOptions::for_policy(&policy)).expect("it compiles");
             let mut run = script.start(Inputs::default(), &policy);
             let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
             let progress = run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.clone()) }]);

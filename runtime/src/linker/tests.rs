@@ -30,7 +30,7 @@ fn linker(dialect: Dialect) -> Linker {
 }
 
 fn options(dialect: Dialect) -> CompileOptions {
-    CompileOptions { linker: linker(dialect), ..CompileOptions::of(&Policy::preset(Preset::Balanced)) }
+    CompileOptions { linker: linker(dialect), ..CompileOptions::for_policy(&Policy::preset(Preset::Balanced)) }
 }
 
 /// Run a script; calls are answered by their own input, or fail where it begins with `"no`.
@@ -177,7 +177,7 @@ fn time_is_looked_at_after_each_call() {
         .expect("the name is free");
     let mut policy = Policy::preset(Preset::Balanced);
     policy.limits.timeout_ms = 20;
-    let options = CompileOptions { linker, ..CompileOptions::of(&policy) };
+    let options = CompileOptions { linker, ..CompileOptions::for_policy(&policy) };
     let script = compile("let n = 0; for (; n < 1000; n++) slow(); return n", &options).expect("it compiles");
     let began = std::time::Instant::now();
     let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else { panic!("it ends") };

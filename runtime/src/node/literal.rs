@@ -86,7 +86,7 @@ impl Template {
         for (hole, tail) in &self.parts {
             let value = hole.eval(vm, fp)?;
             if value.is_number() {
-                text.add(vm, NumberText::default().of(value.as_number()).as_bytes())?;
+                text.add(vm, NumberText::default().format(value.as_number()).as_bytes())?;
             } else {
                 let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
                 text.string(vm, string)?;

@@ -61,7 +61,7 @@ pub struct Number(pub f64);
 /// What a node can be made to be.
 pub trait Form: Sized {
     /// That node in this form.
-    fn of(node: impl Node + 'static) -> Self;
+    fn from_node(node: impl Node + 'static) -> Self;
 
     /// What `user` makes of a value: only of a statement are operators parts, because most
     /// assignments are statements.
@@ -72,7 +72,7 @@ pub trait Form: Sized {
 }
 
 impl Form for Built {
-    fn of(node: impl Node + 'static) -> Self {
+    fn from_node(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
     }
 
@@ -87,7 +87,7 @@ impl Form for Built {
 
 /// The expression for its effect.
 impl Form for AnyStatement {
-    fn of(node: impl Node + 'static) -> Self {
+    fn from_node(node: impl Node + 'static) -> Self {
         Box::new(Evaluate(node))
     }
 
@@ -141,7 +141,7 @@ impl Built {
     }
 
     /// A node.
-    pub fn of(node: impl Node + 'static) -> Self {
+    pub fn from_node(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
     }
 

@@ -149,8 +149,8 @@ impl<E: Node, Q: Question> Node for Asked<E, Q> {
 
 fn asked(value: Built, question: impl Question, negated: bool) -> Built {
     match value {
-        Built::Local(value) => Built::of(Asked { value, question, negated }),
-        value => Built::of(Asked { value: value.node(), question, negated }),
+        Built::Local(value) => Built::from_node(Asked { value, question, negated }),
+        value => Built::from_node(Asked { value: value.node(), question, negated }),
     }
 }
 
@@ -210,7 +210,7 @@ impl Operation {
     pub fn bound<U: User>(self, user: U) -> U::Made {
         operators!(
             self,
-            of_slots,
+            from_slots,
             user,
             [StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
             _ => user.with(self.node())
@@ -251,7 +251,7 @@ impl Operation {
     /// A slot or a node with any operand.
     fn most<O: Operator, U: User>(self, user: U) -> U::Made {
         match self.left {
-            Leaf::Local(_) => self.of_slots::<O, U>(user),
+            Leaf::Local(_) => self.from_slots::<O, U>(user),
             left => {
                 let (left, at, operator) = (left.node(), self.at, PhantomData::<O>);
                 operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
@@ -260,7 +260,7 @@ impl Operation {
     }
 
     /// A slot with any operand; else what a node is made of.
-    fn of_slots<O: Operator, U: User>(self, user: U) -> U::Made {
+    fn from_slots<O: Operator, U: User>(self, user: U) -> U::Made {
         let Leaf::Local(left) = self.left else { return user.with(self.node()) };
         let (at, operator) = (self.at, PhantomData::<O>);
         operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
@@ -276,7 +276,7 @@ pub fn chain(first: Built, rest: impl Iterator<Item = (Binary, Built)>, at: u32)
     let nested =
         rest.by_ref().take(NESTED - 1).fold(first, |left, (operator, right)| binary(operator, left, right, at));
     let rest: Box<[_]> = rest.map(|(operator, operand)| (operator, operand.node())).collect();
-    if rest.is_empty() { nested } else { Built::of(Chain { first: nested.node(), rest, at }) }
+    if rest.is_empty() { nested } else { Built::from_node(Chain { first: nested.node(), rest, at }) }
 }
 
 struct Chain {

@@ -37,9 +37,9 @@ struct Length<E> {
 /// `object.name`
 pub fn member(object: Built, name: Atom, at: u32) -> Built {
     if name == known::LENGTH {
-        return local!(object, object => Built::of(Length { object, at }));
+        return local!(object, object => Built::from_node(Length { object, at }));
     }
-    local!(object, object => Built::of(Member { object, name, hint: Hint::default(), at }))
+    local!(object, object => Built::from_node(Member { object, name, hint: Hint::default(), at }))
 }
 
 impl<E: Node> Node for Member<E> {
@@ -93,7 +93,7 @@ struct Index<E, K> {
 
 /// `object[key]`
 pub fn index(object: Built, key: Built, at: u32) -> Built {
-    local!(object, object => operand!(key.leaf(), key => Built::of(Index { object, key, at })))
+    local!(object, object => operand!(key.leaf(), key => Built::from_node(Index { object, key, at })))
 }
 
 impl<E: Node, K: Node> Node for Index<E, K> {
@@ -131,14 +131,14 @@ pub fn set_member<F: Form>(object: Built, name: Atom, value: Built, at: u32) -> 
         type Made = F;
         fn with(self, value: impl Node + 'static) -> F {
             let Self(object, name, at, _) = self;
-            F::of(SetMember { object, name, value, hint: Hint::default(), at })
+            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
         }
     }
     match object {
         Built::Local(object) => F::with_sum(value, Target(object, name, at, PhantomData)),
         object => {
             let (object, value) = (object.node(), value.node());
-            F::of(SetMember { object, name, value, hint: Hint::default(), at })
+            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
         }
     }
 }
@@ -174,8 +174,8 @@ struct SetIndex<E, K, V> {
 pub fn set_index<F: Form>(object: Built, key: Built, value: Built, at: u32) -> F {
     let (key, value) = (key.leaf(), value.leaf());
     local!(object, object => operand!(key, key => match value {
-        Leaf::Constant(value) => F::of(SetIndex { object, key, value, at }),
-        value => F::of(SetIndex { object, key, value: value.node(), at }),
+        Leaf::Constant(value) => F::from_node(SetIndex { object, key, value, at }),
+        value => F::from_node(SetIndex { object, key, value: value.node(), at }),
     }))
 }
 

@@ -135,7 +135,7 @@ impl Variable {
     pub fn read(self) -> Built {
         match self.place {
             Place::Slot(slot) if !self.checked => Built::Local(Local(slot.0 as usize)),
-            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => Built::of(Read(home))),
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => Built::from_node(Read(home))),
         }
     }
 
@@ -145,7 +145,7 @@ impl Variable {
             Place::Slot(slot) if !self.checked => write_slot(slot.0 as usize, value),
             Place::Slot(_) | Place::Cell(_) | Place::Global(_) => {
                 let value = value.node();
-                home!(self, home => F::of(Write { home, value }))
+                home!(self, home => F::from_node(Write { home, value }))
             }
         }
     }
@@ -153,12 +153,12 @@ impl Variable {
     /// `variable++` and the like; `delta` is 1 or -1.
     pub fn update<F: Form>(self, delta: f64, prefix: bool) -> F {
         let at = self.at;
-        home!(self, home => F::of(Update { home, delta, prefix, at }))
+        home!(self, home => F::from_node(Update { home, delta, prefix, at }))
     }
 
     /// `constant = value`
     pub fn write_const(self, value: Expression) -> Built {
-        home!(self, home => Built::of(WriteConst { home, value, at: self.at }))
+        home!(self, home => Built::from_node(WriteConst { home, value, at: self.at }))
     }
 
     /// Its slot, if it is in one of which is known that it is initialized.
@@ -176,7 +176,7 @@ pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
     impl<F: Form> User for Target<F> {
         type Made = F;
         fn with(self, value: impl Node + 'static) -> F {
-            F::of(Write { home: Local(self.0), value })
+            F::from_node(Write { home: Local(self.0), value })
         }
     }
     F::with_value(value, Target(slot, std::marker::PhantomData))

@@ -42,7 +42,7 @@ pub(super) fn program(pattern: &Pattern) -> Program {
         limits: compiler.limits.into(),
         slots: compiler.slots,
         memo: compiler.memo,
-        start: Start::of(pattern),
+        start: Start::for_pattern(pattern),
         flags: pattern.flags,
         groups,
         names: pattern.names.iter().map(|(units, number)| (name(units), *number)).collect(),

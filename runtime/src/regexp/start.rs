@@ -17,7 +17,7 @@ pub(super) enum Start {
 }
 
 impl Start {
-    pub fn of(pattern: &Pattern) -> Self {
+    pub fn for_pattern(pattern: &Pattern) -> Self {
         let root = &pattern.root;
         if begins_at_start(root) {
             return Self::Beginning;

@@ -60,7 +60,7 @@ impl Journal {
     ///
     /// # Errors
     /// It is no such token, or holds more than `max_bytes`.
-    pub fn of_token(token: &str, key: Option<&[u8]>, max_bytes: usize) -> Result<Self, TokenError> {
+    pub fn from_token(token: &str, key: Option<&[u8]>, max_bytes: usize) -> Result<Self, TokenError> {
         let (version, rest) = token.split_once('.').ok_or(TokenError::Version)?;
         if version != VERSION {
             return Err(TokenError::Version);

@@ -133,7 +133,7 @@ fn shown_of(hub: &Hub, mut finished: Finished, most: usize, dry: bool) -> Answer
         }
         Some(Err(())) => {
             let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
-            let mut failure = Failure::of(ErrorCode::ResultTooLarge, message);
+            let mut failure = Failure::from_code(ErrorCode::ResultTooLarge, message);
             failure.tool_calls = finished.outcome.stats.tool_calls;
             finished.outcome.result = Err(Box::new(failure));
             None

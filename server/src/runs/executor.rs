@@ -130,12 +130,12 @@ pub fn begin(
     mut policy: Policy,
     inputs: Inputs,
 ) -> Result<Run, Box<Outcome>> {
-    let options = CompileOptions { language, linker: Linker::new(dialect), ..CompileOptions::of(&policy) };
+    let options = CompileOptions { language, linker: Linker::new(dialect), ..CompileOptions::for_policy(&policy) };
     let began = Instant::now();
     let script = scripts.compile(script, &options).map_err(|error| Box::new(Outcome::not_compiled(error.failure)))?;
     if !has_time_left(&mut policy, began.elapsed()) {
         let message = format!("Compiling the script took longer than its {}ms", policy.limits.timeout_ms);
-        let failure = Failure::of(ErrorCode::Timeout, message);
+        let failure = Failure::from_code(ErrorCode::Timeout, message);
         return Err(Box::new(Outcome::not_compiled(Box::new(failure))));
     }
     Ok(script.start(inputs, &policy))

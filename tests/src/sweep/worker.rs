@@ -152,7 +152,7 @@ fn compile_and_run(
     before: u64,
 ) -> Outcome {
     let policy = policy(setting);
-    let script = match agentscript::compile(script, &CompileOptions::of(&policy)) {
+    let script = match agentscript::compile(script, &CompileOptions::for_policy(&policy)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };

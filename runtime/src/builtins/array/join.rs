@@ -49,7 +49,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// The items of an array as text. An array in itself is empty, as in V8.
 fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
-    let mut out = Buffer::of(vm.heap.scratch(), Hold::NONE);
+    let mut out = Buffer::from_parts(vm.heap.scratch(), Hold::NONE);
     let mut levels = vec![level_of(vm, array)?]; // bounded: by the depth of calls
     let mut charged = 0;
     while let Some(level) = levels.last_mut() {
@@ -82,7 +82,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             continue;
         }
         if item.is_number() {
-            out.extend_from_slice(vm, NumberText::default().of(item.as_number()).as_bytes())?;
+            out.extend_from_slice(vm, NumberText::default().format(item.as_number()).as_bytes())?;
             continue;
         }
         let text = vm.to_string(item)?;

@@ -47,7 +47,7 @@ struct Cursor {
 
 impl Cursor {
     /// At the first pair of runs of a width.
-    fn of(width: usize, length: usize) -> Self {
+    fn new(width: usize, length: usize) -> Self {
         Self { width, start: 0, left: 0, right: width.min(length) }
     }
 }
@@ -81,7 +81,7 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         if last == length {
             let room = vm.charged_items_copy(pairs)?;
             vm.heap.with_items(spare, |spare| *spare = room.into_vec());
-            cursor = Cursor::of(1, length);
+            cursor = Cursor::new(1, length);
         }
     } else {
         let mut from = std::mem::take(&mut vm.heap.arrays[pairs.index()].items);
@@ -129,7 +129,7 @@ fn merge(vm: &mut Vm, from: &mut Vec<Value>, to: &mut Vec<Value>, cursor: &mut C
             (cursor.left, cursor.right) = (end, (end + cursor.width).min(length));
         }
         std::mem::swap(from, to);
-        *cursor = Cursor::of(cursor.width * 2, length);
+        *cursor = Cursor::new(cursor.width * 2, length);
     }
     vm.work(moved)?;
     Ok(true)

@@ -219,7 +219,7 @@ impl Merge {
         })
     }
 
-    fn of(arguments: &[Value]) -> Self {
+    fn new(arguments: &[Value]) -> Self {
         let most_wins = arg(arguments, 3).as_number() as usize;
         Self { items: arg(arguments, 0), copied: arg(arguments, 1), cursor: arg(arguments, 2), most_wins }
     }
@@ -227,10 +227,10 @@ impl Merge {
 
 /// `$mergeLow(items, left, cursor, gallop, compare)`
 pub fn merge_low(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Merge::of(arguments).run(vm, arg(arguments, 4), true)
+    Merge::new(arguments).run(vm, arg(arguments, 4), true)
 }
 
 /// `$mergeHigh(items, right, cursor, gallop, compare)`
 pub fn merge_high(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Merge::of(arguments).run(vm, arg(arguments, 4), false)
+    Merge::new(arguments).run(vm, arg(arguments, 4), false)
 }

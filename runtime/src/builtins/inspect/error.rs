@@ -21,7 +21,7 @@ impl Inspector<'_> {
             let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Name(shown)) else {
                 continue;
             };
-            let text = self.shown(properties[index].value)?;
+            let text = self.printed_text(properties[index].value)?;
             if stack.contains(&text) {
                 properties.remove(index);
             }
@@ -52,11 +52,11 @@ impl Inspector<'_> {
         if value.is_nullish() || value.is_object() {
             return Ok(None);
         }
-        self.shown(value).map(Some)
+        self.printed_text(value).map(Some)
     }
 
     /// A value as text, where that is no more than may be printed.
-    fn shown(&mut self, value: Value) -> Result<String> {
+    fn printed_text(&mut self, value: Value) -> Result<String> {
         let text = self.vm.to_string(value)?;
         self.check(self.vm.heap.str(text).bytes as usize)?;
         Ok(self.vm.heap.text(text).into_owned()) // charged: above
@@ -66,7 +66,7 @@ impl Inspector<'_> {
         let stack = self.vm.get(error, known::STACK)?;
         let is_text = self.vm.truthy(stack) && !stack.is_object();
         let stack = if is_text { stack } else { self.vm.error_string(error)? };
-        self.shown(stack)
+        self.printed_text(stack)
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.

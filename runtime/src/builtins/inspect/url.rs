@@ -33,7 +33,7 @@ impl Inspector<'_> {
 
     fn url(&mut self, url: Value) -> Result<String> {
         let mut lines = Vec::new(); // bounded: by the parts of a URL
-        let params = crate::builtins::url::params::of_url(self.vm, url)?;
+        let params = crate::builtins::url::params::for_url(self.vm, url)?;
         for (name, text) in self.vm.url_parts(url).unwrap_or_default() {
             let shown = if name == "searchParams" {
                 self.params(params)?.replace('\n', "\n  ")

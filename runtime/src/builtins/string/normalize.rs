@@ -37,12 +37,12 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         b"NFKD" => Form { composes: false, compatible: true },
         _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
     };
-    form.of(vm, string)
+    form.apply(vm, string)
 }
 
 /// The canonical decomposition of a string.
 pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
-    Form { composes: false, compatible: false }.of(vm, string)
+    Form { composes: false, compatible: false }.apply(vm, string)
 }
 
 /// Where the piece from `at` on ends; nothing where there is no boundary.
@@ -87,7 +87,7 @@ struct Form {
 
 impl Form {
     /// The form of a string.
-    pub fn of(self, vm: &mut Vm, string: Value) -> Result {
+    pub fn apply(self, vm: &mut Vm, string: Value) -> Result {
         if vm.heap.str(string).is_ascii() {
             vm.charged_bytes(string)?;
             return Ok(string);

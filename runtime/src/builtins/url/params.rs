@@ -259,7 +259,7 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
 }
 
 /// The `searchParams` of a URL.
-pub fn of_url(vm: &mut Vm, url: Value) -> Result {
+pub fn for_url(vm: &mut Vm, url: Value) -> Result {
     let state = state(vm, url)?;
     if !state.params.is_undefined() {
         return Ok(state.params);

@@ -173,7 +173,7 @@ const PATTERNS: &[(&str, &str)] = &[
 
 /// The same, read once a process.
 static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
-    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::of(fields(&parse(skeleton))), parse(pattern));
+    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::from_fields(fields(&parse(skeleton))), parse(pattern));
     PATTERNS.iter().map(known).collect()
 });
 
@@ -186,7 +186,7 @@ struct Skeleton {
 }
 
 impl Skeleton {
-    fn of(fields: impl Iterator<Item = Field>) -> Self {
+    fn from_fields(fields: impl Iterator<Item = Field>) -> Self {
         let mut this = Self::default();
         for field in fields {
             this.fields[field.kind() as usize] = Some(field);
@@ -305,12 +305,12 @@ fn append_format(kind: usize) -> (&'static str, &'static str) {
 
 /// The pattern for these fields.
 pub fn best(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton::of(request.iter().copied()))
+    assembled(Skeleton::from_fields(request.iter().copied()))
 }
 
 /// The pattern for these fields, with hours as long as the pattern has them.
 pub fn best_with_own_hours(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton { own_hours: true, ..Skeleton::of(request.iter().copied()) })
+    assembled(Skeleton { own_hours: true, ..Skeleton::from_fields(request.iter().copied()) })
 }
 
 fn assembled(skeleton: Skeleton) -> Vec<Item> {

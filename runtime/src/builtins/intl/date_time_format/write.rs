@@ -29,7 +29,7 @@ impl DateTimeFormat {
 
     /// The fields of a time in the zone of the format.
     pub(super) fn local(&self, time: f64) -> Fields {
-        Fields::of(time + f64::from(self.zone.offset(time)) * 1000.0)
+        Fields::from_time(time + f64::from(self.zone.offset(time)) * 1000.0)
     }
 
     /// A time by the parts of a pattern.
