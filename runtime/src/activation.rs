@@ -1,4 +1,4 @@
-//! Calling: what a call of anything callable comes to, and the frames of functions.
+//! Calls: calling any callable value, and making the frames of functions.
 
 use crate::builtins::registry::registry;
 use crate::builtins::{Body as NativeBody, arg};
@@ -13,15 +13,15 @@ use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 use std::cell::Cell;
 
-/// What a call has come to.
+/// The outcome of a call.
 pub enum Called {
     /// Its value.
     Value(Value),
-    /// A frame to be executed.
+    /// A frame that has to be executed.
     Frame(Waiting),
 }
 
-/// A function that calls nothing that could suspend, ready to be called; it has no rest parameter.
+/// A leaf, ready to be called many times: a function without a rest parameter that calls nothing that could suspend.
 pub struct Leaf<'s> {
     code: FunctionRef,
     closure: Value,
@@ -42,10 +42,10 @@ impl Leaf<'_> {
     }
 }
 
-/// So few arguments take nothing that is worth a look.
+/// Up to so many arguments are passed without a check of the memory they take.
 const MANY_ARGUMENTS: usize = 64;
 
-/// How deep implicit conversions may run functions of the script inside each other.
+/// How deep implicit conversions that run functions of the script may nest.
 const MAX_NESTING: u32 = 40;
 
 impl Vm {
@@ -58,7 +58,7 @@ impl Vm {
         slots.unwrap_or_else(|| new_slots(length))
     }
 
-    /// Keep slots for the next frame: nearly always the same one waits again.
+    /// Pool slots for the next frame, which is nearly always one of the same function.
     #[inline]
     pub(crate) fn recycle(&mut self, slots: Box<[Cell<Value>]>) {
         let meter = &mut self.heap.meter;
@@ -66,7 +66,7 @@ impl Vm {
         self.pools.slots = Some(slots);
     }
 
-    /// Many arguments that may become the array of a rest parameter: whether there is room for it, and their charge.
+    /// Check and charge for many arguments, which may become the array of a rest parameter.
     #[inline]
     fn check_arguments(&mut self, arguments: &[Value]) -> Result<()> {
         if arguments.len() > MANY_ARGUMENTS {
@@ -89,7 +89,7 @@ impl Vm {
         Frame { code: self.heap.closures[closure.index()].code, pc: 0, dst: Slot(0), after, slots }
     }
 
-    /// Fill the slots of a frame behind its parameters, which are there.
+    /// Fill the slots of a frame behind its parameters, which are filled already.
     #[inline]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         // The program relies on variables and temporaries that begin as `undefined`.
@@ -112,7 +112,8 @@ impl Vm {
         }
     }
 
-    /// What few functions need: an array of arguments, cells of parameters, themselves.
+    /// The part of entering that few functions need: the array of a rest parameter, cells of captured parameters, the
+    /// function object itself.
     #[inline(never)]
     fn arrange(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         if let Some((slot, items)) = function.rest.zip(rest) {
@@ -127,7 +128,7 @@ impl Vm {
         }
     }
 
-    /// What happens to the result of a frame: async functions have a promise of theirs.
+    /// What happens to the result of a frame; that of an async function settles a promise.
     #[inline]
     pub(crate) fn after(&mut self, function: &Function, after: After) -> After {
         if !function.is_async {
@@ -142,7 +143,7 @@ impl Vm {
         After::Async(self.heap.new_promise(), waiter)
     }
 
-    /// Call any callable: its value where it can be had at once, else its frame.
+    /// Call any callable value: the value where no frame has to be executed, else the frame.
     pub(crate) fn call(&mut self, function: Value, this: Value, arguments: &[Value], after: After) -> Result<Called> {
         match function.kind() {
             Kind::Function => {
@@ -206,7 +207,7 @@ impl Vm {
         value.map(Called::Value)
     }
 
-    /// Call a built-in that is written in the language: its receiver is the first argument.
+    /// Call a built-in of the prelude. Its first parameter is the receiver.
     pub(crate) fn call_prelude(
         &mut self,
         native: u32,
@@ -230,7 +231,7 @@ impl Vm {
         self.begin(function, frame)
     }
 
-    /// The function that a built-in is that is written in the language.
+    /// The function of the prelude that implements a built-in.
     pub(crate) fn prelude_code(&mut self, native: u32, construct: bool) -> Result<FunctionRef> {
         match crate::prelude::for_native(native, construct) {
             Some(code) => Ok(code),
@@ -238,7 +239,7 @@ impl Vm {
         }
     }
 
-    /// Whether values that can be called call nothing that could suspend, and there is one.
+    /// Whether there are callable values among these, and none of them could suspend.
     #[inline]
     pub(crate) fn are_leaves(&self, values: impl Iterator<Item = Value>) -> bool {
         let mut found = false;
@@ -287,7 +288,7 @@ impl Vm {
         result
     }
 
-    /// Have a leaf called many times: what it needs is made ready once.
+    /// Call a leaf many times, with its slots and code looked up once.
     pub(crate) fn with_leaf<T>(
         &mut self,
         closure: Value,

@@ -1,8 +1,7 @@
-//! Property names as numbers.
+//! Property names as numbers: atoms, as in V8, SpiderMonkey and QuickJS.
 //!
-//! Names of built-ins have the same number in every run; behind them come the texts of the script,
-//! then whatever a run makes. An atom is an identity: two texts are equal exactly if their atoms
-//! are.
+//! Names of built-ins have the same number in every run. The texts of the script follow, then names that a run makes.
+//! Two texts are equal exactly if their atoms are.
 
 use crate::builtins::registry::registry;
 use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
@@ -26,7 +25,7 @@ macro_rules! known {
             #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the constants below are the interface")]
             enum Number { $($name),+ }
             $(#[doc = concat!("`", $text, "`")] pub const $name: Atom = Atom(Number::$name as u32);)+
-            /// The texts, in the order of the numbers.
+            /// Their texts, in the order of the numbers.
             pub const TEXTS: &[&str] = &[$($text),+];
         }
     };
@@ -48,10 +47,9 @@ known! {
 /// The texts of one compiled script, or of the prelude, and their atoms; shared by all its runs.
 #[derive(Debug, Default)]
 pub struct ProgramTexts {
-    /// All texts behind each other, in WTF-8.
+    /// All texts, concatenated, in WTF-8.
     pub bytes: Arc<[u8]>,
-    /// Where each text that is not a fixed name stands: begin and length. Its atom is `first` plus
-    /// its index here.
+    /// The range of each text that is no fixed name: start and length. Its atom is `first` plus its index here.
     pub ranges: Vec<(u32, u32)>,
     /// The first atom.
     first: u32,
@@ -60,8 +58,8 @@ pub struct ProgramTexts {
 }
 
 impl ProgramTexts {
-    /// The atoms of the texts of a program, in their order. `fixed` are the texts of the prelude,
-    /// unless it is these that are numbered.
+    /// Number the texts of a program; gives their atoms in the same order. `fixed` are the texts of the prelude;
+    /// absent while the prelude itself is compiled.
     pub fn new(texts: &Texts, fixed: Option<&Self>) -> (Self, Vec<Atom>) {
         let mut bytes = Vec::with_capacity(texts.total());
         let registry = registry();
@@ -120,10 +118,10 @@ pub struct Atoms {
     program: Arc<ProgramTexts>,
     /// Texts that the run has made.
     made: Vec<Box<[u8]>>,
-    /// The atoms that the run has asked for by their text.
+    /// The atoms that the run has looked up by their text.
     table: HashTable<Atom>,
     hasher: DefaultHashBuilder,
-    /// The atoms of small indices, as far as they were asked for.
+    /// The atoms of small indices that were looked up.
     indices: Vec<Option<Atom>>,
     /// Strings that were property names lately.
     recent: [(Value, Atom); RECENT],
@@ -132,7 +130,7 @@ pub struct Atoms {
 /// How many strings are remembered with their atoms.
 const RECENT: usize = 8;
 
-/// Texts that a run asks for which reads some data.
+/// How many texts a run that reads some data usually looks up: the first capacity of the table.
 const USUAL: usize = 14;
 
 /// Indices whose atoms are remembered.
@@ -160,7 +158,7 @@ impl Atoms {
         }
     }
 
-    /// Whether a name is in the script, or one of a built-in.
+    /// Whether it is a name of a built-in or in the text of the script.
     pub fn is_mentioned(&self, atom: Atom) -> bool {
         atom.0 < self.program.end()
     }
@@ -178,7 +176,7 @@ impl Atoms {
         registry().atom(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
     }
 
-    /// The atom of a text and how many bytes it took to make or to remember it.
+    /// The atom of a text, and how many bytes were allocated for it.
     pub fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
         let hash = self.hasher.hash_one(text);
         if let Some(&atom) = self.table.find(hash, |&atom| self.text(atom) == text) {
@@ -200,7 +198,7 @@ impl Atoms {
         (atom, bytes)
     }
 
-    /// The atom of a string, if it was asked for lately.
+    /// The atom of a string that was looked up lately.
     #[inline(always)]
     pub fn recent(&self, string: Value) -> Option<Atom> {
         let (handle, atom) = self.recent[string.index() % RECENT];
@@ -212,7 +210,7 @@ impl Atoms {
         self.recent[string.index() % RECENT] = (string, atom);
     }
 
-    /// Garbage is collected: handles of strings may come to mean others.
+    /// Forget the strings of recent lookups: a collection may free them and reuse their handles.
     pub fn forget(&mut self) {
         self.recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
     }
@@ -230,7 +228,7 @@ impl Atoms {
         }
     }
 
-    /// The atom of an index as a name and how many bytes it took to make it.
+    /// The atom of an index as a name, and how many bytes were allocated for it.
     pub fn intern_index(&mut self, index: u32) -> (Atom, usize) {
         match self.find_index(index) {
             Some(atom) => (atom, 0),
@@ -252,12 +250,12 @@ impl Atoms {
         }
     }
 
-    /// The number that a property name stands for as an index, if it is written as one: `"12"`.
+    /// The array index that a property name is, if it is one: `"12"`.
     pub fn index(&self, atom: Atom) -> Option<u32> {
         array_index(self.text(atom))
     }
 
-    /// Where the text of an atom of the script stands among its texts.
+    /// The range of an atom's text among the texts of the script.
     pub fn program_range(&self, atom: Atom) -> Option<(u32, u32)> {
         let range = self.program.first..self.program.end();
         range.contains(&atom.0).then(|| self.program.ranges[(atom.0 - self.program.first) as usize])
@@ -315,7 +313,7 @@ impl Vm {
         self.heap.new_string(text.as_bytes())
     }
 
-    /// The text of an atom, for messages: a long one is cut.
+    /// The text of an atom for messages; a long one is cut.
     pub fn atom_text(&self, atom: Atom) -> String {
         cut_message_bytes(self.atoms.text(atom), MOST_MESSAGE)
     }
@@ -335,15 +333,15 @@ fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
     }
 }
 
-/// The strings of atoms, as far as a run has asked for them. In pages: a script uses few of the
-/// many names of built-ins, whose numbers come first.
+/// The strings of those atoms that a run needed as values. Stored in pages, because a script uses few of the many
+/// names of built-ins, which come first.
 #[derive(Debug, Default)]
 pub struct AtomStrings {
     pages: Vec<Option<Box<[Value; PAGE]>>>,
 }
 
 const PAGE: usize = 32;
-/// Pages that a script soon needs behind the first one.
+/// Pages that a script usually needs after the first one.
 const SPARE_PAGES: usize = 4;
 
 impl AtomStrings {
@@ -354,12 +352,12 @@ impl AtomStrings {
         Some(page[atom.0 as usize % PAGE]).filter(|string| string.is_string())
     }
 
-    /// Set the string of an atom; how many bytes that took.
+    /// Set the string of an atom; gives how many bytes were allocated.
     pub fn set(&mut self, atom: Atom, string: Value) -> usize {
         let (number, index) = (atom.0 as usize / PAGE, atom.0 as usize % PAGE);
         let before = self.cost();
         if self.pages.len() <= number {
-            // Hardly more at first: names of built-ins come far before those of the script, and few scripts have many.
+            // Reserve little: the names of a script come far behind those of built-ins, and few scripts have many.
             self.pages.reserve_exact((number + 1 + SPARE_PAGES - self.pages.len()).max(self.pages.len() / 2));
             self.pages.resize_with(number + 1, || None);
         }

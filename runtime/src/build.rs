@@ -1,9 +1,8 @@
-//! From the resolved program to what is executed.
+//! Lowering: from the resolved program to executable code.
 //!
-//! One question decides the form of everything: can it be left in the middle? What cannot is a tree
-//! of nodes; what can becomes operations, whose operands are trees. Operands that stand before
-//! something that can suspend are saved to temporary slots first, so that a suspended frame holds all
-//! its values in slots.
+//! Code that can suspend becomes a list of operations, all other code a tree of nodes; operands of operations are
+//! trees. Operands evaluated before something that can suspend are saved to temporary slots, so a suspended frame has
+//! all its values in slots.
 
 mod call;
 mod expression;
@@ -21,13 +20,13 @@ use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-/// What a node takes on average, with the pointer to it in its parent.
+/// Average bytes of a node, with the pointer to it in its parent.
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
 pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
-    // The prelude cannot ask for itself while it is made.
+    // The prelude cannot refer to itself while it is compiled.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
     let (texts, atoms) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
@@ -61,7 +60,7 @@ pub enum Origin<'l> {
     Script(&'l Linker),
     /// It is the prelude.
     Prelude,
-    /// It is the prelude, for callbacks that are leaves: to call them is no operation but a node.
+    /// It is the prelude compiled for callbacks that are leaves: calls of them are nodes, not operations.
     Leaves,
 }
 
@@ -79,17 +78,17 @@ struct Builder<'p> {
     literals: Vec<Arc<OnceLock<Arc<crate::regexp::Program>>>>,
 }
 
-/// A function in the making.
+/// The state of lowering one function.
 struct Lowering<'b, 'p> {
     builder: &'b Builder<'p>,
     ops: Vec<Op>,
-    /// Targets of jumps: number of the operation, once it is known.
+    /// Labels: the number of the operation each is bound to.
     labels: Vec<u32>,
     handlers: Vec<Handler>,
     /// The next free temporary, and how many slots the frame has so far.
     temp: u32,
     slots: u32,
-    /// Statements around that can be left, the innermost last.
+    /// The enclosing statements that can be left, the innermost last.
     scopes: Vec<Scope>,
     /// Offset of what is being lowered.
     at: u32,
@@ -99,15 +98,15 @@ struct Lowering<'b, 'p> {
 enum Scope {
     /// A loop, a `switch` or a labeled statement.
     Target { label: u32, break_to: Target, continue_to: Option<Target> },
-    /// A `try` with a `finally`: whoever leaves it goes there first.
+    /// A `try` with a `finally`, which runs before control leaves the statement.
     Finally {
-        /// Gets the number of the way out.
+        /// Holds the number of the exit that is taken.
         kind: Slot,
-        /// Gets the value of a `return` or `throw`.
+        /// Holds the value of a `return` or `throw`.
         value: Slot,
         /// Where the finalizer begins.
         start: Target,
-        /// Ways out that are used, by number from [`FIRST_EXIT`].
+        /// Exits that are used, numbered from [`FIRST_EXIT`].
         exits: Vec<Leave>,
     },
 }
@@ -117,7 +116,7 @@ const ENDED: f64 = 0.0;
 const THROWN: f64 = 1.0;
 const FIRST_EXIT: usize = 2;
 
-/// A way out of a statement.
+/// An exit of a statement.
 #[derive(Clone, Copy, PartialEq)]
 enum Leave {
     Break(u32),
@@ -126,7 +125,7 @@ enum Leave {
     Return,
 }
 
-/// Where jumps go to: an index of [`Lowering::labels`].
+/// A label: an index of [`Lowering::labels`].
 #[derive(Clone, Copy, PartialEq)]
 struct Target(usize);
 
@@ -203,12 +202,12 @@ impl Builder<'_> {
     }
 }
 
-/// Whether entering it needs nothing but the arguments.
+/// Whether entering it only stores the arguments.
 fn is_simple(function: &program::Function) -> bool {
     captures_only(function) && function.captures.is_empty()
 }
 
-/// Whether entering it needs nothing but the arguments and what is captured.
+/// Whether entering it only stores the arguments and the captured variables.
 fn captures_only(function: &program::Function) -> bool {
     function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }

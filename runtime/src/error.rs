@@ -1,4 +1,4 @@
-//! What can be thrown, and how errors are worded and placed.
+//! What can be thrown: errors, their messages and their stack traces.
 //!
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.
@@ -17,10 +17,10 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Location, Refusal};
 
-/// What evaluation gives.
+/// The result of evaluation.
 pub type Result<T = Value> = std::result::Result<T, Thrown>;
 
-/// What evaluation throws.
+/// What evaluation throws, boxed to keep results small.
 pub struct Thrown(pub Box<Cause>);
 
 /// What is thrown.
@@ -36,12 +36,12 @@ pub enum Cause {
 pub struct Trace {
     /// The innermost frame first: function and offset in its source.
     pub frames: Vec<(FunctionRef, u32)>,
-    /// In how many calls by operations, inside each other, the error was made: where an operation stands
-    /// is known when the error gets there, and it and its callers are still to follow.
+    /// The nesting of implicit calls in which the error was made. The offset of an enclosing operation is known when
+    /// the error reaches it; its frames are appended then.
     pub open: Option<u32>,
     /// The tool call whose failure this error is.
     pub call: Option<Box<Failed>>,
-    /// What does not exist, where that is the error.
+    /// What was not found, for hints.
     pub missing: Option<Missing>,
 }
 
@@ -53,7 +53,7 @@ impl Trace {
     }
 }
 
-/// The text of an error of no more bytes costs no more than reading its parts.
+/// Up to so many bytes, the text of an error costs no more than reading its parts.
 const UNCHARGED: usize = 1 << 10;
 /// How many frames a trace keeps, as in V8.
 const TRACE_DEPTH: usize = 10;
@@ -85,7 +85,7 @@ impl Thrown {
         Self::stop(failure)
     }
 
-    /// Say where it happened, unless that is known.
+    /// Set the location, unless it is set.
     #[cold]
     pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
         match *self.0 {
@@ -137,7 +137,7 @@ impl Vm {
         self.throw(Class::ReferenceError, message)
     }
 
-    /// Note where an error was made, unless that is known or it is no error.
+    /// Record where an error was made, unless that is recorded or the value is no error.
     pub fn locate(&mut self, error: Value, offset: u32) {
         if !error.is(Kind::Object) || !self.heap.class(error).is_error() {
             return;
@@ -151,7 +151,7 @@ impl Vm {
         let innermost = std::iter::once((self.stack.current, offset));
         // The topmost frame is the innermost frame itself, or has called the leaf that is.
         let is_frame = self.stack.frames.last().is_some_and(|frame| frame.code == self.stack.current);
-        // Where those below have come to is known when the error gets there.
+        // The offsets of the frames below are known when the error reaches them.
         let frames = self
             .stack
             .frames
@@ -224,7 +224,7 @@ impl Vm {
         text
     }
 
-    /// What is said of a thrown value that is no error: strings as they are.
+    /// The message for a thrown value that is no error; strings as they are.
     pub fn uncaught_text(&mut self, value: Value) -> String {
         if value.is_string() {
             return self.short_text(value, MOST_MESSAGE).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Collecting garbage: when, and from what roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
+//! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
 
 use crate::code::{After, Waiter, Waiting};
 use crate::error::{Cause, Thrown};
@@ -11,14 +11,15 @@ use crate::value::Value;
 use crate::vm::Vm;
 use std::cell::Cell;
 
-/// What collecting garbage in the middle of an operation depends on: one that fails for lack of memory is begun again
-/// after a collection, once, and only where nothing of it was seen.
+/// State for retrying an operation that ran out of memory: it is retried once after a collection, if it had no visible
+/// effect.
 #[derive(Default)]
 pub struct Gc {
-    /// Whether a function of the script has run in an implicit conversion since garbage was last looked for.
+    /// Whether a function of the script has run in an implicit conversion since the last settling: then the operation
+    /// had an effect.
     pub converted: bool,
-    /// Where an operation was begun again after garbage was collected for it: how many frames there were, and where
-    /// the last one stood. Nothing, once garbage was collected otherwise.
+    /// The operation that was retried last: how many frames there were, and the position in the last one. Absent after
+    /// a collection for another reason.
     pub repeated: Option<(usize, u32)>,
 }
 
@@ -28,12 +29,12 @@ impl Vm {
         self.heap.meter.bytes > self.heap.meter.collect_at || self.stress.collect
     }
 
-    /// Whether an operation ran out of memory that may be begun again: then garbage was collected for it. So what is
-    /// alive is never refused for what is not, wherever in the script that came to be.
+    /// Whether an operation that ran out of memory may be retried; if so, garbage has been collected. So live data is
+    /// never refused because of garbage.
     #[cold]
     pub(crate) fn may_repeat(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
         let Cause::Stop(failure) = &*thrown.0 else { return false };
-        // Where it is begun again and fails again, garbage is not what is too much.
+        // If the retry fails too, garbage is not the reason.
         if failure.code != ErrorCode::MemoryLimit
             || !op.repeats
             || self.gc.converted
@@ -82,7 +83,7 @@ impl Vm {
         for (number, seen) in seen.into_iter().enumerate() {
             match &self.stack.suspended[number] {
                 Some(frame) if seen => outside += frame.cost(),
-                // Nothing can wake a frame that waits for a promise nobody has.
+                // A frame that waits for an unreachable promise can never be resumed.
                 Some(_) => {
                     self.stack.suspended[number] = None;
                     self.stack.suspended.release(number as u32);

@@ -1,9 +1,8 @@
 //! The heap of a run: typed slabs addressed by handles, dropped as a whole.
 //!
-//! Nothing here is reference counted and nothing runs when it is dropped. Memory comes back by
-//! [`collect`], which marks from the roots it is given and sweeps; it never moves anything. It only
-//! runs between operations, when no handle is in a local variable of Rust: functions that allocate
-//! may therefore hold as many handles as they like.
+//! Nothing is reference counted, and there are no finalizers. [`collect`] marks from given roots and sweeps; it moves
+//! nothing. It runs only between operations, when no local variable of Rust holds a handle, so functions that allocate
+//! may hold any number of handles.
 
 mod array;
 pub mod collect;
@@ -29,17 +28,17 @@ use hashbrown::HashMap;
 use num_bigint::BigInt;
 use std::sync::Arc;
 
-/// What an allocation of so many bytes takes: the allocator keeps some for itself.
+/// The cost of an allocation of so many bytes, with the allocator's overhead.
 pub const fn block(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16) }
 }
 
-/// What a thing takes in its slab, which has room for more.
+/// The average cost of an entry of a slab, with its spare capacity.
 pub const fn slab_cost<T>() -> usize {
     size_of::<T>() * 5 / 4
 }
 
-/// Things of one kind, by number.
+/// Values of one type, addressed by number.
 pub struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
@@ -52,7 +51,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Put `item` where there is room and give its number.
+    /// Add an item; gives its number.
     #[inline]
     pub fn add(&mut self, item: T) -> u32 {
         match self.free.pop() {
@@ -70,7 +69,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Make room: twice as much, but no more than half as much again where that is a lot.
+    /// Grow: small slabs by a factor of two or more, large ones by half.
     #[cold]
     fn grow(&mut self) {
         let more = match self.items.len() {
@@ -122,7 +121,7 @@ impl<T> std::ops::IndexMut<usize> for Slab<T> {
 pub struct Closure {
     /// Which function: an index into the script's or the prelude's code.
     pub code: crate::code::FunctionRef,
-    /// Its name where that is not the one in the code: that of a property with a computed key.
+    /// Its name where it differs from the one in the code: that of a property with a computed key.
     pub name: Option<Atom>,
     /// What it captured.
     pub captures: Box<[Value]>,
@@ -134,12 +133,12 @@ impl Closure {
     }
 }
 
-/// A built-in function with values of its own.
+/// A built-in function with captured values.
 #[derive(Clone, Copy)]
 pub struct NativeClosure {
     /// What it does.
     pub action: Action,
-    /// What it knows.
+    /// The captured values.
     pub data: [Value; 3],
 }
 
@@ -147,17 +146,17 @@ impl NativeClosure {
     const COST: usize = slab_cost::<Self>();
 }
 
-/// What a built-in function with values of its own does.
+/// What a native closure does when it is called.
 #[derive(Clone, Copy)]
 pub enum Action {
-    /// It runs this, which gets the function as its receiver and finds the values in it.
+    /// It calls a function of Rust with the closure as its receiver.
     Native(crate::builtins::NativeFn),
-    /// It is made by `bind`: its values are a function that is not made by `bind`, the receiver, and
-    /// an array of its own name and the first arguments.
+    /// It is a bound function. Its values are the target, which is no bound function itself, the receiver, and an
+    /// array of its name and the first arguments.
     Apply,
 }
 
-/// What an iterator gives.
+/// What an iterator yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     /// Indices or keys.
@@ -174,11 +173,11 @@ pub enum Yields {
 
 /// An iterator over an array, a string, a `Map`, a `Set`, or the keys for `for…in`.
 pub struct Iterator {
-    /// What is walked over; `undefined` when it has ended.
+    /// What is iterated; `undefined` when it is exhausted.
     pub source: Value,
-    /// What it gives.
+    /// What it yields.
     pub yields: Yields,
-    /// Where it is: an index of an array, a byte of a string, an entry of a map.
+    /// Its position: an index of an array, a byte of a string, an entry of a map.
     pub position: usize,
 }
 
@@ -196,11 +195,11 @@ fn bigint_cost(bigint: &BigInt) -> usize {
 
 /// The heap of a run.
 pub struct Heap {
-    /// What was used.
+    /// The meter.
     pub meter: Meter,
     /// Plain objects and errors.
     pub objects: Slab<Object>,
-    /// Slots of objects behind the inline ones.
+    /// Further slots of objects, beyond the inline ones.
     far: Slab<object::Far>,
     /// Arrays.
     pub arrays: Slab<Array>,
@@ -211,13 +210,13 @@ pub struct Heap {
     free_buffers: Vec<usize>,
     /// The buffer that small strings go into.
     chunk: Option<usize>,
-    /// Room to put small strings together in.
+    /// Scratch space for building small strings.
     scratch: Vec<u8>,
     /// UTF-16 copies of strings that were indexed.
     wide: HashMap<u32, Box<[u16]>>,
     /// Functions.
     pub closures: Slab<Closure>,
-    /// Built-in functions with values.
+    /// Built-in functions with captured values.
     pub native_closures: Slab<NativeClosure>,
     /// Cells of captured variables.
     pub cells: Slab<Value>,
@@ -225,11 +224,11 @@ pub struct Heap {
     pub maps: Slab<MapData>,
     /// Promises.
     pub promises: Slab<Promise>,
-    /// How many promises were made and not fulfilled, whether they are still there or not.
+    /// How many promises were made and never fulfilled, freed ones included.
     pub unfulfilled: usize,
     /// Iterators.
     pub iterators: Slab<Iterator>,
-    /// Built-in objects with state of their own.
+    /// Built-in objects with internal slots.
     pub internal_slots: Slab<InternalSlots>,
     /// BigInts.
     pub bigints: Slab<BigInt>,
@@ -273,7 +272,7 @@ impl Heap {
     }
 
     const CELL: usize = slab_cost::<Value>();
-    /// What it takes that an object that is none of [`Kind::Object`] has named properties.
+    /// The cost of the entry in `extras` of an object that is not [`Kind::Object`].
     const EXTRA: usize = 40;
 
     /// A new cell.
@@ -289,7 +288,7 @@ impl Heap {
         Value::handle(Kind::Function, self.closures.add(closure))
     }
 
-    /// A new built-in function with values of its own.
+    /// A new native closure.
     pub fn new_native_closure(&mut self, action: Action, data: [Value; 3]) -> Value {
         self.meter.add_bytes(NativeClosure::COST);
         Value::handle(Kind::NativeClosure, self.native_closures.add(NativeClosure { action, data }))

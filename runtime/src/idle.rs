@@ -1,5 +1,5 @@
-//! A run that waits for its host, maybe for long and beside a hundred thousand others: it keeps what it
-//! needs to go on, and nothing that it had for speed.
+//! The idle state of a run: while it waits for its host, maybe long and beside a hundred thousand others, it keeps
+//! only what it needs to continue.
 
 use crate::pools::Pools;
 use crate::promise::Job;
@@ -7,16 +7,16 @@ use crate::stack::Stack;
 use crate::vm::Vm;
 use std::collections::VecDeque;
 
-/// A run that has less is not searched for garbage when it begins to wait.
+/// Below so many bytes an idle run is not collected.
 const COLLECT_FROM: usize = 32 << 10;
-/// And one that has more only where it made a step for every so many bytes: then searching costs
-/// little beside them.
+/// Above it, it is collected only after at least a step for every so many bytes, so that collecting costs little in
+/// comparison.
 const BYTES_A_STEP: u64 = 64;
 
 impl Vm {
-    /// Nothing is executed until the host has news. Costs little where little was done since the last time.
+    /// Release memory until the next event. Costs little where little was done since the last time.
     pub(crate) fn enter_idle(&mut self) {
-        // Frames that are blocked keep what they stand on.
+        // Blocked frames keep their slots.
         let mut stack = self.stack.slots.take();
         if self.stack.frames.is_empty() {
             let bytes = stack.take().map_or(0, |stack| stack.bytes()) + self.jobs.capacity() * size_of::<Job>();

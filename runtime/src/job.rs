@@ -1,4 +1,4 @@
-//! Microtasks: what a settled promise sets going (ECMAScript 27.2.2).
+//! Microtasks: the jobs of settled promises (ECMAScript 27.2.2).
 
 use crate::activation::Called;
 use crate::code::After;
@@ -9,7 +9,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 impl Vm {
-    /// Do a microtask.
+    /// Run a microtask.
     pub(crate) fn run_job(&mut self, job: Job) -> Exit {
         if let Err(thrown) = self.tick() {
             return stopped(thrown);
@@ -47,8 +47,8 @@ impl Vm {
         }
     }
 
-    /// A function called from a microtask has ended: `derived` is the promise it resolves, or the
-    /// function that takes the reason where it throws.
+    /// Finish a call of a microtask: `derived` is the promise that it settles, or a function that takes the reason
+    /// where the call throws.
     pub(crate) fn end_job(&mut self, derived: Value, result: Result<Value, Value>) {
         match (derived.kind(), result) {
             (Kind::Promise, Ok(value)) => self.resolve_promise(derived, value),

@@ -1,7 +1,7 @@
-//! The meter of a run: what it has used and may use, and where its operations count.
+//! The meter of a run: what it has used, what it may use, and charging.
 //!
-//! Steps are counted down from a grant of fuel. When it is used up the account is settled: the limits are checked, the
-//! clock is looked at, and more fuel is granted. Bytes are counted as they are allocated.
+//! Steps are counted down from a grant of fuel. When it is used up the meter is settled: limits and clock are checked,
+//! and more fuel is granted. Bytes are counted as they are allocated.
 
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
@@ -11,13 +11,13 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a run has used and may use.
+/// Usage and limits of a run.
 pub struct Meter {
-    /// Steps left until the account is settled; below zero: now.
+    /// Steps until the next settling; due below zero.
     pub fuel: i64,
-    /// The fuel that was granted when the account was last settled.
+    /// The fuel granted at the last settling.
     pub granted: i64,
-    /// Steps accounted for.
+    /// Steps up to the last settling.
     pub steps: u64,
     /// Loop bodies entered.
     pub iterations: u64,
@@ -29,13 +29,13 @@ pub struct Meter {
     pub free_bytes: usize,
     /// A collection is due at this many bytes.
     pub collect_at: usize,
-    /// The same as it was after the last collection.
+    /// The value of `collect_at` after the last collection.
     pub due: usize,
-    /// Bytes of temporary memory, where there was any: see [`Hold`](crate::charge::Hold).
+    /// Bytes of temporary memory, once there was any: see [`Hold`](crate::charge::Hold).
     temporary: OnceCell<Arc<AtomicUsize>>,
     /// Bytes of data that the host has given since it last resumed the run.
     pub given: usize,
-    /// Steps when garbage was last collected because the run was going to wait.
+    /// Steps at the last collection of the idle run.
     pub idle_steps: u64,
     /// Bytes of what is never freed before the run ends: property names, inputs of tool calls.
     pub kept_bytes: usize,
@@ -48,11 +48,11 @@ pub struct Meter {
 /// Steps between two looks at the clock.
 pub const GRANT: i64 = 4096;
 
-/// A collection is not worth its time below this many bytes.
+/// Below this many bytes a collection is not worthwhile.
 pub const COLLECT_FIRST: usize = 1 << 20;
 
 impl Meter {
-    /// The account of a run that has used nothing.
+    /// The meter of a new run.
     pub fn new(limits: Limits) -> Self {
         let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize / 5);
         Self {
@@ -74,7 +74,7 @@ impl Meter {
         }
     }
 
-    /// Where bytes of temporary memory are counted.
+    /// The counter of temporary memory.
     pub fn temporary(&self) -> &Arc<AtomicUsize> {
         self.temporary.get_or_init(Arc::default)
     }
@@ -89,8 +89,7 @@ impl Meter {
         self.steps.saturating_add_signed(self.granted - self.fuel)
     }
 
-    /// Count bytes that are being allocated. Who allocates a lot at once asks
-    /// [`Vm::reserve`](crate::vm::Vm::reserve) before.
+    /// Count bytes that are being allocated. [`Vm::reserve`](crate::vm::Vm::reserve) comes before large allocations.
     #[inline]
     pub fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
@@ -99,8 +98,8 @@ impl Meter {
         }
     }
 
-    /// So many bytes in use are data that the host has just given. Nearly all of it is alive: as after a collection,
-    /// looking for garbage waits until there may be as much of that.
+    /// Count data that the host has just given. Nearly all of it is live, so the next collection waits until there may
+    /// be as much garbage.
     pub fn give(&mut self, bytes: usize) {
         self.given += bytes;
         let garbage = self.given.min(self.most_garbage());
@@ -113,25 +112,26 @@ impl Meter {
         self.add_bytes(bytes);
     }
 
-    /// Bytes of that kind were freed.
+    /// Release such bytes.
     pub fn release_bytes(&mut self, bytes: usize) {
         self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// What is alive, garbage and temporary memory together never pass this: 1.2 × `maxMemoryBytes`.
+    /// The hard limit for live data, garbage and temporary memory together: 1.2 × `maxMemoryBytes`.
     pub fn most_bytes(&self) -> usize {
         let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
         limit.saturating_add(limit / 5)
     }
 
-    /// How many bytes may be garbage when an operation begins: what is between the limit and [`Meter::most_bytes`].
+    /// How many bytes of garbage there may be when an operation begins: the difference between the limit and
+    /// [`Meter::most_bytes`].
     pub fn most_garbage(&self) -> usize {
         usize::try_from(self.limits.max_memory_bytes / 5).unwrap_or(usize::MAX)
     }
 
-    /// How many bytes more than it needs something of so many bytes may get, so that it does not grow at every turn:
-    /// as many again where there is room, less and less where there is not. What is got in vain counts too.
+    /// The spare capacity for something of so many bytes that grows: as much again, less as memory gets scarce. Spare
+    /// capacity counts as used.
     pub fn spare(&self, bytes: usize) -> usize {
         let room = self.most_bytes().saturating_sub(self.in_use().saturating_add(bytes)) / 4;
         bytes.min(room.max(bytes / 8))
@@ -145,7 +145,7 @@ impl Meter {
     /// An error where so many bytes more do not fit.
     #[inline]
     pub fn check(&self, bytes: usize) -> Result<()> {
-        // What is asked for is no garbage.
+        // A single request is live data, so the soft limit applies to it.
         let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
         if bytes > limit || self.in_use().saturating_add(bytes) > self.most_bytes() {
             return Err(self.memory_limit());
@@ -171,22 +171,21 @@ impl Meter {
 }
 
 impl Vm {
-    /// One unit of work has been done: a statement, a loop turn, a call. Settles the account when
-    /// the fuel is used up; never collects.
+    /// Charge a unit of work: a statement, a loop turn, a call. Settles when the fuel is used up; never collects.
     #[inline(always)]
     pub fn tick(&mut self) -> Result<()> {
         self.heap.meter.fuel -= 1;
         if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
     }
 
-    /// A built-in function is about to do, or has done, `units` of work: items, characters, entries.
+    /// Charge `units` of work of a built-in function: items, characters, entries.
     #[inline]
     pub fn work(&mut self, units: usize) -> Result<()> {
         self.heap.meter.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
         if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
     }
 
-    /// A loop body is entered.
+    /// Charge and count a loop turn.
     #[inline(always)]
     pub fn iteration(&mut self) -> Result<()> {
         let meter = &mut self.heap.meter;
@@ -203,8 +202,8 @@ impl Vm {
         )
     }
 
-    /// Ask for memory before allocating much at once: an error where it would not fit. Nothing is counted by this: the
-    /// heap does so when it gets what was made, and [`Vm::hold`] while it is being made.
+    /// Check the memory limit before a large allocation. Nothing is counted: the heap counts the result, and
+    /// [`Vm::hold`] what is temporary.
     #[inline]
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         self.heap.meter.check(bytes)
@@ -216,13 +215,13 @@ impl Vm {
         self.heap.meter.memory_limit()
     }
 
-    /// Account for the fuel that was used, check the limits, grant more.
+    /// Settle: account for used fuel, check the limits, grant more.
     #[cold]
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.settle_account(true)
     }
 
-    /// The same; between two operations garbage is collected before too much memory is refused.
+    /// The same. Between two operations the memory limit is not enforced here, because a collection comes first.
     pub(crate) fn settle_account(&mut self, in_operation: bool) -> Result<()> {
         let meter = &mut self.heap.meter;
         meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
@@ -234,14 +233,14 @@ impl Vm {
         if meter.in_use() > meter.most_bytes() && (in_operation || self.stack.nesting > 0) {
             return Err(self.memory_limit());
         }
-        // A built-in function in the middle of its work settles at every step from the end of the slice on. Steps
-        // are given back too, by walks that are left.
+        // After the end of the slice, a built-in function settles at every step until it returns; the clock is not
+        // read each time. Steps can also decrease, when a walk gives unused ones back.
         if !self.timer.slice_over || meter.steps.saturating_sub(self.timer.looked_at) >= GRANT as u64 {
             self.timer.looked_at = meter.steps;
             self.check_time()?;
         }
-        // Where the slice is over or a collection is due, the next tick has to settle again until that was
-        // done: a built-in function would use up what is granted, and nobody would look.
+        // When the slice is over or a collection is due, no fuel is granted, so that every tick settles until that is
+        // done.
         if !self.timer.slice_over && self.heap.meter.bytes <= self.heap.meter.collect_at {
             self.refuel();
         }

@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive as _;
 use std::cmp::Ordering;
 
-/// An operator with two numbers, but for comparisons of other types.
+/// An operator with two numbers.
 #[inline(always)]
 pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
     match operator {
@@ -31,12 +31,12 @@ pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
         Binary::ShiftRightUnsigned => {
             Value::number(f64::from((to_int32(left) as u32).wrapping_shr(to_int32(right) as u32)))
         }
-        // Numbers are no objects; the caller gets to the error by the slow path.
+        // Numbers are no objects; the slow path throws the error.
         comparison => Value::bool(compare(comparison, left, right) == Some(true)),
     }
 }
 
-/// A comparison of two numbers; nothing for other operators.
+/// A comparison of two numbers; `None` for other operators.
 #[inline(always)]
 pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
     match operator {
@@ -129,7 +129,7 @@ impl Vm {
         Ok(self.heap.concat(left, right))
     }
 
-    /// Whether there may be and is room for a string that gets longer.
+    /// Check the maximum length and the memory limit for a string that gets longer.
     #[inline]
     fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
         if u64::from(left.units) + u64::from(units) > MAX_STRING {
@@ -145,7 +145,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Ask for no more than it takes to put so many bytes behind a string where it is.
+    /// Check the memory limit for appending so many bytes to a string.
     #[cold]
     fn reserve_to_append(&mut self, left: Str, more: usize) -> Result<()> {
         self.reserve(self.heap.bytes_to_append(left, more))
@@ -194,7 +194,7 @@ impl Vm {
         .into())
     }
 
-    /// What a value is compared as where the other one is a BigInt: a BigInt or a number.
+    /// A value as a BigInt or number, to be compared with a BigInt.
     fn mathematical(&mut self, value: Value) -> Result {
         Ok(match value.kind() {
             Kind::BigInt => {
@@ -219,7 +219,7 @@ impl Vm {
         self.has_property(object, key)
     }
 
-    /// Text of a value for messages, without running anything: a long one is cut.
+    /// The text of a value for messages, without running functions of the script; a long one is cut.
     pub fn to_text_lossy(&mut self, value: Value) -> String {
         match value.is_object() {
             true => self.object_tag(value),
@@ -274,7 +274,7 @@ impl Vm {
                 let function = self.function(self.heap.closures[function.index()].code);
                 !function.is_async && !function.is_arrow
             }
-            // Constructors are those with a capital.
+            // Constructors have capitalized names.
             Kind::Native => {
                 registry().natives[function.index()].name.starts_with(|first: char| first.is_ascii_uppercase())
             }

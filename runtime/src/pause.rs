@@ -1,13 +1,13 @@
-//! Between two operations: settling the account, pausing, collecting garbage.
+//! Safe points: between two operations a run settles its meter, pauses, or collects garbage.
 //!
-//! Only here are all values in slots, so only here may anything be freed.
+//! All values are in slots there, so only there may anything be freed.
 
 use crate::error::Result;
 use crate::stack::Stack;
 use crate::vm::Vm;
 
 impl Vm {
-    /// Whether the frame has to halt here, for [`Vm::pause`] to decide what for; settles the account.
+    /// Whether [`Vm::pause`] has to be called here; settles the meter.
     #[inline(always)]
     pub(crate) fn pause_due(&mut self) -> Result<bool> {
         if self.heap.meter.fuel > 0 { Ok(false) } else { self.pause_due_slow() }
@@ -21,8 +21,8 @@ impl Vm {
         Ok(self.stack.nesting == 0 && (self.timer.slice_over || self.collection_due()))
     }
 
-    /// Between two operations of a frame, with all values in slots: collect garbage where that is due.
-    /// Gives whether the slice is over.
+    /// Collect garbage if that is due, between two operations with all values in slots. Gives whether the slice is
+    /// over.
     #[cold]
     #[inline(never)]
     pub(crate) fn pause(&mut self, stack: &Stack) -> Result<bool> {
@@ -31,7 +31,7 @@ impl Vm {
             self.gc.repeated = None;
             let meter = &self.heap.meter;
             if meter.bytes > meter.limits.max_memory_bytes as usize || meter.in_use() > meter.most_bytes() {
-                // No operation is begun again for this.
+                // No operation is retried for this.
                 self.gc.converted = true;
                 return Err(self.memory_limit());
             }
@@ -39,7 +39,7 @@ impl Vm {
         }
         let over = std::mem::take(&mut self.timer.slice_over);
         if over {
-            // The next slice goes on, however long it takes until it begins.
+            // Grant fuel for the next slice, which may begin much later.
             self.refuel();
         }
         Ok(over)

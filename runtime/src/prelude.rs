@@ -1,4 +1,4 @@
-//! Built-ins that are written in the language itself: compiled once for the process.
+//! The prelude: built-ins written in the language itself, compiled once per process.
 
 use crate::build::{Origin, build};
 use crate::builtins::registry::{Registry, registry};
@@ -13,7 +13,7 @@ pub const CALLBACKS: &[&str] = &["fn", "compare", "replacement", "reviver"];
 
 struct Prelude {
     code: Code,
-    /// For each built-in the function that calls it, and the one that constructs it.
+    /// For each built-in the functions that implement its call and its construction.
     functions: Vec<[Option<FunctionRef>; 2]>,
 }
 
@@ -74,8 +74,8 @@ pub fn code() -> &'static Code {
     &PRELUDE_CODE.code
 }
 
-/// The same functions as they are compiled for callbacks that are leaves: calls of them are nodes, and
-/// the loops around them need no operations.
+/// The same functions compiled for callbacks that are leaves: calls of callbacks are nodes, and the loops around them
+/// need no operations.
 pub fn leaves() -> &'static Code {
     &LEAVES_CODE
 }
@@ -86,7 +86,7 @@ pub fn function(code: FunctionRef) -> &'static Function {
     &functions[code.index()]
 }
 
-/// The function of the prelude that a built-in is.
+/// The function of the prelude that implements a built-in.
 #[inline]
 pub fn for_native(native: u32, construct: bool) -> Option<FunctionRef> {
     PRELUDE_CODE.functions.get(native as usize)?[usize::from(construct)]

@@ -1,8 +1,7 @@
 //! Properties of values of every kind: own ones first, then what built-ins of that kind have.
 //!
 //! There are no prototype objects: what a plain object does not have itself is looked up in the
-//! tables of built-ins. Names that would lead to prototypes and constructors end the run, unless
-//! they are own data.
+//! tables of built-ins. Names that lead to prototypes and constructors end the run, unless they are own data.
 
 mod write;
 
@@ -27,7 +26,7 @@ pub enum PropertyKey {
 }
 
 impl PropertyKey {
-    /// Where it stands among the keys of an object: indices come first, in order. Names stay as they are.
+    /// The sort key among the keys of an object: indices first, in ascending order; names keep their order.
     pub fn rank(self) -> u64 {
         match self {
             Self::Index(index) => u64::from(index),
@@ -111,7 +110,7 @@ impl Vm {
     /// `object.name` of a plain object that has no such property of its own.
     #[inline]
     pub fn get_missing(&mut self, object: Value, name: Atom) -> Result {
-        // Only names of built-ins mean something that is not the object's own.
+        // Only names of built-ins can be inherited.
         if name.0 as usize >= registry().names.len() { Ok(Value::UNDEFINED) } else { self.get_slow(object, name) }
     }
 
@@ -177,7 +176,7 @@ impl Vm {
         self.type_error(&format!("Cannot {verb} properties of {what}{key}"))
     }
 
-    /// A key as V8 shows it where it must not be converted; nothing where it has a conversion of its own.
+    /// A key as V8 prints it without converting it; `None` where it has a conversion of its own.
     #[cold]
     fn describe_key(&mut self, key: Value) -> Option<String> {
         let converts = match key.kind() {
@@ -202,7 +201,7 @@ impl Vm {
         self.inherited(object, name)
     }
 
-    /// What a value has that is not its own: methods of its kind and of `Object.prototype`.
+    /// An inherited property: a method of the value's family or of `Object.prototype`.
     fn inherited(&mut self, object: Value, name: Atom) -> Result {
         refuse(name)?;
         if object.is(Kind::Object) {
@@ -230,7 +229,7 @@ impl Vm {
         }
     }
 
-    /// Which table of methods a value has.
+    /// The family of a value, which has its methods.
     pub fn family(&self, value: Value) -> Family {
         match value.kind() {
             Kind::Number => Family::Number,
@@ -446,7 +445,7 @@ impl Vm {
     pub fn object_tag(&self, object: Value) -> String {
         match object.kind() {
             Kind::Array => "[object Array]".into(),
-            // What has a text of its own is named without it.
+            // A value with its own `toString` is named without calling it.
             Kind::Object
                 if !self.heap.class(object).is_error()
                     && (self.heap.flags(object) & NULL_PROTOTYPE != 0

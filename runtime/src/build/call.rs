@@ -1,4 +1,4 @@
-//! Calls: nodes where a built-in is known to run nothing of the script, operations elsewhere.
+//! Calls: nodes where a built-in is known to run no function of the script, operations elsewhere.
 
 use super::expression::USUAL;
 use super::{Lowering, Origin};
@@ -105,7 +105,7 @@ impl Lowering<'_, '_> {
                 return Built::Constant(Constant(Value::UNDEFINED));
             }
         };
-        // Where arguments are operations, the method is read before them.
+        // If arguments are operations, the method is read first.
         if call.arguments.iter().any(|argument| argument.value.splits) {
             let callee = self.early_callee(call);
             return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
@@ -172,8 +172,8 @@ impl Lowering<'_, '_> {
             program::Callee::With { function, this } => exprs.extend([function, this]),
         }
         exprs.extend(call.arguments.iter().map(|argument| &argument.value));
-        // JavaScript reads the method before it evaluates the arguments: where these suspend, so
-        // must the callee be read before.
+        // JavaScript reads the method before the arguments are evaluated, so if an argument can suspend, the callee is
+        // read first.
         let late = call.arguments.iter().any(|argument| argument.value.splits);
         let mut callee = None;
         if late && !apply {
@@ -217,7 +217,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The function of the script that a call is known to call, where it needs nothing but its arguments.
+    /// The function that a call is known to call, if entering it only stores the arguments.
     fn fixed(&self, call: &program::Call) -> Option<FunctionRef> {
         let program::Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) = &call.callee else { return None };
         let Variable { place: Place::Global(index), checked: false, .. } = *variable else { return None };
@@ -275,7 +275,7 @@ impl Lowering<'_, '_> {
         let first = path.first().map_or(known::EMPTY, |&name| self.builder.atom(name));
         let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
         let Some(native) = registry().path(&name) else {
-            // A constructor of the language that this version does not have is an unknown name.
+            // A constructor of ECMAScript that is not implemented is an unknown name.
             return match path.len() {
                 1 => Built::from_node(node::Global { name: first, at, typeof_only: false }),
                 _ => Built::from_node(node::NotAConstructor { name, at }),
@@ -303,7 +303,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Where each argument that is spread stands.
+/// The position of each spread argument.
 fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {

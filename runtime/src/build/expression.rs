@@ -13,11 +13,11 @@ use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, 
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Operands that most calls and operators have at most.
+/// Most operands of usual calls and operators.
 pub(super) const USUAL: usize = 4;
 
-/// Most operands that are looked at to find whether a variable changes meanwhile: looking at all of them
-/// for each takes quadratic time.
+/// Most later operands that are searched for an assignment to a variable, because searching all of them takes
+/// quadratic time.
 const MANY: usize = 64;
 
 impl Lowering<'_, '_> {
@@ -35,12 +35,12 @@ impl Lowering<'_, '_> {
     fn regexp(&self, source: TextId, pattern: u32, at: u32) -> Built {
         let flags = self.builder.program.patterns[pattern as usize];
         let shared = Arc::clone(&self.builder.literals[pattern as usize]);
-        // The prelude's have no numbers of their own: they are made once a process.
+        // Those of the prelude have no numbers: they are compiled once per process.
         let number = if self.builder.is_prelude { u32::MAX } else { pattern };
         Built::from_node(Regex { source: self.builder.atom(source), flags, number, shared, at })
     }
 
-    /// Emit what has to be done before, and give what is left to be evaluated.
+    /// Emit the operations of an expression; gives the expression of its value.
     pub(super) fn value(&mut self, expr: &Expr) -> Built {
         self.builder.note(super::NODE_BYTES);
         let at = expr.span.start;
@@ -65,7 +65,7 @@ impl Lowering<'_, '_> {
                 Built::from_node(node::Function { code: self.builder.function_ref(id.0), captures })
             }
             ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
-                // Functions of the prelude know each other by number; it has no state.
+                // Functions of the prelude refer to each other by number, as the prelude has no state.
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
@@ -188,7 +188,7 @@ impl Lowering<'_, '_> {
                 variable.write(self.value(value))
             }
             ExprKind::Update { variable, delta, .. } => {
-                // Nobody sees the value, and the new one is at hand.
+                // The value is not used, so the prefix form will do.
                 self.variable(variable, at).update(f64::from(*delta), true)
             }
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
@@ -211,7 +211,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Emit an expression whose value goes into a slot.
+    /// Emit an expression and store its value in a slot.
     pub(super) fn into_slot(&mut self, expr: &Expr, slot: Slot) {
         match &expr.kind {
             ExprKind::Call(call) if expr.splits && self.is_op(call) => self.call_into(call, slot, expr.span),
@@ -247,8 +247,8 @@ impl Lowering<'_, '_> {
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
 
-    /// Build expressions that are evaluated one after the other. What stands before one that suspends
-    /// is saved to a temporary, unless it stays what it is meanwhile.
+    /// Build expressions that are evaluated in order. Those before one that can suspend are saved to temporaries,
+    /// unless they cannot change.
     pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> SmallVec<[Built; USUAL]> {
         let last = exprs.iter().rposition(|expr| expr.splits).unwrap_or(0);
         let mut built = SmallVec::with_capacity(exprs.len());
@@ -259,7 +259,7 @@ impl Lowering<'_, '_> {
         built
     }
 
-    /// The holes of a template with the texts behind them: each is a text before the next one is looked at.
+    /// The expressions of a template with the texts after them; each is converted to text before the next is evaluated.
     fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Atom)]> {
         let last = holes.iter().rposition(|(hole, _)| hole.splits).unwrap_or(0);
         let mut built = Vec::with_capacity(holes.len());
@@ -358,7 +358,7 @@ impl Lowering<'_, '_> {
         Built::from_node(ObjectLiteral { parts, at })
     }
 
-    /// Whether it is a function that takes the name of what it is put into.
+    /// Whether it is an anonymous function, which takes the name of its binding.
     fn is_anonymous_function(&self, value: &Expr) -> bool {
         matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
     }
@@ -416,7 +416,7 @@ impl Lowering<'_, '_> {
         let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
             return Built::from_node(Sequence(self.nodes(expressions.iter()).into()));
         };
-        // What comes before the last suspension is done; what follows is left to be evaluated.
+        // Everything up to the last suspension is emitted; the rest is the remaining expression.
         for expr in &expressions[..split] {
             self.effect(expr);
         }

@@ -49,7 +49,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether the subject of a `switch` is the value of a case.
+    /// The test of a `switch` subject against a case.
     fn case(&mut self, subject: Slot, test: &Expr) -> Expression {
         self.same(Built::Local(Local(subject.0 as usize)), test, false).node()
     }
@@ -195,8 +195,7 @@ impl Lowering<'_, '_> {
         self.bind(end);
     }
 
-    /// A loop whose parts cannot suspend: test and update are parts of it where they are what they are
-    /// in most loops.
+    /// A loop whose parts cannot suspend; the common forms of test and update are fused into it.
     fn one_loop(
         &mut self,
         test: Built,
@@ -278,7 +277,7 @@ impl Lowering<'_, '_> {
         self.bind(end);
     }
 
-    /// The body of `for await`: whoever leaves it early waits until the iterator is closed.
+    /// The body of `for await`: leaving it early awaits the closing of the iterator.
     fn closing_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target, item: Slot) {
         let close = |this: &mut Self| this.emit(OpKind::Await(Box::new(Constant(Value::UNDEFINED)), item));
         let completion = (self.temp(), self.temp());
@@ -337,7 +336,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Emit a way out: straight, or through the finalizers in between.
+    /// Emit an exit: a jump, or through the finalizers in between.
     fn leave(&mut self, way: Leave) {
         for index in (0..self.scopes.len()).rev() {
             match (&mut self.scopes[index], way) {
@@ -378,7 +377,7 @@ impl Lowering<'_, '_> {
         self.guarded(completion, |this| this.lower_catch(body, catch), |this| this.statements(finally));
     }
 
-    /// What `body` emits, and what `finally` emits for every way out of it.
+    /// Emit `body` guarded by `finally`, which runs on every exit.
     fn guarded(&mut self, (kind, value): (Slot, Slot), body: impl FnOnce(&mut Self), finally: impl FnOnce(&mut Self)) {
         let (start, caught) = (self.target(), self.target());
         let from = self.ops.len() as u32;
@@ -394,7 +393,7 @@ impl Lowering<'_, '_> {
         self.set_number(kind, THROWN);
         self.bind(start);
         finally(self);
-        // How the guarded part ended decides where to go on.
+        // Dispatch on the exit that was taken.
         let (end, rethrow) = (self.target(), self.target());
         let ways: Vec<Target> = exits.iter().map(|_| self.target()).collect();
         let targets = [end, rethrow].iter().chain(&ways).map(|target| target.0 as u32).collect();
@@ -412,7 +411,7 @@ impl Lowering<'_, '_> {
         self.bind(end);
     }
 
-    /// Return the value in a slot, through the finalizers around.
+    /// Return the value in a slot, through the enclosing finalizers.
     fn return_slot(&mut self, slot: Slot) {
         let value: Expression = Box::new(Local(slot.0 as usize));
         let outer = self.scopes.iter().rev().find_map(|scope| match scope {

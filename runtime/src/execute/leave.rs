@@ -1,4 +1,4 @@
-//! The end of frames: returns, exceptions, and what waits.
+//! Leaving frames: returns, exceptions, and suspension.
 
 use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
@@ -10,7 +10,7 @@ use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 
 impl Vm {
-    /// The frame that is executed returns to a caller that waits for nothing but its value.
+    /// Return a value to the caller on the stack: the common case.
     #[inline(always)]
     pub(super) fn return_to_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Option<Active<'s>> {
         let [below @ .., caller, Frame { after: After::Call, .. }] = &*self.stack.frames else { return None };
@@ -24,7 +24,7 @@ impl Vm {
         Some(active)
     }
 
-    /// The frame that is executed returns. An error: nothing goes on.
+    /// Return from the current frame. `Err`: execution stops.
     #[inline(never)]
     pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         let Some(frame) = self.stack.frames.pop() else { return Err(Exit::Idle) };
@@ -42,7 +42,7 @@ impl Vm {
         }
     }
 
-    /// Go on with the caller of a frame that was popped; it gets a value.
+    /// Resume the caller of a popped frame with a value.
     fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
         if self.stack.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
@@ -53,7 +53,7 @@ impl Vm {
         Ok(caller)
     }
 
-    /// An async function waits or has ended: who wants its promise gets it.
+    /// An async function waits or has ended: hand its promise over.
     fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
         match waiter {
             Waiter::Caller => return self.resume_caller(context, promise),
@@ -63,7 +63,7 @@ impl Vm {
         Err(Exit::Idle)
     }
 
-    /// The frame that is executed waits for a promise.
+    /// Suspend the current frame until a promise is settled.
     pub(super) fn suspend<'s>(&mut self, context: &Context<'s>, promise: Value) -> Onward<'s> {
         let Some(frame) = self.stack.frames.pop() else { return Err(Exit::Idle) };
         let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
@@ -72,7 +72,7 @@ impl Vm {
         for (to, from) in slots.iter().zip(&context.stack.slots(frame.slots)[..length as usize]) {
             to.set(from.get());
         }
-        // What a frame had in them before is nobody's any more.
+        // Clear values of an earlier frame.
         slots[length as usize..].iter().for_each(|slot| slot.set(Value::UNDEFINED));
         let (mut waiting, _) = frame.with(slots);
         waiting.after = After::Async(result, Waiter::Nobody);
@@ -82,7 +82,7 @@ impl Vm {
         self.hand_over(context, result, waiter)
     }
 
-    /// Something was thrown in the frame that is executed: find the frame that handles it.
+    /// Unwind to the handler of what was thrown in the current frame.
     #[cold]
     pub(super) fn unwind<'s>(&mut self, context: &Context<'s>, thrown: Thrown) -> Onward<'s> {
         let value = match *thrown.0 {
@@ -124,7 +124,7 @@ impl Vm {
         Err(Exit::Nested(Err(Thrown::value(value))))
     }
 
-    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    /// Store the value of a promise in a slot. Gives whether it is settled; if not, all frames wait for it.
     #[inline(never)]
     pub(super) fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
         self.stack.blocked_on = None;

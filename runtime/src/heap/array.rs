@@ -53,7 +53,7 @@ impl Heap {
         self.arrays[array.index()].items.get(index).copied().filter(|&item| item != Value::HOLE)
     }
 
-    /// Replace the item at an index, or append it behind the last; `false` where that is not all.
+    /// Replace the item at an index, or append it at the end; `false` where neither is enough.
     #[inline(always)]
     pub fn set_item(&mut self, array: Value, index: f64, value: Value) -> bool {
         let Some(index) = as_int32(index) else { return false };
@@ -96,7 +96,7 @@ impl Heap {
         self.meter.add_bytes(grown * 8);
     }
 
-    /// Change the items of an array in a way that may need room, and count it.
+    /// Change the items of an array in a way that may allocate, and count the difference.
     pub fn with_items<T>(&mut self, array: Value, change: impl FnOnce(&mut Vec<Value>) -> T) -> T {
         let items = &mut self.arrays[array.index()].items;
         let before = items.capacity();

@@ -1,8 +1,8 @@
 //! Mark and sweep.
 //!
 //! Marking tolerates stale handles, which slots of frames may hold: free entries count as marked, so a stale
-//! handle keeps at most the thing alive that is in the entry now. What is alive is counted
-//! while it is marked; sweeping looks only at what is not.
+//! handle keeps at most the thing alive that is in the entry now. Live data is counted while it is marked; sweeping
+//! visits only the rest.
 
 use super::object::FAR_COST;
 use super::{Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
@@ -89,14 +89,14 @@ impl<T> Slab<T> {
         self.free.len() * size_of::<T>()
     }
 
-    /// Give back the room at the end.
+    /// Release spare capacity.
     fn shrink(&mut self) {
         self.items.shrink_to_fit();
         self.free.shrink_to_fit();
     }
 
-    /// Free the entries that are not marked: `release` drops what a thing there holds. Gives how many
-    /// things are left; then only these are marked.
+    /// Free the entries that are not marked; `release` drops their contents. Gives how many items are left, which
+    /// alone are marked afterwards.
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
         marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
         marks.end_at(self.items.len());
@@ -114,7 +114,7 @@ impl<T> Slab<T> {
             }
         }
         self.items.truncate(length);
-        // Room for what may come until the next collection, but not for what was there in a peak.
+        // Keep capacity for what the next cycle may add, but not for an earlier peak.
         let room = length + length / 4 + COLLECT_FIRST / size_of::<T>();
         self.items.shrink_to(room);
         self.free.shrink_to(room);
@@ -122,10 +122,10 @@ impl<T> Slab<T> {
     }
 }
 
-/// Parts of a value that wait at a time.
+/// How many parts of a large value are queued at a time.
 const PART: usize = 256;
 
-/// What is marked so far, and what waits for it.
+/// The marks so far, and the values still to be traced.
 pub struct Marker {
     objects: Marks,
     far: Marks,
@@ -139,16 +139,16 @@ pub struct Marker {
     iterators: Marks,
     internal_slots: Marks,
     bigints: Marks,
-    /// Values whose parts are not marked yet.
+    /// Values to be traced.
     work: Vec<Value>,
-    /// Large values whose parts are marked as far as it says.
+    /// Large values, with how many of their parts are traced.
     large: Vec<(Value, usize)>,
-    /// What the marked things cost, but those that all cost the same.
+    /// The cost of marked values whose cost varies.
     bytes: usize,
 }
 
 impl Marker {
-    /// Nothing is marked.
+    /// A marker with no marks.
     pub fn new(heap: &Heap) -> Self {
         Self {
             objects: Marks::for_slab(&heap.objects),
@@ -169,7 +169,7 @@ impl Marker {
         }
     }
 
-    /// Have a value marked. Numbers need nothing and strings hold nothing, so neither has to wait.
+    /// Mark a value or queue it. Numbers need no mark and strings hold no values, so neither is queued.
     #[inline]
     fn reach(&mut self, value: Value) {
         if value.is_string() {
@@ -183,7 +183,7 @@ impl Marker {
         values.iter().for_each(|&value| self.reach(value));
     }
 
-    /// Have the parts of something large marked: some at a time, so that the list of what waits stays short.
+    /// Queue the parts of a large value, some at a time, so that the queue stays short.
     fn reach_part(&mut self, heap: &Heap, (value, from): (Value, usize)) {
         let length = match value.kind() {
             Kind::Array => {
@@ -211,7 +211,7 @@ impl Marker {
         }
     }
 
-    /// Mark what can be reached from `roots`, a few of these at a time.
+    /// Mark everything reachable from `roots`, tracing after every few roots.
     pub fn mark(
         &mut self,
         heap: &Heap,
@@ -333,7 +333,7 @@ impl Marker {
 }
 
 impl Heap {
-    /// Give back the room that nothing is in, after a collection.
+    /// Release spare capacity after a collection.
     pub fn shrink(&mut self) {
         self.objects.shrink();
         self.far.shrink();
@@ -350,7 +350,8 @@ impl Heap {
         self.shrink_strings();
     }
 
-    /// Free what is not marked. Then [`Heap::collected`] has to be told of what is in use elsewhere.
+    /// Free everything unmarked. [`Heap::collected`] has to be called afterwards, with the bytes in use outside the
+    /// heap.
     pub fn sweep(&mut self, mut marker: Marker) {
         // Nothing waits any more.
         (marker.work, marker.large) = (Vec::new(), Vec::new());
@@ -375,7 +376,7 @@ impl Heap {
         self.meter.bytes = bytes;
     }
 
-    /// Bytes of free entries between others: what is there cannot move, so only things of the same kind can use them.
+    /// Bytes of free entries between live ones. Entries do not move, so only the same slab can use them.
     fn free_bytes(&self) -> usize {
         self.objects.free_bytes()
             + self.far.free_bytes()
@@ -391,13 +392,13 @@ impl Heap {
             + self.bigints.free_bytes()
     }
 
-    /// Garbage was collected, and so many bytes are in use outside the heap.
+    /// Finish a collection; `outside` is the bytes in use outside the heap.
     pub fn collected(&mut self, outside: usize) {
         let bytes = self.meter.bytes + outside;
         self.meter.bytes = bytes;
         self.meter.free_bytes = self.free_bytes();
         self.meter.peak = self.meter.peak.max(bytes);
-        // With no more garbage than this, what an operation makes that fits beside what is alive is not refused.
+        // With no more garbage than this, an operation whose results fit beside the live data is not refused.
         let garbage = bytes.max(COLLECT_FIRST).min(self.meter.most_garbage());
         self.meter.due = bytes + garbage;
         self.meter.collect_at = self.meter.due;

@@ -1,5 +1,5 @@
-//! Built-in objects with state of their own that are neither functions nor collections: dates and
-//! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
+//! The internal slots (ECMAScript 6.1.7.2) of built-in objects that are neither functions nor collections, such as
+//! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::{Heap, block, slab_cost};
 use crate::builtins::intl::collator::Collator;
@@ -12,8 +12,7 @@ use crate::regexp::Program;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
 
-/// The state of a built-in object. Its named properties are kept as those of arrays are
-/// ([`Heap::extras`]).
+/// The internal slots of a built-in object. Its named properties are in [`Heap::extras`], as those of arrays are.
 #[derive(Clone, Debug)]
 pub enum InternalSlots {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
@@ -32,19 +31,19 @@ pub enum InternalSlots {
     RegExp(RegExp),
 }
 
-/// The state of a regular expression.
+/// The internal slots of a regular expression.
 #[derive(Clone, Debug)]
 pub struct RegExp {
-    /// What it matches.
+    /// The compiled pattern.
     pub program: Arc<Program>,
-    /// The text of its pattern, a string.
+    /// The source of the pattern, a string.
     pub source: Value,
     /// Its property `lastIndex`.
     pub last_index: Value,
 }
 
 impl InternalSlots {
-    /// The table of its methods.
+    /// The family whose methods it has.
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
@@ -70,7 +69,7 @@ impl InternalSlots {
         }
     }
 
-    /// What `Object.prototype.toString` writes behind `object`.
+    /// The tag that `Object.prototype.toString` writes after `object`.
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
@@ -99,7 +98,7 @@ impl InternalSlots {
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
-            // All who share a program pay for a part of it, but the script or the cache that has it.
+            // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
         };
         slab_cost::<Self>() + block(beside)
@@ -126,7 +125,7 @@ impl Heap {
         Value::handle(Kind::InternalSlots, self.internal_slots.add(slots))
     }
 
-    /// Changes the state of a built-in object; nothing where the value is none.
+    /// Replace the internal slots of a built-in object; no effect on other values.
     pub fn set_internal_slots(&mut self, value: Value, slots: InternalSlots) {
         if value.is(Kind::InternalSlots) {
             self.internal_slots[value.index()] = slots;
@@ -138,7 +137,7 @@ impl Heap {
         self.new_with_slots(InternalSlots::RegExp(RegExp { program, source, last_index: Value::ZERO }))
     }
 
-    /// The state of a value that is a regular expression.
+    /// The internal slots of a regular expression.
     pub fn regexp(&self, value: Value) -> Option<&RegExp> {
         let InternalSlots::RegExp(regexp) = self.internal_slots_of(value)? else { return None };
         Some(regexp)
@@ -150,7 +149,7 @@ impl Heap {
         Some(regexp)
     }
 
-    /// The state of a value that is a built-in object.
+    /// The internal slots of a value that has them.
     pub fn internal_slots_of(&self, value: Value) -> Option<&InternalSlots> {
         value.is(Kind::InternalSlots).then(|| &self.internal_slots[value.index()])
     }

@@ -1,4 +1,4 @@
-//! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
+//! Plain objects: shapes (hidden classes) with slots, and tables for objects with many or deleted keys.
 
 use super::{Heap, Slab, block, slab_cost};
 use crate::atom::{Atom, known};
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
 pub const INLINE: usize = 6;
-/// Properties behind those that are kept together.
+/// Properties in far slots.
 pub const FAR: usize = 8;
-/// Keys of a shape; an object with more is a table.
+/// Most keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
-/// Shapes of a run; further objects are tables.
+/// Most shapes of a run; objects that would need more are tables.
 const MAX_SHAPES: usize = 4096;
 
 /// The shape of objects that are tables.
@@ -36,10 +36,10 @@ pub const HIDDEN_MESSAGE: u8 = 16;
 pub const HIDDEN_CAUSE: u8 = 32;
 /// For errors: `errors` is not enumerable.
 pub const HIDDEN_ERRORS: u8 = 64;
-/// For errors: the text of the error tells its `code`, as those of Node do.
+/// For errors: the text of the error contains its `code`, as in Node.
 pub const CODED: u8 = 128;
 
-/// What an object is beside its properties.
+/// The class of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -107,7 +107,7 @@ pub struct Object {
     pub class: Class,
     /// The flags of this module.
     pub flags: u8,
-    /// One more than the number of its far slots; 0: it has none.
+    /// The number of its far slots plus one; 0: it has none.
     far: u32,
     inline: [Value; INLINE],
     more: Option<Box<Slots>>,
@@ -136,15 +136,15 @@ impl Slots {
     }
 }
 
-/// What a shape takes, with the way to it.
+/// The cost of a shape, with the transition to it.
 fn shape_cost(keys: usize) -> usize {
     slab_cost::<Shape>() + block(keys * 4) + 48
 }
 
-/// What a property takes in a table.
+/// The cost of a property in a table.
 const TABLE_ENTRY: usize = 36;
 
-/// What an object holds under a name: a value or, in a table, text that [`Vm::held`](crate::vm::Vm::held) makes one of.
+/// What an object holds under a name: a value or, in a table, unread text that [`Vm::held`](crate::vm::Vm::held) reads.
 #[derive(Clone, Copy)]
 pub struct Held(Value);
 
@@ -161,8 +161,8 @@ impl Held {
     }
 }
 
-/// In which slot a node found a property last. The next object most often has it there too; who uses
-/// a hint looks whether it has, so that runs with other shapes may share it.
+/// An inline cache: the slot in which a node found a property last. Users verify it, so runs with different shapes may
+/// share it.
 #[derive(Default)]
 pub struct Hint(AtomicU32);
 
@@ -177,14 +177,14 @@ impl Hint {
     }
 }
 
-/// The keys of objects that were made alike.
+/// The ordered keys of similar objects.
 pub(super) struct Shape {
     keys: Vec<Atom>,
-    /// The shapes with one key more: most have one.
+    /// Transitions to shapes with one more key; most shapes have one.
     next: SmallVec<[(Atom, u32); 2]>,
 }
 
-/// Shapes that a run has at least which reads some data.
+/// How many shapes a run that reads some data usually has: the first capacity.
 const USUAL_SHAPES: usize = 8;
 
 impl Shape {
@@ -198,7 +198,7 @@ impl Shape {
 impl Object {
     /// An object without properties but the inline ones.
     fn new(shape: u32, class: Class, inline: [Value; INLINE]) -> Self {
-        // There are no more than [`MAX_SHAPES`].
+        // There are at most [`MAX_SHAPES`].
         Self { shape: shape as u16, class, flags: 0, far: 0, inline, more: None }
     }
 
@@ -220,7 +220,7 @@ impl Object {
         (self.far as usize).checked_sub(1)
     }
 
-    /// Every value the object holds but those in its far slots.
+    /// All values of the object except those in far slots.
     pub(super) fn values(&self) -> (&[Value], Option<&Slots>) {
         (&self.inline, self.more.as_deref())
     }
@@ -293,7 +293,7 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
-    /// Give a new object the values behind the inline ones.
+    /// Set the values of a new object beyond the inline ones.
     fn set_far(&mut self, object: &mut Object, values: &[Value]) {
         let mut far = [Value::UNDEFINED; FAR];
         match far.get_mut(..values.len()) {
@@ -350,7 +350,7 @@ impl Heap {
         }
     }
 
-    /// An object has its properties elsewhere.
+    /// Replace the storage of an object's properties.
     fn release_far(&mut self, index: usize) {
         let number = std::mem::take(&mut self.objects[index].far);
         if let Some(number) = number.checked_sub(1) {
@@ -366,7 +366,7 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
-    /// What the shapes take.
+    /// The cost of all shapes.
     pub(super) fn shape_bytes(&self) -> usize {
         self.shapes.iter().map(|shape| shape_cost(shape.keys.len())).sum()
     }
@@ -405,7 +405,7 @@ impl Heap {
         self.position(object.shape.into(), key).map(|index| Held(object.slot(&self.far, index)))
     }
 
-    /// The value of one, with a hint where it may be; nothing where it has to be read before.
+    /// The value of one, found by an inline cache; `None` where its text is unread.
     #[inline(always)]
     pub fn own_hinted(&self, value: Value, key: Atom, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
@@ -428,8 +428,7 @@ impl Heap {
         Some(object.slot(&self.far, slot))
     }
 
-    /// Set a property that the object has and that can be written, or add one where that can be done;
-    /// `false` where it is not as simple as that.
+    /// Set an existing writable property, or add one to an extensible object; `false` where the general path is needed.
     #[inline(always)]
     pub fn set_hinted(&mut self, value: Value, key: Atom, new: Value, hint: &Hint) -> bool {
         let object = &mut self.objects[value.index()];
@@ -492,7 +491,7 @@ impl Heap {
         object.more = Some(slots);
     }
 
-    /// Remove an own property, whatever the flags of the object; how many steps that took.
+    /// Remove an own property, whatever the flags of the object; gives how many steps that took.
     pub fn remove_own(&mut self, object: Value, key: Atom) -> usize {
         let index = object.index();
         if self.own(object, key).is_none() {
@@ -556,7 +555,7 @@ impl Heap {
         self.objects[object.index()].class
     }
 
-    /// The flags of an object; those of a function, `Map` or the like are with its named properties.
+    /// The flags of an object; those of a function, `Map` or the like are on the object in `extras`.
     pub fn flags(&self, object: Value) -> u8 {
         match object.kind() {
             Kind::Object => self.objects[object.index()].flags,
@@ -589,13 +588,13 @@ impl Heap {
         object
     }
 
-    /// Have a plain object hold the named properties of a new object that is none.
+    /// Set the plain object that holds the named properties of a new object of another kind.
     pub fn set_extra(&mut self, object: Value, extra: Value) {
         self.meter.add_bytes(32);
         self.extras.insert(object, extra.payload());
     }
 
-    /// The plain object that holds the named properties of an object that is none; made when missing.
+    /// The plain object that holds the named properties of an object of another kind; created if missing.
     pub fn extra_of(&mut self, object: Value) -> Value {
         if let Some(&extra) = self.extras.get(&object) {
             return Value::handle(Kind::Object, extra);

@@ -1,4 +1,4 @@
-//! JSON text to values: one pass over WTF-8, with V8's words for what is wrong.
+//! JSON text to values: one pass over WTF-8, with V8's error messages.
 
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
@@ -12,7 +12,7 @@ use crate::vm::Vm;
 use hashbrown::HashSet;
 
 impl Vm {
-    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). So many levels of it may be left unread.
+    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). Up to `levels` levels may be left unread.
     pub fn parse_json(&mut self, text: String, levels: u8) -> Result {
         self.work(text.len() / 16)?;
         if !self.worth_sharing(text.len(), levels) {
@@ -25,7 +25,7 @@ impl Vm {
         value
     }
 
-    /// The same of a string; the work of looking through its text is not charged.
+    /// The same for a string; scanning the text is the caller's to charge.
     pub fn parse_json_string(&mut self, text: Value, levels: u8) -> Result {
         let length = self.heap.str(text).bytes as usize;
         match self.heap.buffer_position(text) {
@@ -43,12 +43,12 @@ impl Vm {
         }
     }
 
-    /// Whether strings had better be parts of a text of so many bytes.
+    /// Whether strings should share the buffer of a text of so many bytes.
     fn worth_sharing(&self, bytes: usize, levels: u8) -> bool {
         Heap::worth_sharing(bytes) || self.stress.lazy_json && levels > 0
     }
 
-    /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
+    /// `home`: the buffer of the text and its offset there, if strings share it.
     fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
         let mut records = self.take_records();
         let Room { open, values, keys } = std::mem::take(&mut records.room);
@@ -75,7 +75,7 @@ impl Vm {
     }
 }
 
-/// What a parser keeps containers and values in that it has not finished.
+/// The memory of a parser, for unfinished containers and values.
 #[derive(Default)]
 pub struct Room {
     open: Vec<Open>,
@@ -84,7 +84,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// With nothing in it; that of large texts is given back.
+    /// Emptied; memory of large texts is released.
     fn emptied(mut self) -> Self {
         const LARGE: usize = 256;
         if self.open.capacity().max(self.values.capacity()).max(self.keys.capacity()) > LARGE {
@@ -97,13 +97,13 @@ impl Room {
     }
 }
 
-/// Units of work between two looks at the meter.
+/// Units of work between two charges.
 const SETTLE: usize = 256;
 
-/// So many items of an array are not copied but taken, with the list they are in.
+/// An array of so many items takes over the list of values instead of copying.
 const MANY: usize = 1 << 16;
 
-/// Append something, and look at the limits where that takes memory: any number may come before the end of a container.
+/// Append something, and check the limits where the list grows.
 #[inline]
 fn push<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
     if list.is_full() {
@@ -127,36 +127,36 @@ struct Parser<'a> {
     open: Buffer<Open>,
     /// Finished values of all open containers.
     values: Buffer<Value>,
-    /// Property names of all open objects, but for those that are a record up to here.
+    /// Property names of all open objects, except those that match a record so far.
     keys: Buffer<Atom>,
-    /// Objects as they were read before: most of those to come are alike.
+    /// Records of objects that were read before; most further ones are similar.
     records: Box<Records>,
-    /// Work that the meter does not know of yet.
+    /// Work that is not charged yet.
     owed: usize,
     /// How many objects and strings there were before.
     objects: usize,
     strings: usize,
     /// How many levels of the text may be left unread.
     levels: u8,
-    /// The text before this was looked through for containers to leave unread.
+    /// The text up to here was scanned for containers to leave unread.
     looked: usize,
-    /// Bytes that were not read because of that, less those of containers that had to be read all the same.
+    /// Bytes that were skipped so, minus bytes that were scanned in vain.
     spared: usize,
 }
 
-/// How much text may be looked through before that has spared any.
+/// How many bytes may be scanned before any were skipped.
 const LOOKED_IN_VAIN: usize = 1 << 12;
 
-/// A container whose end has not been read.
+/// An open container.
 struct Open {
     object: bool,
     values: usize,
     keys: usize,
-    /// The record that all names so far are those of.
+    /// The record that all names so far match.
     record: Option<u16>,
-    /// The record of the object that was last read in it.
+    /// The record of the last object in it.
     inner: Option<u16>,
-    /// Whether a part of it is left unread.
+    /// Whether a part of it is unread.
     unread: bool,
 }
 
@@ -219,7 +219,7 @@ impl Parser<'_> {
                 },
                 None => return Err(Fault::Token),
             };
-            // The value may be the last one of any number of containers.
+            // The value may end any number of containers.
             loop {
                 let Some(open) = self.open.last() else { return Ok(value) };
                 let object = open.object;
@@ -246,7 +246,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of the container that begins here, if the script gives no reason to read it.
+    /// The text of the container that begins here, if it can be left unread.
     fn unread(&mut self) -> Option<Value> {
         let (at, (buffer, begin)) = (self.reader.at, self.reader.home?);
         let open = self.open.last().filter(|open| open.object && at >= self.looked)?;
@@ -259,7 +259,7 @@ impl Parser<'_> {
             return None;
         }
         let Some(end) = container_end(self.reader.text, at) else {
-            // It is wrong, which is told where it is read, or deep.
+            // It is invalid, which reading it reports, or too deep.
             self.levels = 0;
             return None;
         };
@@ -289,8 +289,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a name and its colon and, where all is as in the record, as many fields as there are. Gives the last
-    /// value; nothing where that has not been read.
+    /// Read a name and its colon and, as long as everything matches the record, further fields. Gives the last value,
+    /// or `None` where it has not been read.
     fn fields(&mut self, mut otherwise: &'static str, mut colon: Fault) -> Parsed<Option<Value>> {
         let Self { reader, records, open, values, .. } = self;
         if let Some(&Open { record: Some(number), values: first, .. }) = open.last() {
@@ -370,12 +370,12 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Make as much room as the text seems to need, by what there was in it so far.
+    /// Reserve what the rest of the text seems to need, extrapolated from what was read.
     #[cold]
     fn make_room(&mut self) {
         let left = self.reader.text.len() - self.reader.at;
         let heap = &mut self.reader.vm.heap;
-        // No text is trusted to need much more memory than it takes itself.
+        // The estimate is capped in proportion to the length of the text.
         let more = |before: usize, now: usize, size: usize| {
             (now.saturating_sub(before).saturating_mul(left) / self.reader.at.max(1)).min(left / size)
         };
@@ -383,7 +383,7 @@ impl Parser<'_> {
         heap.strings.reserve(more(self.strings, heap.strings.len(), 16));
     }
 
-    /// An object of names that are no record yet, and the record of others like it.
+    /// Finish an object whose names match no record, and add a record for similar ones.
     fn object(&mut self, open: &Open) -> (Value, Option<u16>) {
         let (keys, values) = (&self.keys[open.keys..], &self.values[open.values..]);
         let heap = &mut self.reader.vm.heap;
@@ -431,7 +431,7 @@ impl Parser<'_> {
         found
     }
 
-    /// Reads a name that is not the one of the record.
+    /// Read a name that does not match the record.
     fn other_name(&mut self, otherwise: &'static str) -> Parsed<()> {
         if self.reader.peek() != Some(b'"') {
             return Err(Fault::Expected(otherwise));
@@ -461,7 +461,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a name behind a comma is called that is none.
+/// V8's words for a missing name after a comma.
 const NEXT_NAME: &str = "Expected double-quoted property name";
 
 fn all_differ(keys: &[Atom]) -> bool {

@@ -1,5 +1,4 @@
-//! The names of objects of one shape as JSON has them: worked out once for all objects of the shape, whether they
-//! are read or written.
+//! Records: the property names of a shape as JSON text, computed once for reading and writing all objects of the shape.
 
 use super::parse::Room;
 use super::quote_bytes;
@@ -16,8 +15,8 @@ pub struct Record {
     text: Vec<u8>,
     /// Whether one of them is `toJSON`.
     pub to_json: bool,
-    /// Whether a text that begins with these names makes an object of the shape: they have no escapes, and stand in
-    /// the order of the slots.
+    /// Whether reading these names in this order gives the shape: they have no escapes and are in the order of the
+    /// slots.
     is_readable: bool,
 }
 
@@ -25,15 +24,15 @@ pub struct Record {
 #[derive(Clone, Copy)]
 pub struct Name {
     pub key: PropertyKey,
-    /// Where the value is.
+    /// The slot or index of the value.
     pub slot: u32,
-    /// Where the name stands in the text.
+    /// The range of the name in the text.
     start: u32,
     end: u32,
 }
 
 impl Record {
-    /// Nothing where the names are so long that keeping them is no gain.
+    /// `None` where the names are too long to be worth caching.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
         let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
@@ -72,16 +71,16 @@ impl Record {
         }
     }
 
-    /// What objects with these names are.
+    /// The shape.
     #[inline(always)]
     pub fn shape(&self) -> u32 {
         self.shape
     }
 }
 
-/// Records that there may be, and entries of the tables.
+/// Most records, and the sizes of the lookup tables.
 const MOST: usize = 256;
-/// Most bytes of the names of a record. Nobody counts what records take: that is a few megabytes at most.
+/// Most bytes of the names of a record. Records are not counted: together they take a few megabytes at most.
 const LONGEST: usize = 8 << 10;
 const SHAPES: usize = 32;
 const FIRST: usize = 16;
@@ -89,18 +88,18 @@ const NAMES: usize = 64;
 /// No record.
 const NONE: u16 = u16::MAX;
 
-/// The records that a run has met since it waited, by number.
+/// The records of a run since it was idle, by number.
 pub struct Records {
     list: Vec<Record>,
     /// The last record of a shape.
     by_shape: [u16; SHAPES],
-    /// The record that began with a name lately.
+    /// The latest record that begins with a name.
     by_first: [u16; FIRST],
     /// Names that were read lately.
     names: [Atom; NAMES],
-    /// What reading a text takes, to be used for the next one.
+    /// Memory of the parser, reused for the next text.
     pub(super) room: Room,
-    /// The same of writing one.
+    /// Memory of the writer, reused.
     pub(super) writing: Vec<Open>,
 }
 
@@ -151,14 +150,14 @@ impl Records {
         Some(number)
     }
 
-    /// The record that objects lately were that begin with a name.
+    /// The record of the latest objects that begin with a name.
     pub fn starting_with(&self, first: Atom) -> Option<u16> {
         let number = self.by_first[first.0 as usize % FIRST];
         let record = self.list.get(usize::from(number))?;
         (record.atom(0) == Some(first)).then_some(number)
     }
 
-    /// Expect more objects of a shape to be read that begins with a name.
+    /// Add the record of a shape that begins with a name, for further objects of the text.
     pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
         let number = self.for_shape(vm, shape)?;
         if !self[number].is_readable {
@@ -189,7 +188,7 @@ impl Records {
 }
 
 impl Vm {
-    /// The records of the run, for as long as a text is read or written.
+    /// Take the records of the run while a text is read or written.
     pub(super) fn take_records(&mut self) -> Box<Records> {
         self.pools.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
     }

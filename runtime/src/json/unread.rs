@@ -1,8 +1,8 @@
-//! Data of the host that nobody has looked at.
+//! Unread data: lazy parsing of what the host gives.
 //!
 //! A tool often answers with much more than a script asks for. A container under a name that the script does not
-//! mention stays text, checked but not read, until something takes it out of its object: by a computed key, by
-//! copying, by writing the whole. Then it is read, and the object holds the value.
+//! mention stays text, validated but not parsed, until something reads it from its object: by a computed key, by
+//! copying, by serializing the whole. Then it is parsed, and the object holds the value.
 
 use super::plain_length;
 use crate::atom::Atom;
@@ -12,19 +12,19 @@ use crate::heap::{Heap, Held};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
-/// How many times data may be left unread within data that was: each time its text is looked through again.
+/// How many levels of unread data may be nested: each level scans its text again.
 pub const LEVELS: u8 = 4;
 
-/// A container with a shorter text is read at once: to come back to it would take longer.
+/// A container with a shorter text is parsed at once, which is faster than coming back to it.
 pub const LEAST: usize = 512;
 
-/// How deep a container may be nested that is left unread.
+/// The greatest nesting of a container that is left unread.
 const DEPTH: u32 = u64::BITS;
 
 impl Heap {
-    /// A part of a buffer as text that is to be read when someone looks at it, with so many levels of such text in it.
+    /// A part of a buffer as unread text, with so many levels of unread text allowed within.
     pub(super) fn new_unread(&mut self, buffer: usize, start: usize, bytes: usize, levels: u8) -> Value {
-        // Nobody asks for the length of such a string.
+        // The length of such a string is never used.
         let text = self.part_of(buffer, start, bytes, usize::from(levels));
         Value::handle(Kind::Unread, text.payload())
     }
@@ -43,10 +43,10 @@ impl Vm {
         self.counted_properties(object)
     }
 
-    /// The same for who charges while walking over them.
+    /// The same; the caller charges while iterating.
     pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
         let count = self.heap.own_len(object);
-        // The same list twice, as it stands there and as it is read.
+        // The same list twice: as stored and as read.
         let mut hold = self.hold(count.saturating_mul(32))?;
         let held = self.heap.own_entries(object); // charged: by the caller
         let mut entries = Buffer::with_capacity(self, count)?;
@@ -116,7 +116,7 @@ pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
         if !ended {
             continue;
         }
-        // What has ended may be the last part of any number of containers.
+        // The value that ended may end any number of containers.
         loop {
             if depth == 0 {
                 return Some(at);
@@ -236,7 +236,7 @@ mod tests {
         (*outcome, run.peak_memory_bytes())
     }
 
-    /// Whatever looks at unread data finds what it would find in data that was read.
+    /// Every way of reading unread data gives the same as data that was parsed at once.
     #[track_caller]
     fn assert_same(script: &str, answer: &str) -> Outcome {
         let script = format!("const r = await callTool('t', {{}});\n{script}");
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// A large part that nobody asks for takes no memory beside its text, and no work; a small one is read.
+    /// A large part that is not used costs no memory beside its text, and no work; a small one is parsed.
     #[test]
     fn what_nobody_asks_for_is_not_read() {
         let rows = |count: usize| {
@@ -384,7 +384,7 @@ mod tests {
         assert!(all_bytes > 5 * none_bytes, "{all_bytes}, {none_bytes}");
         assert!(late_bytes < all_bytes + (64 << 10), "{late_bytes}, {all_bytes}");
         assert!(none.stats.steps + 40_000 < all.stats.steps);
-        // The same work, whenever it is done; taking the name together is a few steps.
+        // The same work either way; concatenating the name takes a few steps.
         assert!(late.stats.steps.abs_diff(all.stats.steps) < 10, "{} and {}", late.stats.steps, all.stats.steps);
         let few = format!("{{\"total\": 7, \"rows\": [{}]}}", rows(3));
         let (read, unread) = (run(&script("r.total"), &few, false).0, run(&script("r.total"), &few, true).0);

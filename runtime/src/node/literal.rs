@@ -34,7 +34,7 @@ pub struct Regex {
     pub flags: Flags,
     /// Its number in the script.
     pub number: u32,
-    /// What it was compiled to, shared by the literals that are the same and by the runs of the script.
+    /// The compiled pattern, shared by equal literals and all runs of the script.
     pub shared: Arc<OnceLock<Arc<Program>>>,
     /// Offset in the source.
     pub at: u32,
@@ -64,7 +64,7 @@ impl Node for BigIntLiteral {
 pub struct Template {
     /// The first text.
     pub head: Atom,
-    /// Holes with the texts behind them.
+    /// Expressions with the texts after them.
     pub parts: Box<[(Expression, Atom)]>,
     /// Offset in the source.
     pub at: u32,
@@ -97,12 +97,12 @@ impl Template {
     }
 }
 
-/// A text in the making: small parts are collected behind each other in [`Vm::scratch`], so that few
+/// A text under construction: small parts are collected in [`Pools::text`](crate::pools::Pools::text), so that few
 /// strings are made.
 struct Collected {
-    /// What comes before that.
+    /// The string before the collected parts.
     before: Option<Value>,
-    /// Where in the scratch it begins.
+    /// The start of the parts in the pool.
     start: usize,
 }
 
@@ -146,7 +146,7 @@ impl Collected {
         vm.pools.text.len() - self.start + length <= SMALL
     }
 
-    /// All of it so far as a string.
+    /// The text so far as a string.
     fn whole(&mut self, vm: &mut Vm) -> Result {
         let collected = &vm.pools.text[self.start..];
         let whole = match self.before {
@@ -262,7 +262,7 @@ impl Record {
         }
     }
 
-    /// There are too many shapes already.
+    /// There are too many shapes.
     #[cold]
     fn table(&self, vm: &mut Vm, values: &[Value]) -> Value {
         let object = vm.heap.new_object();
@@ -277,7 +277,7 @@ impl Record {
 pub enum Part {
     /// `name: value`
     Named(Atom, Expression),
-    /// `[key]: value`; the key may be the name of the value, which is a function without one
+    /// `[key]: value`; an anonymous function gets the key as its name
     Computed(Expression, Expression, bool),
     /// `...value`
     Spread(Expression),
@@ -343,7 +343,7 @@ impl Node for PreludeFunction {
     }
 }
 
-/// An iterator for an array pattern
+/// The iterator of an array pattern
 pub struct MakeIterator {
     /// What is walked over.
     pub value: Expression,

@@ -77,7 +77,7 @@ fn get(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
 
 #[inline(never)]
 fn get_missing(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
-    // Only a table may have it all the same, unread.
+    // Only a table can still have it, unread.
     let value = match vm.heap.is_table(object) {
         true => vm.get(object, name),
         false => vm.get_missing(object, name),
@@ -222,7 +222,7 @@ impl Node for Delete {
     }
 }
 
-/// The value, if an object pattern can take it apart.
+/// Check that an object pattern can destructure a value.
 pub struct RequireObject {
     /// The value.
     pub value: Expression,
@@ -266,11 +266,11 @@ impl RequireObject {
     }
 }
 
-/// The properties that are left: `{a, ...rest} = object`
+/// The rest of an object pattern: `{a, ...rest} = object`
 pub struct ObjectRest {
     /// Holds the object.
     pub object: usize,
-    /// Keys that were taken.
+    /// Keys that are excluded.
     pub taken: Box<[Expression]>,
 }
 

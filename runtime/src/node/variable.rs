@@ -7,7 +7,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};
 
-/// Write a place.
+/// Write a variable.
 #[inline(always)]
 pub fn store(vm: &mut Vm, fp: &Slots, place: Place, value: Value) {
     match place {
@@ -20,28 +20,28 @@ pub fn store(vm: &mut Vm, fp: &Slots, place: Place, value: Value) {
     }
 }
 
-/// A variable with what is needed to complain about it.
+/// A variable, with what its errors need.
 #[derive(Clone, Copy)]
 pub struct Variable {
-    /// Where it lives.
+    /// Its location.
     pub place: Place,
     /// Its name.
     pub name: Atom,
-    /// Whether it may be met before it is initialized.
+    /// Whether it may be accessed before it is initialized.
     pub checked: bool,
     /// Offset in the source.
     pub at: u32,
 }
 
-/// Where a variable lives, as a type.
+/// The location of a variable, as a type.
 trait Home: Send + Sync + 'static {
-    /// What it holds, if that is a value of the script.
+    /// Its value; an error if it is not initialized.
     fn read(&self, vm: &mut Vm, fp: &Slots) -> Result;
-    /// Make it hold something else.
+    /// Set its value.
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value);
 }
 
-/// A slot of which is known that it is initialized.
+/// A slot that is known to be initialized.
 impl Home for Local {
     #[inline(always)]
     fn read(&self, _vm: &mut Vm, fp: &Slots) -> Result {
@@ -54,7 +54,7 @@ impl Home for Local {
     }
 }
 
-/// A home with the name of the variable in it, which may not be initialized.
+/// A location that may be uninitialized, with the name of the variable.
 struct Named<H> {
     home: H,
     name: Atom,
@@ -104,8 +104,8 @@ impl Home for InGlobal {
     }
 }
 
-/// The home of a variable as a type. What need not be checked holds no [`Value::UNINITIALIZED`], so
-/// that it does no harm to look.
+/// The location of a variable as a type. Variables that need no check never hold [`Value::UNINITIALIZED`], so cells
+/// and globals are always checked.
 macro_rules! home {
     ($variable:expr, $home:ident => $then:expr) => {{
         let Variable { place, name, checked, at } = $variable;
@@ -161,7 +161,7 @@ impl Variable {
         home!(self, home => Built::from_node(WriteConst { home, value, at: self.at }))
     }
 
-    /// Its slot, if it is in one of which is known that it is initialized.
+    /// Its slot, if it is in one that is known to be initialized.
     pub fn slot(self) -> Option<usize> {
         match self.place {
             Place::Slot(slot) if !self.checked => Some(slot.0 as usize),
@@ -235,7 +235,7 @@ pub struct Update<H> {
 }
 
 impl Update<Local> {
-    /// One more or less in a slot, for its effect.
+    /// Increment or decrement a slot, for its effect.
     pub fn slot(slot: usize, delta: f64, at: u32) -> Self {
         Self { home: Local(slot), delta, prefix: true, at }
     }
@@ -256,7 +256,7 @@ impl<H: Home> Node for Update<H> {
     }
 }
 
-/// A value that is no number as a numeric value, and one more or less than that.
+/// A value as a numeric value, and that value incremented or decremented; the path for other types than numbers.
 #[cold]
 fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> {
     let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, at))?;
@@ -270,7 +270,7 @@ pub struct Global {
     pub name: Atom,
     /// Offset in the source.
     pub at: u32,
-    /// For `typeof name`: nothing is no error.
+    /// For `typeof name`: an unknown name is `undefined`.
     pub typeof_only: bool,
 }
 

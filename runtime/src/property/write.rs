@@ -84,7 +84,7 @@ impl Vm {
             {
                 let Some(set) = set else {
                     let key = self.key_text(key);
-                    // V8 names the prototype of regular expressions here.
+                    // V8 names the prototype in this message for regular expressions.
                     let is_regexp = self.heap.regexp(object).is_some();
                     let text = if is_regexp { "[object Object]".into() } else { self.object_tag(object) };
                     return Err(
@@ -116,7 +116,7 @@ impl Vm {
         }
     }
 
-    /// Make or change an own data property, whatever the flags: what literals, spread and data do.
+    /// Define an own data property, whatever the flags: for literals, spread and data.
     pub fn define(&mut self, object: Value, key: PropertyKey, value: Value) {
         match (object.kind(), key) {
             (Kind::Object, _) => {
