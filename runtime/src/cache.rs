@@ -1,9 +1,8 @@
-//! Compiled scripts, kept for when the same text comes again.
+//! A cache of compiled scripts.
 //!
 //! A script is found by its whole text and all options it was compiled with. The table is searched by a
-//! seeded hash of both; what is found there is compared, so that two scripts with one hash only
-//! displace each other. Scripts that do not compile are not kept: their texts differ, and saying again
-//! what is wrong costs no more than compiling.
+//! seeded hash of both; a hit is compared in full, so two scripts with one hash only displace each other. Scripts that
+//! do not compile are not cached.
 
 use crate::script::{CompileError, CompileOptions, Script, compile};
 use hashbrown::DefaultHashBuilder;
@@ -11,8 +10,7 @@ use lru::LruCache;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Compiled scripts up to a number of bytes and a number of scripts; what was not asked for the longest
-/// time goes first. Shared between threads.
+/// An LRU cache of compiled scripts, bounded by bytes and by number. Shared between threads.
 ///
 /// ```
 /// use agentscript::{CompileOptions, ScriptCache};
@@ -50,18 +48,18 @@ impl Default for ScriptCache {
 }
 
 impl ScriptCache {
-    /// A cache that holds scripts of so many bytes together, source and code, and so many scripts. With
-    /// zero of either it keeps nothing.
+    /// A cache that holds scripts of so many bytes together, source and code, and so many scripts. With zero of either
+    /// it caches nothing.
     #[must_use]
     pub fn new(max_bytes: usize, max_scripts: usize) -> Self {
         let entries = Mutex::new(Entries { scripts: LruCache::unbounded(), bytes: 0 });
         Self { max_bytes, max_scripts, hasher: DefaultHashBuilder::default(), entries }
     }
 
-    /// The script of a text: the one that is kept, or a new one, which is kept from now on.
+    /// The script of a text: the cached one, or a new one, which is cached.
     ///
-    /// Nothing waits while a script is compiled. Where two threads compile one text at the same time,
-    /// both get the script of the one that was ready first.
+    /// No lock is held while a script is compiled. If two threads compile one text at the same time, both get the
+    /// script that was ready first.
     ///
     /// # Errors
     /// As [`compile`].
@@ -122,7 +120,7 @@ impl ScriptCache {
         entries.bytes = 0;
     }
 
-    /// A thread that panicked while it held the lock has left the table whole.
+    /// A panic of another thread leaves the table consistent.
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,18 +24,18 @@ use std::time::Duration;
 /// tool calls take, and dropped at any time, which cancels it.
 pub struct Run {
     vm: Vm,
-    /// Whether its frames were left when the slice was over.
+    /// Whether it paused with frames on the stack.
     paused: bool,
-    /// Events that were not settled yet when the slice was over.
+    /// Events that are not processed yet.
     events: VecDeque<Event>,
     stage: Stage,
-    /// Whether it ended because nothing could wake it.
+    /// Whether it ended in a deadlock.
     deadlocked: bool,
 }
 
-/// How far a run is.
+/// The stage of a run.
 enum Stage {
-    /// Nothing has been done.
+    /// It has not begun.
     New,
     /// The main function runs or waits.
     Main,
@@ -51,11 +51,10 @@ impl Run {
         Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
     }
 
-    /// Go on until nothing can go on without an event, or the slice is used up.
+    /// Execute until the run needs an event or its slice is used up.
     ///
-    /// Events are settled in their order, and everything that follows from one is done before the
-    /// next; [`Event::Cancel`] alone ends the run at once. After [`Progress::Done`] nothing is left to
-    /// be done, and the run answers [`Progress::Calls`] without calls.
+    /// Events are processed in order, each with everything that follows from it before the next; [`Event::Cancel`]
+    /// alone takes effect at once. After [`Progress::Done`] a run returns [`Progress::Calls`] without calls.
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         let mut cancelled = false;
         self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
@@ -73,12 +72,12 @@ impl Run {
         }
     }
 
-    /// Have the run end when `flag` is set, also in the middle of a built-in function and from another thread.
+    /// Cancel the run when `flag` is set, also from another thread and in the middle of a built-in function.
     ///
-    /// [`Event::Cancel`] reaches a run between two calls of [`Run::resume`]; the flag is looked at within a call too,
-    /// as often as the clock: every few thousand steps. The outcome is the same, `EXECUTION_ABORTED`, and no script
-    /// can catch it. A run whose flag is never set is not changed by having one; it belongs to this run and is no
-    /// part of what is recorded or replayed. Several runs may share a flag.
+    /// [`Event::Cancel`] reaches a run between two calls of [`Run::resume`]; the flag is checked within a call too, as
+    /// often as the clock: every few thousand steps. The outcome is the same, `EXECUTION_ABORTED`, and no script can
+    /// catch it. A flag that is never set changes nothing. It is not recorded or replayed. Several runs may share a
+    /// flag.
     pub fn cancel_on(&mut self, flag: Arc<AtomicBool>) {
         self.vm.timer.cancelled = Some(flag);
     }
@@ -90,21 +89,20 @@ impl Run {
         messages
     }
 
-    /// Bytes that the run has in use by its own account, garbage included: what its host may add up
-    /// over many runs.
+    /// Bytes in use by the run's own meter, garbage included, for hosts that sum them over many runs.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.vm.heap.meter.bytes
     }
 
-    /// How many tool calls have been made and have no answer, those included that wait for their turn.
+    /// How many calls have no answer, queued ones included.
     #[must_use]
     pub fn unanswered_calls(&self) -> usize {
         self.vm.host.calls.unanswered()
     }
 
-    /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that
-    /// waits for tools resumes it then, without events, and gets the outcome.
+    /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that waits for calls
+    /// resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         self.vm.timer.deadline(&self.vm.heap.meter.limits)
@@ -116,17 +114,17 @@ impl Run {
         self.deadline().saturating_sub(self.vm.timer.clock.monotonic())
     }
 
-    /// The tool calls without an answer, in their order; also those that the host was not told of.
+    /// The calls without an answer, in order; queued ones included.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        // Promises in a result are waited for without a reaction to them.
+        // Promises in a result are awaited without a reaction.
         let in_result = matches!(self.stage, Stage::Result) || self.vm.stack.blocked_on.is_some();
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
     }
 
-    /// Whether it ended because it waited for what nothing could settle.
+    /// Whether it ended in a deadlock: it awaited a promise that nothing can settle.
     pub(crate) fn is_deadlocked(&self) -> bool {
         self.deadlocked
     }
@@ -148,13 +146,13 @@ impl Run {
         self.vm.stress = stress;
     }
 
-    /// Begin to count time anew: for tests, which measure several calls of one run.
+    /// Restart the limits of time: for tests that measure several calls of one run.
     #[doc(hidden)]
     pub fn restart_timer(&mut self) {
         self.vm.timer.begin();
     }
 
-    /// Nobody wants the result any more.
+    /// Cancel the run.
     fn cancel(&mut self) -> Result<Option<Progress>, Box<Failure>> {
         match self.stage {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
@@ -186,7 +184,7 @@ impl Run {
         }
         loop {
             if self.vm.is_blocked() {
-                // Nothing else goes on: no microtask, no other function.
+                // Nothing else runs: no microtask, no other function.
                 let Some(event) = self.events.pop_front() else { break };
                 self.take(event)?;
                 continue;
@@ -233,7 +231,7 @@ impl Run {
         }
     }
 
-    /// An event has come.
+    /// Process an event.
     fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
         match event {
             Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
@@ -241,13 +239,13 @@ impl Run {
         }
     }
 
-    /// New calls, as many as may be under way.
+    /// New calls, as many as may be in flight.
     fn take_calls(&mut self) -> Vec<crate::Call> {
         let most = self.vm.heap.meter.limits.max_concurrency.max(1);
         self.vm.host.calls.take(most)
     }
 
-    /// The outcome, where the main function has ended and nothing else is to be done at once.
+    /// The outcome, once the main function has ended and no microtask is left.
     fn finish(&mut self) -> Result<Option<Progress>, Box<Failure>> {
         let Some(main) = self.vm.stack.main else { return Ok(None) };
         let promise = &self.vm.heap.promises[main.index()];
@@ -280,7 +278,7 @@ impl Run {
         }
     }
 
-    /// What a value means that the script threw and nobody caught.
+    /// The failure of an uncaught exception.
     fn uncaught(&mut self, value: Value) -> Failure {
         let vm = &mut self.vm;
         let trace = if value.is(Kind::Object) { vm.heap.traces.get(&value.payload()).cloned() } else { None };
@@ -289,7 +287,7 @@ impl Run {
             vm.location(code, offset)
         });
         let is_error = vm.error_class(value).is_some();
-        // Reading these can only run what the script itself defined; failing that, there is a text.
+        // Reading these can run functions of the script; if one throws, the text is left out.
         let mut text = |name, most| {
             let value = vm.get(value, name).ok()?;
             if value.is_undefined() { None } else { vm.short_text(value, most).ok() }
@@ -320,7 +318,7 @@ impl Run {
         failure
     }
 
-    /// Nothing can wake the script any more.
+    /// The failure of a deadlock.
     fn deadlock(&mut self) -> Failure {
         self.deadlocked = true;
         let vm = &self.vm;
@@ -341,7 +339,7 @@ impl Run {
 
     fn done(&mut self, result: Result<String, Box<Failure>>) -> Progress {
         let (logs, stats) = (self.take_logs(), self.stats());
-        // What is in a result that is there was not waited for.
+        // Promises in a finished result were not awaited.
         if result.is_ok() {
             self.stage = Stage::Done;
         }

@@ -65,7 +65,7 @@ pub struct Script {
 pub struct CompileError {
     /// What is wrong, in the order of the source; never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// The same as the outcome of a run.
+    /// The same as the failure of a run.
     pub failure: Box<Failure>,
 }
 
@@ -116,7 +116,7 @@ impl Script {
         &self.source
     }
 
-    /// How many bytes it keeps, source and code, more or less.
+    /// About how many bytes it takes, source and code.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.source.len() + self.code.bytes

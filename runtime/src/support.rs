@@ -1,4 +1,4 @@
-//! What nodes ask of a run beside values: names and texts for messages, iteration, copying.
+//! Support for nodes: names and source texts for messages, iteration, copying.
 
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
@@ -16,12 +16,12 @@ use agentscript_lang::{Span, Walk};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What takes no longer than this needs no look at the clock before it.
+/// Work that takes no longer than this needs no check of the clock before it.
 const UNNOTICED: Duration = Duration::from_millis(1);
 
 impl Vm {
-    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: nobody can look
-    /// at the clock before its end, so it does not begin where the time that is left is shorter.
+    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: it cannot be
+    /// interrupted, so it does not begin if the time left is too short.
     pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<()> {
         self.work(steps)?;
         let needed = Duration::from_nanos((steps as u64).saturating_mul(nanos));
@@ -98,7 +98,7 @@ impl Vm {
         }
     }
 
-    /// Of a function made by `bind`: what it calls, and its name with its first arguments.
+    /// The target of a bound function, and its name with its first arguments.
     pub fn applied(&self, function: Value) -> Option<(Value, &[Value])> {
         let NativeClosure { action: Action::Apply, data: [target, _, own] } =
             self.heap.native_closures[function.index()]
@@ -108,14 +108,14 @@ impl Vm {
         Some((target, self.heap.items(own)))
     }
 
-    /// Where a waiting frame is in the source.
+    /// The source offset of a waiting frame.
     pub(crate) fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
         let function = function_of(&self.realm.script.code, self.realm.prelude, frame.code);
         let pc = frame.pc.saturating_sub(1) as usize;
         function.ops.get(pc).map_or(function.span.start, |op| op.at)
     }
 
-    /// Where the main function waits.
+    /// The source position at which the main function waits.
     pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
         let main = FunctionRef::script(0);
         (0..self.stack.suspended.len())
@@ -124,7 +124,7 @@ impl Vm {
             .map(|frame| (main, self.offset_of(frame)))
     }
 
-    /// What is said of a callee of the script that is no function.
+    /// The message for a callee that is no function.
     pub fn not_a_function_text(&self, callee: Span) -> String {
         if !self.stack.current.is_prelude() && self.realm.script.code.iterated.contains(&callee) {
             let text = agentscript_lang::iterated_callee_text(self.realm.script.source(), callee);
@@ -134,7 +134,7 @@ impl Vm {
         }
     }
 
-    /// The text of an expression of the script as V8 words it in messages.
+    /// The text of a callee as V8 prints it in messages.
     pub fn callee_text(&self, span: Span) -> String {
         if self.stack.current.is_prelude() {
             return "value".into();
@@ -142,7 +142,7 @@ impl Vm {
         agentscript_lang::callee_text(self.realm.script.source(), span)
     }
 
-    /// The text of an expression of the script whose value is at fault, as V8 words it in messages.
+    /// The text of an expression as V8 prints it in messages about its value.
     pub fn value_text(&self, span: Span) -> String {
         if self.stack.current.is_prelude() {
             "value".into()
@@ -166,7 +166,7 @@ impl Vm {
         }
     }
 
-    /// An iterator over the value of a part of the script.
+    /// The iterator of the value of an expression.
     pub fn iterator_of(&mut self, value: Value, span: Span, walk: Walk) -> Result {
         if self.is_iterable(value) {
             return self.iterate(value);
@@ -174,7 +174,7 @@ impl Vm {
         Err(self.not_iterable_at(value, span, walk).at(self, span.start))
     }
 
-    /// The error for a value of a part of the script that is not iterable.
+    /// The error for an expression whose value is not iterable.
     #[cold]
     pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
         let text = match self.stack.current.is_prelude() {

@@ -283,7 +283,7 @@ pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
 }
 
 impl Vm {
-    /// Key and value of an entry that an iterable gave, for `new Map` and `Object.fromEntries`.
+    /// Key and value of an entry of an iterable, for `new Map` and `Object.fromEntries`.
     pub fn entry_of(&mut self, entry: Value) -> Result<(Value, Value)> {
         if !entry.is_object() {
             let what = self.describe(entry);

@@ -48,7 +48,7 @@ pub struct State {
     counts: HashMap<Atom, u64>,
 }
 
-/// Columns that one group indents its lines by, and what they can come to.
+/// Columns of indentation of one group, and of all at most.
 const GROUP: usize = 2;
 const DEEPEST_GROUP: usize = 100;
 
@@ -57,7 +57,7 @@ const WARN: &str = "[warn] ";
 const ERROR: &str = "[error] ";
 
 impl Vm {
-    /// Keep a line of the log.
+    /// Add a line to the log.
     fn log_line(&mut self, prefix: &str, text: &str) -> Result {
         let indent = " ".repeat(self.output.console.indent);
         let limits = &self.heap.meter.limits;
@@ -93,7 +93,7 @@ impl Vm {
         if bytes > limit { Err(too_much(limit)) } else { self.charge_bytes(bytes) }
     }
 
-    /// The text of a string that is logged: an error, before anything is read, where it is too long for that.
+    /// The text of a string that is logged; an error, before anything is read, where it is too long.
     fn line_text(&mut self, string: Value) -> Result<String> {
         let bytes = self.heap.str(string).bytes as usize;
         self.check_line(bytes)?;
@@ -122,7 +122,7 @@ fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.log_line(ERROR, &text)
 }
 
-/// `console.trace(...)`; where it was called is not shown.
+/// `console.trace(...)`, without the call stack.
 fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.format(arguments)?;
     // bounded: by what a script may log

@@ -1,5 +1,5 @@
-//! `crypto`, as far as it gives identifiers. Its randomness is the host's, so that a run can be
-//! replayed; nothing here is fit for secrets.
+//! `crypto.randomUUID`. Its random numbers come from the seed, so that a run can be replayed; they are not fit for
+//! secrets.
 
 use super::{Body, Global, native};
 use crate::error::Result;

@@ -133,7 +133,7 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     parsed(vm, text).map(Value::foreign_number)
 }
 
-/// Bytes of the longest text that is read as a date: the parser looks at no limit.
+/// Bytes of the longest text that is parsed as a date, as the parser charges nothing.
 const LONGEST: u32 = 1 << 20;
 
 fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
@@ -219,8 +219,8 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
     let first = usize::from(FIRST);
     check_date(vm, this, NAMES[first][usize::from(UTC)])?;
     let mut given = [vm.to_number(arg(arguments, 0))?, f64::NAN, f64::NAN, f64::NAN];
-    // As in V8, the time is read between the first conversion and the others. A year makes a date of
-    // an invalid one; everything else leaves it invalid.
+    // As in V8, the time is read between the first conversion and the others. A year makes an invalid date valid;
+    // other fields leave it invalid.
     let time = match this_time(vm, this)? {
         time if time.is_nan() && FIRST == YEAR => 0.0,
         time => time,

@@ -51,7 +51,7 @@ fn aggregate_error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 impl Vm {
-    /// What the constructors of errors make (ECMAScript 20.5.1.1).
+    /// The common part of the constructors of errors (ECMAScript 20.5.1.1).
     fn construct_error(&mut self, class: Class, message: Value, options: Value) -> Result {
         let message = if message.is_undefined() { None } else { Some(self.to_string(message)?) };
         let error = self.heap.new_of_class(class);

@@ -11,7 +11,7 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
 
-/// There is no `Function`.
+/// There is no constructor `Function`.
 pub const GLOBALS: &[Global] = &[];
 
 /// Methods of functions.
@@ -31,7 +31,7 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let bound = vm.string("bound ");
     let name = vm.concat(bound, name)?;
     let first = arguments.get(1..).unwrap_or(&[]);
-    // What is bound again calls the same function, not a chain of bound ones.
+    // Binding a bound function refers to its target, not to a chain.
     let (target, receiver, before) = match this.is(Kind::NativeClosure).then(|| vm.heap.native_closures[this.index()]) {
         Some(NativeClosure { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
         _ => (this, arg(arguments, 0), None),
@@ -74,10 +74,10 @@ impl Vm {
         Some(self.realm.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
     }
 
-    /// The text of a function: the source of one of the script, as long as the script at most; other functions do
-    /// not show theirs.
+    /// The text of a function: the source of one of the script, which is no longer than the script; `[native code]`
+    /// for others.
     pub(super) fn function_text(&mut self, function: Value) -> Cow<'_, str> {
-        // A borrow that is returned in one case lasts in all of them.
+        // The borrow checker extends a conditionally returned borrow, hence the second call.
         if self.function_source(function).is_some() {
             return self.function_source(function).unwrap_or_default().into();
         }
@@ -87,7 +87,7 @@ impl Vm {
         format!("function {}() {{ [native code] }}", self.callable_name(function)).into() // bounded: the name is cut
     }
 
-    /// A value as V8 prints it in messages, without running anything: a long text is cut.
+    /// A value as V8 prints it in messages, without running functions of the script; a long text is cut.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
             Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {

@@ -1,7 +1,7 @@
 //! Values as `util.inspect` of Node prints them.
 //!
 //! Objects are shown to a depth, long arrays and strings are cut, and short things share a line: all
-//! by the rules of Node 20 with its default options. What is printed runs no function of the script.
+//! by the rules of Node 20 with its default options. Printing runs no function of the script.
 
 mod error;
 mod layout;
@@ -37,7 +37,7 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Levels that are shown at most, whatever is asked for.
+/// Most levels, whatever the options.
 const DEEPEST: usize = 100;
 /// UTF-16 code units of a string that are shown.
 const MAX_STRING: usize = 10_000;
@@ -62,19 +62,19 @@ struct Inspector<'a> {
     options: Options,
     /// The objects around the present one.
     seen: Vec<Value>,
-    /// The objects that were met inside of themselves.
+    /// Objects with circular references.
     circular: Vec<Value>,
     /// Columns that lines are indented by.
     indent: usize,
     /// The level of the object that was printed last.
     deepest: usize,
-    /// Bytes of text of primitives.
+    /// Bytes of the text of primitives so far.
     printed: usize,
 }
 
-/// An object as far as it is known before its parts are printed.
+/// The outline of an object: everything but its parts.
 struct Outline {
-    /// What stands before the brace.
+    /// The text before the brace.
     base: String,
     open: String,
     close: &'static str,
@@ -87,14 +87,14 @@ struct Outline {
 }
 
 impl Outline {
-    /// Of an object whose parts stand in braces.
+    /// The outline of an object with parts in braces.
     fn plain(label: &str, open: String, parts: Parts) -> Self {
         // bounded: names of ours
         let (empty, label) = (format!("{open}}}"), format!("[{label}]"));
         Self { base: String::default(), empty, open, close: "}", array: false, parts, label }
     }
 
-    /// Of something that has a text of its own, or none.
+    /// The outline of an object with a text of its own, or none.
     fn with_base(base: String, open: String, label: &str) -> Self {
         let plain = Self::plain(label, open, Parts::None);
         if base.is_empty() { plain } else { Self { empty: base.clone(), base, ..plain } }
@@ -117,7 +117,7 @@ struct Property {
     enumerable: bool,
 }
 
-/// What the parts of an object are printed as, counted.
+/// The printed parts of an object, counted.
 #[derive(Default)]
 struct Output {
     parts: Buffer<String>,
@@ -192,7 +192,7 @@ impl Inspector<'_> {
         Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent)))) // charged: above
     }
 
-    /// The part of a long string that is shown. Only what may be part of it is looked at.
+    /// The part of a long string that is shown; only that much is read.
     fn beginning(&mut self, string: Value) -> Value {
         let bytes = self.vm.heap.bytes(string); // bounded: one character is looked at
         // No code unit takes more than three bytes.
@@ -265,7 +265,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// What an object is printed with, its properties, and what they take.
+    /// The outline of an object, its properties, and what counts them.
     fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>, Hold)> {
         let (mut properties, hold) = self.properties(object)?;
         let plain = Outline::plain;
@@ -283,7 +283,7 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
-                // Iterators over pairs have a name of their own only where they are printed.
+                // Iterators over pairs have a different name only when printed.
                 let name = match (iterator.source.kind(), iterator.yields) {
                     (_, Yields::Matches) => "RegExp String Iterator",
                     (Kind::Map, _) => "Map Iterator",
@@ -357,7 +357,7 @@ impl Inspector<'_> {
         Ok(Outline::with_base(base, "{".into(), class))
     }
 
-    /// The properties that are shown, but for the items of arrays, and what they take.
+    /// The properties that are shown, except items of arrays, and what counts them.
     fn properties(&mut self, object: Value) -> Result<(Vec<Property>, Hold)> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
         let mut hold = Hold::NONE;
@@ -482,7 +482,7 @@ impl Inspector<'_> {
         Ok(output)
     }
 
-    /// What an iterator of a `Map` or `Set` still gives.
+    /// The remaining items of an iterator of a `Map` or `Set`.
     fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Output) -> Result<()> {
         let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
         self.vm.work(self.vm.heap.maps[source.index()].entry_count() / 8)?;

@@ -1,4 +1,4 @@
-//! What there is, for documentation: made from the tables that the interpreter itself uses.
+//! Lists of the built-ins for documentation and tests, made from the interpreter's own tables.
 //!
 //! bounded: by the tables of built-ins
 
@@ -14,7 +14,7 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// Whether it can be called.
     pub is_function: bool,
-    /// Whether `new` makes something of it.
+    /// Whether it can be constructed with `new`.
     pub is_constructor: bool,
     /// Its own functions and numbers, in the order of the tables.
     pub statics: Vec<&'static str>,
@@ -66,7 +66,7 @@ pub enum Use {
     Set,
 }
 
-/// One way in which a script makes a built-in work.
+/// One way in which a script uses a built-in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Callable {
     /// Of a static function, the path of its owner (`Intl.NumberFormat`), empty for a global; otherwise the family
@@ -78,8 +78,8 @@ pub struct Callable {
     pub way: Use,
 }
 
-/// Every way in which a script of the default dialect makes a built-in work, from the tables that the interpreter
-/// itself uses, so that a test of all of them knows a new one at once. Functions of two names are there twice.
+/// Every way in which a script of the default dialect uses a built-in, from the interpreter's own tables, so that
+/// tests cover new ones. Functions with two names are listed twice.
 #[must_use]
 pub fn callables() -> Vec<Callable> {
     let registry = registry();

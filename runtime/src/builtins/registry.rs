@@ -1,4 +1,4 @@
-//! All built-ins by name and number: made once for the process and shared by all runs.
+//! The registry of all built-ins by name and number: created once per process, shared by all runs.
 //!
 //! bounded: by the tables of built-ins, which are read once for the process
 
@@ -61,7 +61,7 @@ families! {
     NumberFormat,
 }
 
-/// Methods with two names, which are one function: the second is its own.
+/// Aliases: methods with two names, of which the second is the function's own.
 const ALIASES: &[(Family, &str, &str)] = &[
     (Family::Date, "toGMTString", "toUTCString"),
     (Family::Set, "keys", "values"),
@@ -79,7 +79,7 @@ pub struct Native {
     pub call: Body,
     /// What `new` does.
     pub construct: Option<Body>,
-    /// What is tried before a function of the prelude is called.
+    /// The fast path that is tried before a function of the prelude is called.
     pub direct: Option<DirectFn>,
 }
 
@@ -103,21 +103,21 @@ pub enum Static {
 pub struct Registry {
     /// The texts of the fixed atoms.
     pub names: Vec<&'static str>,
-    /// The same behind each other.
+    /// The same, concatenated.
     pub text: Arc<[u8]>,
-    /// Where each name stands in it.
+    /// The range of each name in it.
     pub ranges: Vec<(u32, u32)>,
     /// Functions and namespaces by number.
     pub natives: Vec<Native>,
     atoms: HashMap<&'static [u8], Atom>,
-    /// For each fixed atom and family, one more than the number of the method.
+    /// For each fixed atom and family, the number of the method plus one.
     methods: Vec<[u16; FAMILIES]>,
-    /// The same as functions of Rust, those of `Object.prototype` for every family, as far as they are such.
+    /// The same for methods that are functions of Rust, those of `Object.prototype` included in every family.
     functions: Vec<[Option<NativeFn>; FAMILIES]>,
     statics: HashMap<(u32, Atom), Static>,
     static_names: HashMap<u32, Vec<Atom>>,
     globals: HashMap<&'static str, u32>,
-    /// For each fixed atom, whether [`Self::is_plain_method`], and one more than the number of the global.
+    /// For each fixed atom, [`Self::is_plain_method`], and the number of the global plus one.
     plain: Vec<bool>,
     global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
@@ -355,8 +355,8 @@ impl Registry {
         self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
     }
 
-    /// How a property that the objects of a family compute is written: `None` where there is no such
-    /// property, `Some(None)` where it is only read.
+    /// The setter of an accessor of a family: `None` where there is no such accessor, `Some(None)` where it is
+    /// read-only.
     pub fn setter(&self, family: Family, name: Atom) -> Option<Option<NativeFn>> {
         match self.natives[self.method(family, name)? as usize].call {
             Body::Accessor { set, .. } => Some(set),
@@ -364,7 +364,7 @@ impl Registry {
         }
     }
 
-    /// Whether some family has a method of that name, and none of them runs functions of the script.
+    /// Whether some family has a method of that name, and none of these methods runs functions of the script.
     #[inline]
     pub fn is_plain_method(&self, name: Atom) -> bool {
         self.plain.get(name.0 as usize).copied().unwrap_or(false)

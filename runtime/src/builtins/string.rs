@@ -1,5 +1,5 @@
-//! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
-//! look different in [`transform`].
+//! `String`: the constructor, characters and slices. Searching is in [`search`]; case, padding and trimming are in
+//! [`transform`].
 //!
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
@@ -100,7 +100,7 @@ fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     string_of_units(vm, &units)
 }
 
-/// A new string of code units, in room that is asked for.
+/// A new string of code units, after a check of the memory limit.
 fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
     let _room = vm.hold(units.len() * 3)?;
     Ok(vm.heap.new_utf16(units))
@@ -280,7 +280,7 @@ fn clamped(vm: &mut Vm, value: Value, length: usize, default: usize) -> Result<u
     Ok(vm.to_integer(value)?.clamp(0.0, length as f64) as usize)
 }
 
-/// The code unit at a position that may be anything.
+/// The code unit at a position given by any value.
 fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
     let header = vm.heap.str(string);
     if !(0.0..f64::from(header.units)).contains(&index) {
@@ -292,7 +292,7 @@ fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
     Ok(vm.heap.unit_at(string, index as usize))
 }
 
-/// Make sure that the UTF-16 of a string that is not ASCII is there, or can be made.
+/// Reserve memory for the UTF-16 copy of a string that is not ASCII, unless it exists.
 pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
     if vm.heap.has_utf16(string) {
         return Ok(());
@@ -303,7 +303,7 @@ pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
     vm.reserve(header.bytes as usize * 2 + header.units as usize * 2)
 }
 
-/// The string of the code unit at a position that may be anything.
+/// The string of the code unit at a position given by any value.
 fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
     let Some(unit) = unit(vm, string, index)? else { return Ok(None) };
     if vm.heap.str(string).is_ascii() {
@@ -312,7 +312,7 @@ fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
     Ok(Some(vm.heap.new_utf16(&[unit])))
 }
 
-/// Strings that are longer than this are translated once, not walked each time.
+/// Longer strings get a UTF-16 copy instead of being walked each time.
 const WALK: u32 = 512;
 
 /// The part of a string between two positions; nothing where the second is before the first.
@@ -342,8 +342,7 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
     Ok(vm.heap.slice(string, start, end))
 }
 
-/// Where the code unit of that number begins, and whether that is inside of a pair of surrogates: then
-/// it is the end of the pair.
+/// The byte position of a code unit, and whether that is inside a surrogate pair: then it is the end of the pair.
 fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
     let (mut at, mut left) = (0, units);
     while left > 0 {
@@ -358,7 +357,7 @@ fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
     (at, false)
 }
 
-/// Charge for a look at every byte.
+/// Charge for reading every byte.
 fn scan(vm: &mut Vm, string: Value) -> Result<()> {
     vm.work(vm.heap.str(string).bytes as usize / 32)
 }
@@ -372,7 +371,7 @@ fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
     vm.work((bytes / 64) as usize)
 }
 
-/// Join pairs of surrogates whose halves have met, in place: what is joined is shorter.
+/// Join adjacent halves of surrogate pairs in place, as the result is shorter.
 fn join(bytes: &mut Vec<u8>) {
     let (mut from, mut to) = (0, 0);
     while let Some(&byte) = bytes.get(from) {
@@ -392,11 +391,11 @@ fn join(bytes: &mut Vec<u8>) {
     bytes.truncate(to);
 }
 
-/// Bytes of text that are changed between two looks at the clock.
+/// Bytes of text that are changed between two charges.
 const PIECE: usize = 64 << 10;
 
-/// The string whose text is changed piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
-/// by itself, or nothing where that depends on what follows.
+/// Change the text of a string piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
+/// independently, or `None` where that depends on what follows.
 fn by_text(
     vm: &mut Vm,
     string: Value,

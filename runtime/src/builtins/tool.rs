@@ -1,7 +1,7 @@
-//! What a script can call of its host: tools, messages, and many of them at once.
+//! Functions of the host in every run: tool calls, messages, and running several in parallel.
 //!
-//! Nothing here runs a tool. A call is noted for the host and gives a promise, which
-//! [`Vm::settle_call`] settles when the host has an answer.
+//! Nothing here runs a tool. A call is queued for the host and gives a promise, which [`Vm::settle_call`] settles with
+//! the host's answer.
 
 mod function;
 mod settle;
@@ -50,12 +50,12 @@ pub const INTRINSICS: &[Row] = &[
     native("$parallel_failed", 2, parallel_failed),
 ];
 
-/// Work that a message is beside its text.
+/// Steps of a message beside its text.
 const MESSAGE_WORK: usize = 256;
-/// Longest name of a tool, in bytes, and how much of a longer one is said in messages.
+/// Longest name of a tool, in bytes, and how much of a longer one is printed in messages.
 const MAX_NAME: usize = 256;
 const SHOWN_NAME: usize = 64;
-/// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
+/// Of `parallel`: most functions, the default concurrency, and the highest.
 const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
 const WIDEST: f64 = 20.0;
@@ -214,7 +214,7 @@ impl Vm {
         Ok(context)
     }
 
-    /// The value of JSON text that the host gives. So many levels of it may be left unread.
+    /// The value of JSON text from the host; up to `levels` levels may be left unread.
     fn given_data(&mut self, text: String, levels: u8) -> Result {
         let before = self.heap.meter.bytes;
         let value = self.parse_json(text, levels)?;
@@ -238,7 +238,7 @@ impl Vm {
         if let Some(native) = registry().method(Family::Object, name) {
             return Ok(Value::handle(Kind::Native, native));
         }
-        // Whoever awaits or writes any value asks for these.
+        // Awaiting or serializing a value reads these.
         if let known::THEN | known::TO_JSON | known::LENGTH = name {
             return Ok(Value::UNDEFINED);
         }
@@ -254,7 +254,7 @@ impl Vm {
         self.as_rejection(call)
     }
 
-    /// A plain value in place of an input, under the name that the tool has for it.
+    /// A single plain argument as an input, under the property that the tool names for it.
     fn named_input(&mut self, tool: Value, input: Value) -> Value {
         if input.is_undefined() || input.is(Kind::Object) {
             return input;
@@ -265,7 +265,7 @@ impl Vm {
         self.object_of(&[(name, input)])
     }
 
-    /// The name of a tool, where it is none that no tool can have.
+    /// The name of a tool; an error where it is too long.
     pub(super) fn tool_name(&mut self, name: Value) -> Result<String> {
         let bytes = self.heap.str(name).bytes as usize;
         if bytes > MAX_NAME {
@@ -300,7 +300,7 @@ impl Vm {
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
-        // The input is kept for the host and for messages.
+        // The input is stored twice: for the host and for messages.
         self.reserve(input.len().saturating_mul(2))?;
         self.add_call((name, text), input, timeout_ms, style)
     }
@@ -328,7 +328,7 @@ impl Vm {
         Err(self.wrong_input(name, input))
     }
 
-    /// What the answer comes to, and the timeout.
+    /// The style of the answer, and the timeout.
     fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
         if self.realm.script.linker.dialect() == Dialect::Sync {
@@ -353,7 +353,7 @@ impl Vm {
         Ok((style, (timeout.as_number().ceil() as u64).min(limit)))
     }
 
-    /// What a function that gives a promise gives: what it throws is a rejection.
+    /// Turn an exception into a rejected promise, for functions that return promises.
     fn as_rejection(&mut self, result: Result) -> Result {
         result.or_else(|thrown| match *thrown.0 {
             Cause::Value(reason) => {

@@ -45,12 +45,12 @@ const fn both(name: &'static str, get: NativeFn, set: NativeFn) -> Row {
     Row { name, length: 0, body: Body::Accessor { get, set: Some(set) }, direct: None }
 }
 
-/// The state of a `URL`.
+/// The internal slots of a `URL`.
 #[derive(Clone, Debug)]
 pub struct UrlState {
     /// What it is.
     pub url: Url,
-    /// Its `searchParams`, `undefined` until it is asked for.
+    /// Its `searchParams`, `undefined` until it is read.
     pub params: Value,
 }
 
@@ -87,10 +87,10 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(url.map_or(Value::NULL, |url| make(vm, url)))
 }
 
-/// Bytes of the longest text that is parsed, as in Chrome; the parser looks at no limit, and a longer URL is invalid.
+/// Most bytes of a text that is parsed, as in Chrome; longer URLs are invalid, as the parser charges nothing.
 const LONGEST: usize = 2 << 20;
 
-/// An argument as text, counted until it is dropped; of one that is too long to be a URL only the beginning, and
+/// An argument as text, counted until it is dropped; only the beginning of one that is too long to be a URL, and
 /// whether it is.
 fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let string = vm.to_string(value)?;
@@ -103,7 +103,7 @@ fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     Ok((text, hold, bytes > LONGEST))
 }
 
-/// Both arguments as text, and what they give.
+/// Both arguments as text, and the URL they make.
 fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, Option<Url>)> {
     if arguments.is_empty() {
         return Err(coded(vm, "ERR_MISSING_ARGS", "The \"url\" argument must be specified"));
@@ -146,7 +146,7 @@ pub fn coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     Thrown::value(error)
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
     if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Url(_))) {
         return Err(vm.type_error("Receiver must be an instance of class URL"));
@@ -167,13 +167,13 @@ fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
     Ok(vm.string(&text))
 }
 
-/// Change a part of a URL; what does not fit changes nothing.
+/// Change a part of a URL; invalid values are ignored.
 fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
     let (text, _hold, too_long) = text(vm, arg(arguments, 0))?;
     let before = state(vm, this)?.url.as_str().len();
     vm.work(4 + before / 8)?;
     let _copy = vm.hold(before.saturating_mul(2))?;
-    // What would be longer than any URL changes nothing.
+    // A value that makes the URL too long is ignored.
     if !too_long && before + text.len() <= LONGEST {
         set(&mut state(vm, this)?.url, &text);
     }
@@ -286,7 +286,7 @@ fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     change(vm, this, arguments, quirks::set_hash)
 }
 
-/// Schemes that have an authority and a path of their own rules.
+/// The special schemes of the standard.
 const SPECIAL: &[&str] = &["ftp", "http", "https", "ws", "wss"];
 
 /// Set the scheme. The crate never changes to or from `file`, the standard does where nothing is lost.
@@ -331,7 +331,7 @@ impl Vm {
         }
     }
 
-    /// The parts of a URL as `util.inspect` shows them; nothing for other values.
+    /// The parts of a URL as `util.inspect` shows them; `None` for other values.
     pub fn url_parts(&self, value: Value) -> Option<Vec<(&'static str, String)>> {
         let Some(InternalSlots::Url(state)) =
             value.is(Kind::InternalSlots).then(|| self.heap.internal_slots_of(value)).flatten()

@@ -1,7 +1,6 @@
-//! No built-in function looks at data of a script, or grows memory with it, without a charge: the sources are read
-//! for what does neither by itself.
+//! A test of the sources: no built-in function reads data of a script, or grows memory with it, without a charge.
 //!
-//! A line that may do so for a reason ends with `// bounded: …` (it is small whatever the script does) or
+//! A line with a reason to do so ends with `// bounded: …` (it is small whatever the script does) or
 //! `// charged: …` (where that is done), or the line above is such a comment. The head of a file may say so for all of
 //! it, `//! bounded: …`, where the file cannot ask for data of a script: where it names no [`SEEING`] type.
 
@@ -32,12 +31,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("format!(", "text of bounded parts"),
 ];
 
-/// What makes a text of a few parts that is part of an error, or ends a run. Whatever shows a value in one cuts it:
-/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::atom_text`, `Vm::callable_name`. There
-/// is nothing else that gives text without a charge.
+/// What formats a message of an error or a failure. Everything that prints a value there cuts it:
+/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::atom_text`, `Vm::callable_name`.
+/// Nothing else gives text without a charge.
 const MESSAGES: &[&str] = &["_error(&format!(", "let message = format!("];
 
-/// What a file names that can see data of a script which is not handed to it as text.
+/// Types that a file needs to access data of a script, other than text passed to it.
 const SEEING: &[&str] = &["Vm", "Value", "Heap", "heap"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The matcher: runs a program over a text, so many steps at a time.
+//! The matcher: runs a program over a text, a number of steps at a time.
 
 use super::program::{Counter, Op, Program};
 use agentscript_lang::regexp::{Assertion, canonicalize, is_word};
@@ -33,10 +33,10 @@ impl Unit for u16 {
     }
 }
 
-/// How far matching has come.
+/// The state of a search after some steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// There is a match: [`Matcher::group`] tells where.
+    /// There is a match: [`Matcher::group`] has its ranges.
     Matched,
     /// There is none.
     Failed,
@@ -47,7 +47,7 @@ pub enum Progress {
 /// No position.
 const NONE: u32 = u32::MAX;
 
-/// What can still be tried, or has to be undone.
+/// An entry of the backtracking stack: an alternative to be tried, or a change to be undone.
 #[derive(Clone, Copy)]
 enum Entry {
     /// Go on with an operation at a position.
@@ -56,7 +56,7 @@ enum Entry {
     Slot(u32, u32),
     /// Go on with an operation at any position from the second down to the first.
     Positions(u32, u32, u32),
-    /// Where looking around began: nothing is there to be found, so a positive one fails.
+    /// The start of a look-around: reached by backtracking, a positive one fails.
     Look,
 }
 
@@ -67,7 +67,7 @@ pub struct Matcher {
     stack: Vec<Entry>,
     op: u32,
     position: u32,
-    /// Where the present attempt began, and where the first one did.
+    /// Where the present attempt and the first one began.
     begin: u32,
     first: u32,
     /// Whether matches begin at the first position only.
@@ -76,13 +76,13 @@ pub struct Matcher {
     trying: bool,
     /// Steps since the search began.
     spent: usize,
-    /// Steps beyond those that there were, which the caller has not been told of.
+    /// Steps taken beyond the limit, to be reported with the next ones.
     debt: usize,
-    /// What has failed, by row of the program's memo and position; empty as long as it is not needed.
+    /// The memo: what has failed, by row of the program's memo and position; empty until it pays.
     failed: Vec<u64>,
-    /// Whether to remember from the first step on, for tests.
+    /// Whether to memoize from the first step on, for tests.
     pub(super) eager: bool,
-    /// Whether there is no room for it.
+    /// Whether there is no memory for it.
     forgetful: bool,
 }
 
@@ -98,7 +98,7 @@ impl Matcher {
         (self.trying, self.spent, self.forgetful) = (false, 0, false);
     }
 
-    /// Where a group of the match is; 0 is the whole match.
+    /// The range of a group of the match; 0 is the whole match.
     pub fn group(&self, number: u32) -> Option<(usize, usize)> {
         let slot = number as usize * 2;
         match (self.slots.get(slot), self.slots.get(slot + 1)) {
@@ -107,7 +107,7 @@ impl Matcher {
         }
     }
 
-    /// Gives back what only a long search needs.
+    /// Release the memo.
     pub fn shrink(&mut self) {
         self.stack = Vec::new();
         self.failed = Vec::new();
@@ -118,8 +118,7 @@ impl Matcher {
         self.slots.capacity() * 4 + self.stack.capacity() * size_of::<Entry>() + self.failed.capacity() * 8
     }
 
-    /// Goes on for at most about `steps` steps; gives how many there were. `room` is how many bytes
-    /// may be taken to remember what has failed.
+    /// Run for about `steps` steps at most; gives how many were taken. `room` is how many bytes the memo may take.
     pub fn run<U: Unit>(&mut self, program: &Program, text: &[U], steps: usize, room: usize) -> (Progress, usize) {
         let mut left = steps;
         loop {
@@ -142,7 +141,7 @@ impl Matcher {
                 Some(false) if self.sticky => return (Progress::Failed, self.taken(steps, left)),
                 Some(false) => {
                     self.trying = false;
-                    // V8 looks within pairs of surrogates too: no character is there, but an empty match may be.
+                    // V8 also tries positions within surrogate pairs, where an empty match is possible.
                     self.begin += 1;
                 }
                 None => {}
@@ -156,12 +155,12 @@ impl Matcher {
         }
     }
 
-    /// Steps that were taken of those that there were, and beyond.
+    /// The steps taken, those beyond the limit included.
     fn taken(&mut self, steps: usize, left: usize) -> usize {
         steps - left + std::mem::take(&mut self.debt)
     }
 
-    /// Something that is done in one piece takes so many steps, which may be more than are left.
+    /// Take so many steps at once, which may be more than are left.
     #[inline(always)]
     fn spend(&mut self, cost: usize, left: &mut usize) {
         match left.checked_sub(cost) {
@@ -179,7 +178,7 @@ impl Matcher {
         (self.op, self.position, self.trying) = (0, self.begin, true);
     }
 
-    /// Begins to remember what fails where the search has taken more steps than that costs.
+    /// Begin to memoize once the search has taken more steps than that costs.
     fn remember(&mut self, program: &Program, length: usize, room: usize) {
         let Some(memo) = &program.memo else {
             self.forgetful = true;
@@ -202,7 +201,7 @@ impl Matcher {
         }
     }
 
-    /// Whether an operation has not been at a position before, in the same state of the loops around it.
+    /// Whether an operation is at a position for the first time, in this state of its enclosing loops.
     #[inline]
     fn is_new(&mut self, program: &Program, point: u32) -> bool {
         let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) else { return true };
@@ -221,7 +220,7 @@ impl Matcher {
         is_new
     }
 
-    /// Goes on with an attempt: whether it matches, or nothing where the steps are used up.
+    /// Continue an attempt: whether it matches, or `None` when the steps are used up.
     fn attempt<U: Unit>(&mut self, program: &Program, text: &[U], left: &mut usize) -> Option<bool> {
         loop {
             let rest = left.checked_sub(1)?;
@@ -312,7 +311,7 @@ impl Matcher {
         self.next()
     }
 
-    /// Changes a slot so that it can be changed back.
+    /// Set a slot, and push its old value for backtracking.
     fn change(&mut self, slot: u32, value: u32) {
         let old = std::mem::replace(&mut self.slots[slot as usize], value);
         if old != value && !self.stack.is_empty() {
@@ -334,7 +333,7 @@ impl Matcher {
             }
             self.op = body;
         } else {
-            // Once the exit has failed, the body is entered with its turn counted.
+            // When the exit fails, the body is entered with its turn counted.
             self.change(counter.register, turns + 1);
             self.stack.push(Entry::Branch(body, self.position));
             self.op = counter.exit;
@@ -344,7 +343,7 @@ impl Matcher {
         true
     }
 
-    /// As many as there are; what is less is tried later.
+    /// Match greedily; shorter matches are tried by backtracking.
     fn star<U: Unit>(&mut self, program: &Program, text: &[U], what: (u32, u32), left: &mut usize) -> bool {
         let (set, wide) = match program.code[self.op as usize] {
             Op::PointStar(set, _) => (set, true),
@@ -358,7 +357,7 @@ impl Matcher {
             if !self.mark(memo.width, row, begin) {
                 return false;
             }
-            // Where it has been before, on its own or on the way of another, all behind has failed.
+            // Positions visited before, in this or another run, have failed.
             while let Some(width) = follows(text, end, set, wide)
                 && self.mark(memo.width, moved, (end + width) as u32)
             {
@@ -401,10 +400,10 @@ impl Matcher {
         same
     }
 
-    /// Begins to look around: what is tried meanwhile stands on the stack above what is noted here.
+    /// Begin a look-around: its alternatives are on the stack above this entry.
     fn look(&mut self, register: u32, otherwise: Option<u32>) -> bool {
         let height = self.stack.len() as u32;
-        // The register is not restored: nothing reads it before it is written again.
+        // The register is not restored: it is written before it is read again.
         self.slots[register as usize] = height;
         self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.position)));
         self.stack.push(Entry::Branch(NONE, self.position));
@@ -425,7 +424,7 @@ impl Matcher {
         if let Some(&Entry::Branch(_, position)) = self.stack.get(height + 1) {
             self.position = position;
         }
-        // Its groups stay, and are undone with what was before; its alternatives are gone.
+        // Its groups stay and are undone by earlier entries; its alternatives are dropped.
         let mut kept = height;
         for index in height..self.stack.len() {
             if matches!(self.stack[index], Entry::Slot(..)) {
@@ -437,7 +436,7 @@ impl Matcher {
         self.next()
     }
 
-    /// Takes up what can still be tried; false where there is nothing.
+    /// Backtrack; false where no alternative is left.
     fn backtrack<U: Unit>(&mut self, text: &[U], wide: bool, left: &mut usize) -> bool {
         while let Some(entry) = self.stack.pop() {
             match entry {
@@ -464,7 +463,7 @@ impl Matcher {
     }
 }
 
-/// How far it is to the character before.
+/// The length of the character before a position.
 #[inline(always)]
 fn back_step<U: Unit>(text: &[U], position: usize, wide: bool) -> usize {
     if wide { point_before(text, position).map_or(1, |(_, width)| width as usize) } else { 1 }
@@ -485,7 +484,7 @@ fn unit_before<U: Unit>(text: &[U], position: usize) -> Option<u32> {
     text.get(position.checked_sub(1)?).map(|unit| unit.code())
 }
 
-/// The code point at a position, and how many units it takes; there is none within a pair.
+/// The code point at a position, and how many units it takes; `None` within a pair.
 #[inline(always)]
 fn point<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
     let first = text.get(position)?.code();
@@ -515,7 +514,7 @@ fn point_before<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
     Some((second, 1))
 }
 
-/// Whether two texts of one length are the same but for case.
+/// Whether two texts of one length are equal ignoring case.
 fn same_letters<U: Unit>(left: &[U], right: &[U], unicode: bool) -> bool {
     let mut at = 0;
     while at < left.len() {

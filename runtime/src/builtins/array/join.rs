@@ -17,7 +17,7 @@ struct Level {
     length: usize,
 }
 
-/// Bytes between two looks at the limits.
+/// Bytes between two charges.
 const STRIDE: usize = 1 << 12;
 
 pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -33,7 +33,7 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     write(vm, array, separator.as_deref().unwrap_or(b","))
 }
 
-/// What the receiver's own `join` says (ECMAScript 23.1.3.36); that of arrays is known.
+/// The result of the receiver's own `join` (ECMAScript 23.1.3.36); `None` for the built-in one.
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if this.is(Kind::Array) && !vm.has_own_method(this, known::JOIN) {
         return write(vm, this, b",");

@@ -89,7 +89,7 @@ impl Vm {
             Kind::BigInt => self.placed_bigint(value),
             _ if type_of(value) == "object" && value != Value::NULL => {
                 let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
-                // To Node these are no built-in objects.
+                // Node does not treat these as built-in objects.
                 let is_url = !self.inherited_names(value).is_empty();
                 if is_url || own.is_some_and(Value::is_callable) {
                     let text = self.to_string(value)?;
@@ -127,7 +127,7 @@ impl Vm {
         }
     }
 
-    /// What a global function makes of a value, as a number.
+    /// The result of a global function, as a number.
     fn call_global(&mut self, name: &str, value: Value) -> Result<String> {
         let native = registry().global(name).map(|number| registry().natives[number as usize].call);
         let number = match native {

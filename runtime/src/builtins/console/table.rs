@@ -20,7 +20,7 @@ const MAX_COLUMNS: usize = 100;
 type Entry = (String, Option<Value>, Value);
 
 impl Vm {
-    /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
+    /// `console.table(data, columns)` as text; `None` where `data` is no object.
     pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
         if !data.is_object() {
             return Ok(None);

@@ -23,7 +23,7 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// A time taken apart.
+/// The fields of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// The year; 0 is 1 BC.

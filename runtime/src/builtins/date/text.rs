@@ -1,4 +1,4 @@
-//! Dates as text that no locale changes (ECMAScript 21.4.4.41).
+//! Dates as locale-independent text (ECMAScript 21.4.4.41).
 //!
 //! bounded: by a date
 

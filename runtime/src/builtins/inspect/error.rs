@@ -1,4 +1,4 @@
-//! Errors as `util.inspect` prints them: their stack, and properties that it does not tell of.
+//! Errors as `util.inspect` prints them: the stack, and properties that are not part of it.
 
 use super::{Inspector, Property};
 use crate::atom::known;
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 
-/// Where the frames of a stack begin.
+/// The start of the first frame in a stack.
 const FRAMES: &str = "\n    at";
 /// Frames of a stack that are compared with those of its cause.
 const MOST_FRAMES: usize = 1000;
@@ -55,7 +55,7 @@ impl Inspector<'_> {
         self.printed_text(value).map(Some)
     }
 
-    /// A value as text, where that is no more than may be printed.
+    /// A value as text; an error where it is too long to be printed.
     fn printed_text(&mut self, value: Value) -> Result<String> {
         let text = self.vm.to_string(value)?;
         self.check(self.vm.heap.str(text).bytes as usize)?;
@@ -76,7 +76,7 @@ impl Inspector<'_> {
         let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.into()) };
         let stack = self.stack(cause)?;
         let Some(others) = stack.find(FRAMES).map(|at| &stack[at + 1..]) else { return Ok(frames.into()) };
-        // No stack of the interpreter is nearly as long; a text that a script put there may be.
+        // Real stacks are far shorter, but a script can set any text.
         if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MOST_FRAMES) {
             return Ok(frames.into());
         }
@@ -102,7 +102,7 @@ fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
     None
 }
 
-/// The stack with the class of the error where its name tells another.
+/// The stack, with the class of the error where its name differs.
 fn improved(stack: String, class: &str, name: &str) -> String {
     let rest = stack.strip_prefix(name);
     let regular =

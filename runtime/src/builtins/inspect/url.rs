@@ -1,4 +1,4 @@
-//! `URL` and `URLSearchParams` as Node shows them, by rules of their own.
+//! `URL` and `URLSearchParams` as Node prints them, by their own rules.
 
 use super::Inspector;
 use crate::charge::Buffer;

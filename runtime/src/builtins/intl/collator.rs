@@ -1,5 +1,5 @@
-//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the order of text as people sort it, by the
-//! Unicode collation algorithm with the order of CLDR, which is that of English.
+//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the root order of CLDR,
+//! which is that of English.
 
 use super::{SUPPORTED_LOCALES_OF, choice, flag, resolved_locale};
 use crate::builtins::string::normalize;
@@ -28,17 +28,17 @@ pub const CONSTRUCTOR: Global = Global {
 /// Its methods.
 pub const METHODS: &[Row] = &[native("resolvedOptions", 0, resolved_options), getter("compare", get_compare)];
 
-/// What an `Intl.Collator` knows.
+/// The internal slots of an `Intl.Collator`.
 #[derive(Clone, Debug)]
 pub struct Collator {
     locale: String,
     search: bool,
     order: Order,
-    /// The function that `compare` gave, `undefined` until it is asked for.
+    /// The function of `compare`, `undefined` until it is read.
     pub bound: Value,
 }
 
-/// What makes a difference: indices in the tables below.
+/// The options of an order, as indices in the tables below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     sensitivity: usize,
@@ -68,7 +68,7 @@ pub fn locale_compare(vm: &mut Vm, left: Value, right: Value, arguments: &[Value
     compare(vm, left, right, order)
 }
 
-/// What counts where nothing is said.
+/// The default options.
 const DEFAULT: Order = Order { sensitivity: 3, ignore_punctuation: false, numeric: false, case_first: 2 };
 
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Collator> {
@@ -104,7 +104,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
         runs.look(vm, right, order.numeric)?;
         vm.charge_piece(runs.expanding, 300)?;
         if runs.longest > LONG {
-            // What the library gathers of a run.
+            // The memory of the library for a run of characters.
             let _room = vm.hold(runs.longest.saturating_mul(48))?;
             let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
             let b = prepared(vm, right, '\u{2}', runs.has_long_marks)?;
@@ -112,8 +112,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
             return Ok(Value::number(f64::from(collator.compare_utf8(&a, &b) as i8)));
         }
     }
-    // A lone surrogate has no UTF-8 and no order of its own: it is the character that stands for it. To compare, a
-    // copy is made where there is one.
+    // A lone surrogate compares as U+FFFD; strings that have one are copied.
     // charged: above
     let is_text = |string: Value| vm.heap.str(string).is_ascii() || std::str::from_utf8(vm.heap.bytes(string)).is_ok();
     let ordering = if is_text(left) && is_text(right) {
@@ -128,30 +127,29 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
     Ok(Value::number(f64::from(ordering as i8)))
 }
 
-/// Texts that together are not longer hold no long run.
+/// Texts up to this length together have no long run.
 const SHORT: usize = 256;
-/// A longer run takes so much more than its characters that both texts are prepared for it.
+/// Longer runs take the library quadratic time, so both texts are prepared.
 const LONG: usize = 128;
-/// So many marks behind each other are gathered at a time.
+/// Most consecutive marks that are sorted at a time.
 const MARKS: usize = 64;
-/// Bytes between two looks at the account.
+/// Bytes between two charges.
 const TURN: usize = 1 << 12;
 
-/// Runs of characters of which the library takes each from the front of a list that holds all of them, so that they take
-/// time by the square of their number: marks, which are gathered to be put in order, and, where it steps back
-/// over what is the same in both texts, all that may belong to what comes behind.
+/// Runs of characters that the library processes in quadratic time, by removing each from the front of a list: marks,
+/// which it collects to sort them, and, after a common prefix, all characters that may belong to a contraction.
 #[derive(Default)]
 struct Runs {
     /// Characters of the longest run.
     longest: usize,
     /// Whether a long one holds many marks.
     has_long_marks: bool,
-    /// Characters that stand for many others.
+    /// Characters with long decompositions.
     expanding: usize,
 }
 
 impl Runs {
-    /// Look at a string too.
+    /// Scan one more string.
     fn look(&mut self, vm: &mut Vm, string: Value, is_numeric: bool) -> Result<()> {
         let classes = CanonicalCombiningClassMapBorrowed::new();
         let (mut run, mut marks, mut at) = (0, 0, 0);
@@ -195,9 +193,9 @@ fn is_compound(character: char) -> bool {
     matches!(character, '\u{F73}' | '\u{F75}' | '\u{F81}')
 }
 
-/// A copy of a text that is compared in time by its length. It begins with `first`, which is nothing in the order, but
-/// another one in both texts: so nothing at their beginning is the same. Where it has long runs of marks they
-/// are put into their order, and after some of them stands what is nothing in the order and ends a run.
+/// A copy of a text that the library compares in linear time. It begins with `first`, an ignorable character that
+/// differs in the two texts, so that they have no common prefix. Long runs of marks are sorted and broken up by an
+/// ignorable character.
 fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Result<Buffer<u8>> {
     const JOINER: &[u8] = "\u{34F}".as_bytes();
     // To put the marks in order, the decomposed text.
@@ -277,7 +275,7 @@ impl Order {
     }
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
     match vm.heap.internal_slots_of(this) {
         Some(InternalSlots::Collator(collator)) => Ok((**collator).clone()),
@@ -318,7 +316,7 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(object)
 }
 
-/// `collator.compare`: a function that knows its collator, always the same.
+/// `collator.compare`: a function bound to the collator, always the same one.
 fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let known = receiver(vm, this, "compare")?.bound;
     if !known.is_undefined() {
@@ -332,7 +330,7 @@ fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(function)
 }
 
-/// What `collator.compare` gives, called with two values.
+/// A call of the function that `collator.compare` returns.
 fn bound_compare(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let this = vm.heap.native_closures[function.index()].data[0];
     let order = match vm.heap.internal_slots_of(this) {

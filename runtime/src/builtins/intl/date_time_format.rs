@@ -35,10 +35,10 @@ pub const METHODS: &[Row] = &[
     native("resolvedOptions", 0, resolved_options),
 ];
 
-/// Units of fuel for reading options and finding a pattern.
+/// Steps of reading options and finding a pattern.
 const READING: usize = 64;
 
-/// A date in the words of a locale: `toLocaleString` and its kin.
+/// A date as locale-dependent text: `toLocaleString` and similar methods.
 pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
     vm.work(READING)?;
     let format = DateTimeFormat::read(vm, locales, options, wanted)?;
@@ -52,7 +52,7 @@ fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.heap.new_with_slots(InternalSlots::DateTimeFormat(Box::new(format))))
 }
 
-/// The format that a receiver is; it is copied, as what follows may run functions of the script.
+/// The format of a receiver; a copy, because functions of the script may run while it is used.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
     vm.work(8)?;
     if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
@@ -62,7 +62,7 @@ fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat>
     Err(vm.type_error(&format!("Method {method} called on incompatible receiver {what}")))
 }
 
-/// The time that an argument stands for; now, where there is none.
+/// The time of an argument; the present time without one.
 fn time(vm: &mut Vm, value: Value) -> Result<f64> {
     let time = if value.is_undefined() { current(vm) } else { time_clip(vm.to_number(value)?) };
     if time.is_nan() {
@@ -71,7 +71,7 @@ fn time(vm: &mut Vm, value: Value) -> Result<f64> {
     Ok(time)
 }
 
-/// `format.format`: a function of its own for each format, always the same one
+/// `format.format`: a function bound to the format, always the same one
 fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
     if !format.function.is_undefined() {

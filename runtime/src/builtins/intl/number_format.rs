@@ -39,7 +39,7 @@ pub const METHODS: &[Row] = &[
     native("formatRangeToParts", 2, range::format_range_to_parts),
 ];
 
-/// What an `Intl.NumberFormat` knows.
+/// The internal slots of an `Intl.NumberFormat`.
 #[derive(Clone, Debug)]
 pub struct NumberFormat {
     locale: String,
@@ -59,7 +59,7 @@ pub struct NumberFormat {
     mode: Mode,
     increment: u32,
     strip_zeros: bool,
-    /// The function that `format` gave, `undefined` until it is asked for.
+    /// The function of `format`, `undefined` until it is read.
     pub bound: Value,
 }
 
@@ -104,7 +104,7 @@ enum SignDisplay {
     Negative,
 }
 
-/// Which digits are shown: at least and at most so many.
+/// The minimum and maximum numbers of digits.
 #[derive(Clone, Copy, Debug)]
 enum Rounding {
     Fraction { min: usize, max: usize },
@@ -141,11 +141,11 @@ const PRIORITIES: [(&str, Option<bool>); 3] =
 const ZERO_DISPLAYS: &[(&str, bool)] = &[("auto", false), ("stripIfInteger", true)];
 const INCREMENTS: &[u32] = &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
 
-/// Digits behind the point that can be asked for.
+/// Most fraction digits that can be requested.
 const MAX_FRACTION: f64 = 20.0;
-/// Digits in all that can be asked for.
+/// Most significant digits that can be requested.
 const MAX_SIGNIFICANT: f64 = 21.0;
-/// Numbers with more digits than this are too small or too large to be shown in full.
+/// Numbers with more digits than this are not written out in full.
 const MAX_WIDTH: usize = 100_000_000;
 
 /// `new Intl.NumberFormat(locales, options)`, the same without `new`
@@ -218,7 +218,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     })
 }
 
-/// What is said of digits.
+/// The options about digits.
 struct Digits {
     min_integer: usize,
     rounding: Rounding,
@@ -392,7 +392,7 @@ impl NumberFormat {
     }
 }
 
-/// What a value is as a mathematical value (ECMA-402 16.5.16).
+/// ToIntlMathematicalValue (ECMA-402 16.5.16).
 fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
@@ -435,7 +435,7 @@ fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
     }
 }
 
-/// Charge for the digits that a number may be written out with.
+/// Charge for the digits of a number that is written out.
 fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
     let width = decimal.width();
     if width > MAX_WIDTH {
@@ -476,7 +476,7 @@ fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
     Ok(vm.string_of(text))
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
     match vm.heap.internal_slots_of(this) {
         Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
@@ -571,7 +571,7 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     parts_value(vm, parts.iter().map(|(kind, text)| (*kind, &**text, None)))
 }
 
-/// `format.format`: a function that knows its formatter, always the same.
+/// `format.format`: a function bound to the formatter, always the same one.
 fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let known = match vm.heap.internal_slots_of(this) {
         Some(InternalSlots::NumberFormat(format)) => format.bound,
@@ -587,7 +587,7 @@ fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(function)
 }
 
-/// What `format.format` gives, called with a value.
+/// A call of the function that `format.format` returns.
 fn bound_format(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
     let this = vm.heap.native_closures[function.index()].data[0];
     let format = receiver(vm, this, "format")?;

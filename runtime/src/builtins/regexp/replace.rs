@@ -56,7 +56,7 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         if !groups.is_undefined() {
             values.push(vm, groups)?;
         }
-        // What was made is counted, and may be more than there is room for.
+        // The results are counted, and may exceed the limit.
         vm.reserve(values.len() * 8)?;
         let values = vm.array_of(values);
         list.extend_from_slice(vm, &[Value::number(start as f64), values])
@@ -106,7 +106,7 @@ fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
     Ok(vm.string_of(bytes))
 }
 
-/// What texts and templates are made of: bytes of ASCII, or UTF-16 code units.
+/// Units of texts and templates: bytes of ASCII, or UTF-16 code units.
 trait Unit: Copy + Into<u16> {
     /// The text of a string.
     fn text(vm: &Vm, string: Value) -> &[Self];
@@ -124,7 +124,7 @@ impl Unit for u16 {
     }
 }
 
-/// The text with all matches replaced; nothing where there is none. `copy` is the text, where the string has it in
+/// The text with all matches replaced; `None` where there is none. `copy` is the text, where the string has it in
 /// another form.
 fn replaced<U: Unit>(
     vm: &mut Vm,

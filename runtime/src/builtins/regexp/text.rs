@@ -72,7 +72,7 @@ pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(range.map_or(-1.0, |(start, _)| start as f64)))
 }
 
-/// The regular expression that a method of strings was given, or made of what it was given.
+/// The regular expression that is the argument of a method of strings, or made from it.
 fn pattern(vm: &mut Vm, value: Value, flags: Flags) -> Result {
     if vm.heap.regexp(value).is_some() {
         return Ok(value);

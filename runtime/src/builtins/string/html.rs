@@ -1,4 +1,4 @@
-//! Strings in tags of HTML: the methods of ECMAScript's annex B.2.2, kept because old code has them.
+//! The HTML methods of ECMAScript's annex B.2.2, for old code.
 
 use super::{Result, Row, Value, Vm, arg, native, receiver, room};
 

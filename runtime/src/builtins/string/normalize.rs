@@ -1,8 +1,8 @@
-//! `normalize`: the normal forms of Unicode, made in pieces that are charged for one by one.
+//! `normalize`: the normal forms of Unicode, computed in pieces that are charged one by one.
 //!
-//! A text may be cut before a character that neither moves nor joins what stands before it: the normal
-//! form of the whole is that of the pieces, one behind the other. Pieces are made by the library. Where no such
-//! character comes for long, a text of marks alone for instance, the form is made here, character by character.
+//! Before a character that neither moves nor composes with earlier ones there is a boundary: the normal form of the
+//! whole is the concatenation of those of the parts. The library normalizes pieces. Long texts without a boundary,
+//! such as marks only, are normalized here, character by character.
 
 use super::{Result, Value, Vm, arg, receiver};
 use crate::charge::Buffer;
@@ -15,9 +15,9 @@ use icu_normalizer::properties::{
 use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
 use std::fmt;
 
-/// Bytes of a piece: at most some 100 microseconds of work, for what decomposes into 18 characters each.
+/// Bytes of a piece: some 100 microseconds at most, with characters that decompose into 18.
 const PIECE: usize = 1 << 10;
-/// How far behind the end of a piece a boundary is looked for.
+/// How far beyond the end of a piece a boundary is searched.
 const FAR: usize = 1 << 10;
 /// Bytes of text a step pays for.
 const BYTES: usize = 4;
@@ -45,7 +45,7 @@ pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
     Form { composes: false, compatible: false }.apply(vm, string)
 }
 
-/// Where the piece from `at` on ends; nothing where there is no boundary.
+/// The end of the piece from `at` on; `None` where there is no boundary.
 fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
     // The last piece, and all of a short text.
     let Some(rest) = bytes.get(at + PIECE..) else { return Some(bytes.len()) };
@@ -61,9 +61,9 @@ fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
     (at + PIECE + ahead >= bytes.len()).then_some(bytes.len())
 }
 
-/// Whether a text may be cut before a character, in all forms.
+/// Whether there is a boundary before a character, in all forms.
 fn stands_alone(point: u32) -> bool {
-    // Of these all are, and lone surrogates, too.
+    // All of these are boundaries, and lone surrogates too.
     let Some(character) = char::from_u32(point).filter(|_| point >= 0x300) else { return true };
     let first = Decomposing::new_nfkd().normalize_iter(std::iter::once(character)).next();
     first.is_some_and(|first| Classes::new().get_u8(first) == 0 && !joins(first))
@@ -127,7 +127,7 @@ impl Form {
                 (true, true) => Composing::new_nfkc().normalize_to(text, &mut normal),
                 (false, _) => self.decomposing().normalize_to(text, &mut normal),
             };
-            // What is no text is a lone surrogate, of three bytes.
+            // Invalid UTF-8 is a lone surrogate, of three bytes.
             rest = &rest[text.len()..];
             let (lone, behind) = rest.split_at(rest.len().min(3));
             if done.and_then(|()| normal.push(lone)).is_err() {
@@ -161,16 +161,16 @@ impl fmt::Write for Normal<'_> {
     }
 }
 
-/// Characters between two looks at the account.
+/// Characters between two charges.
 const TURN: usize = 256;
 
 /// A piece without a boundary, made in linear time whatever it holds.
 struct Slow<'b> {
     form: Form,
     out: &'b mut Buffer<u8>,
-    /// The last character without a combining class: what comes may join it.
+    /// The last starter, with which further characters may compose.
     starter: Option<char>,
-    /// The marks since.
+    /// The marks after it.
     marks: Buffer<Mark>,
 }
 
@@ -227,13 +227,13 @@ impl Slow<'_> {
         Ok(())
     }
 
-    /// The last character was taken, or what comes joins nothing.
+    /// The last character was taken, or the next one composes with nothing.
     fn end(&mut self, vm: &mut Vm) -> Result<()> {
         self.order(vm)?;
         self.give(vm)
     }
 
-    /// Put the marks into their order, and let the character before them take those that it can.
+    /// Sort the marks by class, and compose the starter with those it can.
     fn order(&mut self, vm: &mut Vm) -> Result<()> {
         if !self.marks.is_sorted_by_key(|&(_, class)| class) {
             self.marks = sorted(vm, &self.marks)?;
@@ -258,7 +258,7 @@ impl Slow<'_> {
         Ok(())
     }
 
-    /// Append what is done.
+    /// Append the finished characters.
     fn give(&mut self, vm: &mut Vm) -> Result<()> {
         if let Some(starter) = self.starter.take() {
             self.push(vm, starter)?;
@@ -278,7 +278,7 @@ impl Slow<'_> {
     }
 }
 
-/// Marks by their class; those of one class stay as they are. Each is counted, then put where it belongs.
+/// A stable counting sort of marks by class.
 fn sorted(vm: &mut Vm, marks: &Buffer<Mark>) -> Result<Buffer<Mark>> {
     let mut starts = [0_usize; 256];
     for some in marks.chunks(TURN) {
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 
-    /// The table is what the data of the library say.
+    /// The table agrees with the data of the library.
     #[test]
     fn what_joins_is_what_the_data_say() {
         let canonical = CanonicalDecompositionBorrowed::new();

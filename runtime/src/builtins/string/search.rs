@@ -60,7 +60,7 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         });
         return Ok(position(last));
     }
-    // A start inside of a pair stands for the pair: nothing can begin at its second half.
+    // A start inside a pair means the pair: no match begins at its second half.
     let (from, split) = if text.is_ascii() { (start, false) } else { byte_position(bytes, start) };
     let from = if split { from - 4 } else { from };
     let end = (from + needle.len()).min(bytes.len());
@@ -199,7 +199,7 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
         return Ok(string);
     }
     if matches.in_units {
-        // Halves of pairs are replaced: work on code units, as the specification does.
+        // Matches may split surrogate pairs, so this works on code units, as the specification does.
         return replace_units(vm, [string, search, replacement], &matches.found);
     }
     let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
@@ -245,7 +245,7 @@ fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> R
     // charged: by the caller
     let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
     let ascii = before as usize == text.len() && template.is_ascii();
-    // The pieces of the template are looked at for every match.
+    // The pieces of the template are evaluated for every match.
     let work = memchr::memchr_iter(b'$', template).count().saturating_mul(found.len());
     let bytes = substituted_size(text, length, template, found);
     vm.work(work)?;
@@ -395,7 +395,7 @@ fn substituted<U: Unit>(text: &[U], length: usize, template: &[U], found: &[u32]
     out
 }
 
-/// What looks for a text does not take a regular expression.
+/// Methods that search a text refuse a regular expression.
 fn no_pattern(vm: &mut Vm, arguments: &[Value], method: &str) -> Result<()> {
     if vm.heap.regexp(arg(arguments, 0)).is_none() {
         return Ok(());
@@ -408,7 +408,7 @@ fn position(found: Option<usize>) -> Value {
     Value::number(found.map_or(-1.0, |at| at as f64))
 }
 
-/// Whether `search` stands at a position.
+/// Whether `search` matches at a position.
 fn is_at(vm: &mut Vm, string: Value, search: Value, start: usize) -> Result {
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if start + wanted.units as usize > text.units as usize {
@@ -496,7 +496,7 @@ fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Resul
     Ok(Matches { found, in_units: false })
 }
 
-/// Matches between two looks at the clock.
+/// Matches between two charges.
 const ROUND: usize = 1024;
 
 /// The positions of a text, or of `other`.
@@ -552,7 +552,7 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     Ok(vm.array_of(items))
 }
 
-/// Whether WTF-8 begins or ends with half of a pair: it can then match within a pair.
+/// Whether WTF-8 begins or ends with a lone surrogate, which can match within a pair.
 fn has_loose_edge(bytes: &[u8]) -> bool {
     matches!(bytes, [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _])
 }
@@ -566,8 +566,8 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     if text.len() < wanted.len() {
         return None;
     }
-    // Most first units do not match, and most matches are short. Where that is not so, the work
-    // spent in vain is bounded, then the search goes on with a table.
+    // A naive search is fastest for most texts. Its wasted work is bounded; beyond the bound the search continues with
+    // a table.
     let (mut at, mut spent) = (0, 0);
     let last = text.len() - wanted.len();
     while at <= last {

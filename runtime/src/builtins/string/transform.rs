@@ -1,4 +1,4 @@
-//! The same text in another shape: case, padding, trimming.
+//! Methods that transform a text: case, padding, trimming.
 
 use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
 use crate::atom::known;
@@ -26,10 +26,10 @@ pub fn pad_start(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     vm.concat(fill, string)
 }
 
-/// Padding that is made in one go.
+/// Padding that is built at once.
 const SHORT: u64 = 64;
 
-/// What is missing to a length.
+/// The padding that is needed for a length.
 fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let length = vm.to_integer(arg(arguments, 0))?;
     let has = f64::from(vm.heap.str(string).units);
@@ -128,8 +128,8 @@ fn upper(vm: &mut Vm, string: Value) -> Result {
     by_text(vm, string, cut, |vm, text, out| out.extend_from_slice(vm, text.to_uppercase().as_bytes()))
 }
 
-/// Where a text can be cut so that both parts have the lower case of the whole: the one of a sigma depends on the letters
-/// around it, whatever stands between, so that is between two that are surely letters or none, and no sigma.
+/// Where a text can be split for lowering its case. The lower case of a sigma depends on the letters around it, so the
+/// split is between two characters that are no sigma and certainly letters, or certainly none.
 fn last_plain_pair(text: &str) -> Option<usize> {
     let is_plain = |c: char| {
         matches!(c, ' ' | '\n' | '0'..='9' | 'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' | '\u{388}'..='\u{3A2}'

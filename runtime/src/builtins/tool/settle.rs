@@ -14,8 +14,8 @@ use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
 impl Vm {
-    /// Settle the promise of a tool call. Answers to calls that are settled already, or that the host
-    /// was never told of, count for nothing.
+    /// Settle the promise of a call. Answers to calls that are settled already, or that the host was never handed, are
+    /// ignored.
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
         self.heap.meter.release_bytes(call.cost());
@@ -55,7 +55,7 @@ impl Vm {
                 return Ok(());
             }
         };
-        // Data has no methods: a property `then` of it is no function.
+        // Data has no methods: its property `then` is no function.
         self.settle_promise(promise, State::Fulfilled, answer);
         Ok(())
     }

@@ -16,7 +16,7 @@ use crate::vm::Vm;
 use percent_encoding::percent_decode;
 use url::form_urlencoded;
 
-/// Bytes of a name or a value that are decoded or encoded between two looks at the limits.
+/// Bytes of a name or a value that are decoded or encoded between two charges.
 const PIECE: usize = 64 << 10;
 
 /// The constructor.
@@ -52,10 +52,10 @@ pub const INTRINSICS: &[Row] = &[native("$searchParams", 2, check_for_each)];
 /// A name and a value.
 type Pair = (String, String);
 
-/// The state of a `URLSearchParams`.
+/// The internal slots of a `URLSearchParams`.
 #[derive(Clone, Debug, Default)]
 pub struct ParamsState {
-    /// What it holds, in order.
+    /// Its pairs, in order.
     pub pairs: Vec<Pair>,
     /// The URL whose `searchParams` it is.
     pub url: Option<Value>,
@@ -72,12 +72,12 @@ fn cost((name, value): &Pair) -> usize {
     size_of::<Pair>() + text_cost(name.len()) + text_cost(value.len())
 }
 
-/// What a text takes; the least that the allocator gives is 32 bytes.
+/// The cost of a text; the allocator gives at least 32 bytes.
 fn text_cost(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { block(bytes).max(32) }
 }
 
-/// Pairs that are being made: counted while they grow.
+/// Pairs under construction, counted while they grow.
 #[derive(Default)]
 struct Pairs {
     pairs: Buffer<Pair>,
@@ -90,7 +90,7 @@ impl Pairs {
         self.pairs.push(vm, pair)
     }
 
-    /// The pairs, which are counted as those of an object from here on.
+    /// The pairs; the caller counts them from here on.
     fn into_vec(self) -> Vec<Pair> {
         self.pairs.into_vec()
     }
@@ -157,14 +157,14 @@ fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
     Ok(pairs)
 }
 
-/// A name or a value of a query, decoded in pieces: a long one ends with its run.
+/// A name or a value of a query, decoded in pieces, so that a long one can be stopped.
 fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
     let mut bytes = Buffer::<u8>::with_capacity(vm, text.len())?;
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let mut end = rest.len().min(PIECE);
         if end < rest.len() {
-            // An escape stays in one piece.
+            // Escapes are not split.
             let escape = rest[end - 2..end].iter().position(|byte| *byte == b'%');
             end -= escape.map_or(0, |at| 2 - at);
         }
@@ -209,7 +209,7 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
     for item in vm.iterate_to_list(list)? {
         let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
-        // Each is converted, whatever there are.
+        // All are converted, even if they are too many.
         let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
         for (index, &part) in parts.iter().enumerate() {
             let text = text_of(vm, part)?;
@@ -285,7 +285,7 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
     Ok(())
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
     if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Params(_))) {
         let message = "Value of \"this\" must be of type URLSearchParams";
@@ -297,7 +297,7 @@ fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
     }
 }
 
-/// Charge for a look at every pair, and give name and value as text.
+/// Charge for reading every pair, and give name and value as text.
 fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<[String; COUNT]> {
     let count = receiver(vm, this)?.pairs.len();
     if arguments.len() < COUNT {
@@ -317,7 +317,7 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
     Ok(texts)
 }
 
-/// The value that `delete` and `has` are given beside the name.
+/// The optional value argument of `delete` and `has`.
 fn optional(vm: &mut Vm, arguments: &[Value]) -> Result<Option<String>> {
     match arg(arguments, 1) {
         Value::UNDEFINED => Ok(None),
@@ -523,7 +523,7 @@ impl Vm {
         Ok(format!("type {} ({text})", type_of(value)))
     }
 
-    /// The pair at a position of a `URLSearchParams`, for who has asked for room for [`Vm::pair_bytes`].
+    /// The pair at a position of a `URLSearchParams`; the caller has reserved [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
         let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return None };
         let (name, value) = state.pairs.get(position)?.clone();

@@ -1,4 +1,4 @@
-//! The options of a format: reading them, what they come to, and saying so.
+//! The options of a format: reading and resolving them, and `resolvedOptions`.
 
 use super::pattern::{Field, Item, Kind, best, fields, parse};
 use crate::builtins::intl::zone::Zone;
@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// What a caller shows where the options name no field.
+/// The default fields, where the options name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// `toLocaleDateString`: the date, and some of it in any case.
+    /// `toLocaleDateString`: the date, of which a field is required.
     Date,
-    /// `toLocaleTimeString`: the time, and some of it in any case.
+    /// `toLocaleTimeString`: the time, of which a field is required.
     Time,
     /// `toLocaleString`: both.
     Any,
@@ -23,7 +23,7 @@ pub enum Wanted {
 /// An `Intl.DateTimeFormat`.
 #[derive(Clone, Debug)]
 pub struct DateTimeFormat {
-    /// The locale as it says it.
+    /// The resolved locale.
     locale: String,
     /// Its zone.
     pub zone: Zone,
@@ -32,7 +32,7 @@ pub struct DateTimeFormat {
     /// The indices of `dateStyle` and `timeStyle` among [`STYLES`].
     pub styles: [Option<usize>; 2],
     hour_cycle: Option<u8>,
-    /// What `format` gives, once it was asked for.
+    /// The function of `format`, once it was read.
     pub function: Value,
 }
 
@@ -69,7 +69,7 @@ const FIELDS: &[(&str, Kind, &[&str], &[&str])] = &[
     ("timeZoneName", Kind::Zone, ZONES, &["z", "zzzz", "O", "OOOO", "v", "vvvv"]),
 ];
 
-/// What `resolvedOptions` finds in a pattern, the first that is there.
+/// The options that `resolvedOptions` derives from the fields of a pattern.
 const RESOLVED: &[(&str, &[(&str, &str)])] = &[
     (
         "weekday",
@@ -242,7 +242,7 @@ impl DateTimeFormat {
             out.push(("hour12", Resolved::Flag(cycle < 2)));
         }
         if self.styles == [None, None] {
-            // As V8 does, the fields are looked for in the text of the pattern, quoted words included.
+            // As in V8, the fields are searched in the text of the pattern, quoted words included.
             let pattern = pattern_text(&self.pattern);
             for &(name, letters) in RESOLVED {
                 if let Some(&(_, word)) = letters.iter().find(|(letters, _)| pattern.contains(letters)) {
@@ -262,7 +262,7 @@ impl DateTimeFormat {
     }
 }
 
-/// The fields that are shown where none of those that matter were asked for.
+/// The default fields, if none of the relevant ones was requested.
 fn complete(request: &mut Vec<Field>, wanted: Wanted, hour: u8) {
     let is_date = |kind: Kind| matches!(kind, Kind::Weekday | Kind::Year | Kind::Month | Kind::Day);
     let is_time =

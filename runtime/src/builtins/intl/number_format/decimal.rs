@@ -40,7 +40,7 @@ pub struct Decimal {
     point: i64,
 }
 
-/// What is done with digits that are not shown, in the order of [`MODES`].
+/// Rounding modes, in the order of [`MODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Towards positive infinity.
@@ -145,7 +145,7 @@ impl Decimal {
         }
         let keep = usize::try_from(kept).unwrap_or(0);
         let rest = &self.digits[keep.min(self.digits.len())..];
-        // How what is dropped compares with half of the last digit that is kept.
+        // How the dropped digits compare with half a unit of the last kept one.
         let half = match rest {
             _ if kept < 0 => Ordering::Less,
             [] => Ordering::Less,
