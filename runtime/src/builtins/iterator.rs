@@ -1,6 +1,6 @@
-//! Iterators of built-in collections: the state behind `for…of`, spread and `next()`.
+//! Iterators of built-in collections, for `for…of`, spread and `next()`.
 //!
-//! Only built-in values are iterable: a script has no `Symbol.iterator` to make its own with.
+//! Only built-in values are iterable: scripts have no `Symbol.iterator`.
 
 use super::{Row, native};
 use crate::atom::known;
@@ -38,7 +38,7 @@ impl Vm {
         self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
     }
 
-    /// The next item of an iterator; nothing when it has ended.
+    /// The next item of an iterator; `None` when it is exhausted.
     #[inline]
     pub fn iterator_next(&mut self, iterator: Value) -> Result<Option<Value>> {
         let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
@@ -109,14 +109,14 @@ impl Vm {
         }
     }
 
-    /// The character at a byte position, and the position behind it.
+    /// The character at a byte position, and the position after it.
     fn next_character(&mut self, string: Value, position: usize) -> Option<(Value, usize)> {
         let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?; // bounded: a character
         let behind = position + length;
         Some((self.heap.slice_bytes(string, position, behind), behind))
     }
 
-    /// The first key at or behind a position that the object still has.
+    /// The first key from a position on that the object still has.
     fn next_key(&mut self, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
         let object = self.heap.at(keys, 0).unwrap_or(Value::UNDEFINED);
         while let Some(key) = self.heap.at(keys, position + 1) {
@@ -185,7 +185,7 @@ fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(result)
 }
 
-/// The key of the entry of a map that an iterator over it gave last.
+/// The key of the last entry that an iterator of a map gave.
 pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
     let entry = position.checked_sub(1).and_then(|last| vm.heap.maps[source.index()].entry_from(last));

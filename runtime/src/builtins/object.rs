@@ -1,7 +1,7 @@
 //! `Object` and the methods that every value has.
 //!
-//! There are no wrapper objects: `Object(1)` is 1. Functions that change how properties work do not
-//! exist.
+//! There are no wrapper objects: `Object(1)` is 1. Functions that change property attributes other than freezing do
+//! not exist.
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
@@ -72,7 +72,7 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for &source in arguments.iter().skip(1).filter(|source| !source.is_nullish()) {
         for (key, value) in pairs(vm, source)? {
             vm.work(1)?;
-            // Data may have such a key: it is copied and changes no prototype.
+            // Data may have the key `__proto__`: it is copied and changes no prototype.
             if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
                 vm.define(target, key, value);
             } else {
@@ -274,7 +274,7 @@ fn list_of_keys(vm: &mut Vm, value: Value, all: bool) -> Result {
     Ok(vm.array_of(names))
 }
 
-/// A key as a string. Large indices are no names that are worth keeping.
+/// A key as a string. Strings of large indices are not cached.
 fn name(vm: &mut Vm, key: PropertyKey) -> Value {
     match key {
         PropertyKey::Index(index) if index >= 256 => vm.string(&index.to_string()),
@@ -298,7 +298,7 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> 
     counted_pairs(vm, value)
 }
 
-/// The same for who charges for plain objects while walking over them.
+/// The same, where the caller charges for plain objects while iterating.
 pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
     if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
         let properties = vm.counted_properties(value)?;
@@ -330,7 +330,7 @@ fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {
     Ok(value)
 }
 
-/// Whether a value is frozen or sealed; without properties it is so when nothing can be added.
+/// Whether a value is frozen or sealed; without properties that means not extensible.
 fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
     if !value.is_object() {
         return Ok(Value::TRUE);

@@ -1,8 +1,7 @@
-//! `Promise`: constructor, combinators, `then` and its kin, with the ticks of ECMAScript 27.2.
+//! `Promise`: constructor, combinators, and methods, with the microtasks of ECMAScript 27.2.
 //!
 //! The combinators list their argument in the prelude, because that may run iterators; the rest is
-//! here. What one of them knows is an array of the run: the promise that it gives, what it has
-//! collected, and how many parts are missing.
+//! here. The state of a combinator is an array: its promise, the collected values, and the number of missing ones.
 
 use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
@@ -121,7 +120,7 @@ fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     then(vm, this, &[Value::UNDEFINED, arg(arguments, 0)])
 }
 
-/// `$executor(executor)`: a new promise and its resolving functions, once the executor is one.
+/// `$executor(executor)`: a new promise and its resolving functions; an error unless the executor is callable.
 fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let executor = arg(arguments, 0);
     if crate::convert::type_of(executor) != "function" {
@@ -133,7 +132,7 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.heap.new_array(vec![promise, resolve, reject])) // bounded: three
 }
 
-/// `$combinable(value)`: the value, once it can be iterated over.
+/// `$combinable(value)`: the value; an error unless it is iterable.
 fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     let what: Cow<'_, str> = match value.kind() {
@@ -203,15 +202,13 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(result)
 }
 
-/// Where the number of missing parts stands in what a combinator knows.
+/// The index of the number of missing values in the state of a combinator.
 const MISSING: usize = 2;
 
-/// Makes the functions that are told of an item: of the state, its index, and the promise of the
-/// combinator.
+/// Makes the reactions to an item, from the state, its index, and the promise of the combinator.
 type Handlers = fn(&mut Vm, (Value, usize), (Value, Value)) -> (Value, Value);
 
-/// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
-/// where there are none.
+/// Subscribe to all items with the reactions that `handlers` makes; `finish` is called where there are none.
 fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
     let items = vm.charged_items_copy(items)?;
     let result = vm.heap.new_promise();
@@ -243,12 +240,12 @@ impl Vm {
         derived
     }
 
-    /// A function that is told of one item of a combinator.
+    /// A reaction to one item of a combinator.
     fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
         self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
     }
 
-    /// Keep what an item has come to, the first time it is told; whether it was the last one missing.
+    /// Store the value of an item, the first time; gives the promise and values if it was the last one.
     fn collect_part(&mut self, function: Value, value: Value) -> Option<(Value, Value)> {
         let [state, index, _] = self.heap.native_closures[function.index()].data;
         if state.is_undefined() {

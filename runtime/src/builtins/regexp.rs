@@ -1,8 +1,7 @@
-//! `RegExp` (ECMAScript 22.2): the constructor and what regular expressions do themselves. Searching
-//! is in [`exec`], what methods of strings do with them in [`text`] and [`replace`].
+//! `RegExp` (ECMAScript 22.2): the constructor and properties. Searching is in [`exec`], methods of strings are in
+//! [`text`] and [`replace`].
 //!
-//! A script cannot replace `exec`, nor `Symbol.match` and its like, so that methods of strings need
-//! not ask for them.
+//! A script cannot replace `exec`, `Symbol.match` and similar methods, so methods of strings do not look them up.
 
 mod exec;
 mod replace;
@@ -61,7 +60,7 @@ pub const INTRINSICS: &[Row] = &[
 /// Programs of a run by pattern and flags.
 pub type Cache = HashMap<(Box<[u8]>, Flags), Arc<Program>>;
 
-/// Programs that are kept, and the greatest that is.
+/// Most programs in the cache, and the largest one that is cached.
 const CACHED: usize = 64;
 const CACHED_BYTES: usize = 16 << 10;
 
@@ -131,7 +130,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     Ok(vm.heap.new_regexp(program, source))
 }
 
-/// Bytes that a byte of a pattern takes at most while it is read and its program is made, its classes apart.
+/// Most bytes per byte of a pattern while it is parsed and compiled, classes excluded.
 const BYTES_MADE: usize = 256;
 
 /// The program of a text, which has been charged for.
@@ -158,13 +157,13 @@ fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
     vm.throw(crate::heap::Class::SyntaxError, message)
 }
 
-/// Literals of a script that share their programs with other runs, and the greatest program that is shared: the others
-/// are made by each run, so that a script that is kept stays small.
+/// Most literals of a script that share their programs between runs, and the largest shared program. Others are
+/// compiled by each run, so that cached scripts stay small.
 const SHARED: u32 = 64;
 const SHARED_BYTES: usize = 16 << 10;
 
-/// The program of a literal that this run has not evaluated yet. A run pays for it whether it was there or not, so that
-/// it takes the same steps again.
+/// The program of a literal that this run has not evaluated yet. A run is charged whether it is compiled already or
+/// not, so that steps are deterministic.
 pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
     let length = vm.heap.str(source).bytes as usize;
     vm.charge_piece(4 + length, 200)?;
@@ -210,7 +209,7 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(text)
 }
 
-/// A regular expression as a literal has it, whatever its properties are.
+/// The literal of a regular expression, independent of its properties.
 pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
     // charged: by who shows it
@@ -227,7 +226,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !bytes.iter().any(|byte| matches!(byte, b'/' | b'\n' | b'\r' | 0xE2)) {
         return Ok(source);
     }
-    // Each may need five more.
+    // Each character may need five more bytes.
     let length = bytes.len();
     let _room = vm.hold(length.saturating_mul(10))?;
     // bounded: held

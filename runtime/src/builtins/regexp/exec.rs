@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Steps of the matcher between two charges, and how many of them are one unit of work.
 const SLICE: usize = 1 << 14;
 const STEPS: usize = 4;
-/// Memory of the matcher that is kept for the next search.
+/// Bytes of the matcher that are reused for the next search.
 const KEPT: usize = 1 << 20;
 
 /// `regexp.exec(string)`
@@ -68,8 +68,8 @@ pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
     match_array(vm, &program, string).map(Some)
 }
 
-/// The next match, found from `lastIndex` on and noted there where the flags say so (22.2.7.2). The
-/// matcher knows where it is.
+/// The next match, found from `lastIndex` on and stored there if the flags ask for it (22.2.7.2). The matcher has its
+/// ranges.
 pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Program>>> {
     let Some(RegExp { program, last_index, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(None) };
     let from = match last_index {
@@ -89,12 +89,12 @@ pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Prog
     Ok(found.then_some(program))
 }
 
-/// Writes `lastIndex`, which fails where the object is frozen.
+/// Write `lastIndex`; an error where the object is frozen.
 pub fn set_last_index(vm: &mut Vm, regexp: Value, index: usize) -> Result<()> {
     vm.set(regexp, known::LAST_INDEX, Value::number(index as f64))
 }
 
-/// Where to go on behind an empty match.
+/// The position to continue at after an empty match.
 pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> usize {
     let pair = program.flags.is_unicode()
         && matches!(vm.heap.unit_at(string, index), Some(0xD800..=0xDBFF))
@@ -102,7 +102,7 @@ pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> us
     index + 1 + usize::from(pair)
 }
 
-/// Searches from a index on and charges for it; whether there is a match.
+/// Search from an index on, charged; gives whether there is a match.
 pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
     let header = vm.heap.str(string);
     let mut from = from;
@@ -136,7 +136,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
                 hold.grow(vm, bytes - held)?;
                 held = bytes;
             }
-            // What it keeps may double before it is asked again.
+            // Its memory may double before the next check.
             vm.reserve(bytes)?;
             continue;
         }
@@ -156,7 +156,7 @@ pub fn group(vm: &mut Vm, string: Value, range: Option<(usize, usize)>) -> Resul
     }
 }
 
-/// An array of the match and its groups, with `index`, `input` and what else there is.
+/// An array of the match and its groups, with `index`, `input`, `groups` and `indices`.
 pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     let count = program.groups as usize + 1;
     vm.work(4 + count)?;

@@ -1,4 +1,4 @@
-//! From a number and the options of a formatter to typed parts: what ICU's patterns for English say.
+//! From a number and the options of a formatter to typed parts, by ICU's patterns for English.
 //!
 //! charged: by who asks for the digits, see `quantity` and `room` in the module above
 
@@ -13,7 +13,7 @@ pub type Part = (&'static str, Cow<'static, str>);
 /// A part of a range, and of which of its numbers it is.
 pub type Sourced = (Part, &'static str);
 
-/// A formatted number: what stands around the digits, and the digits.
+/// A formatted number: the digits and their affixes.
 #[derive(Clone, Debug, Default)]
 pub struct Formatted {
     /// Sign and currency before the number.
@@ -26,7 +26,7 @@ pub struct Formatted {
     pub behind: Vec<Part>,
     /// The unit, or the currency as a name.
     pub unit: Vec<Part>,
-    /// What was shown after rounding.
+    /// The rounded quantity.
     pub rounded: Option<Decimal>,
 }
 
@@ -105,7 +105,7 @@ impl NumberFormat {
         }
     }
 
-    /// Round; gives how many digits are shown behind the point at least.
+    /// Round; gives the minimum number of fraction digits.
     fn round(&self, decimal: &mut Decimal) -> usize {
         let significant = |decimal: &Decimal, digits: usize| decimal.magnitude() - digits as i64 + 1;
         let fraction = match self.rounding {
@@ -187,7 +187,7 @@ impl NumberFormat {
         }
     }
 
-    /// What stands around the number.
+    /// The affixes of the number.
     fn wrap(&self, sign: Option<bool>, is_one: bool, compacted: bool, out: &mut Formatted) {
         let plural = usize::from(!is_one);
         let is_symbol = self.style == Style::Currency && self.currency_display != CurrencyDisplay::Name;
@@ -236,7 +236,7 @@ fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
     out.push(("exponentInteger", exponent.unsigned_abs().to_string().into()));
 }
 
-/// A unit behind a number; `plural` is 0 for one and 1 for any other number.
+/// A unit after a number; `plural` is 0 for one and 1 for any other number.
 pub fn unit_parts(unit: &str, display: usize, plural: usize, in_full: bool, out: &mut Vec<Part>) {
     let text = match units::find(unit) {
         Some(texts) => texts[display][plural].to_owned(),
@@ -259,7 +259,7 @@ pub fn unit_parts(unit: &str, display: usize, plural: usize, in_full: bool, out:
     out.push(("unit", trimmed.to_owned().into()));
 }
 
-/// Two numbers with a dash; what stands around both is written once where ICU does so.
+/// Two numbers with a dash; common affixes are written once where ICU does so.
 pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
     let (first, second) = (format.format(start), format.format(end));
     let text = |formatted: &Formatted| formatted.clone().into_parts();
@@ -304,7 +304,7 @@ pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sou
     out
 }
 
-/// What stands around a number, without the space that keeps letters and digits apart.
+/// The affixes of a number, without the space between letters and digits.
 fn around(formatted: &Formatted) -> Vec<Part> {
     let parts = [&formatted.before[..], &formatted.compact, &formatted.behind].concat();
     parts.into_iter().filter(|(_, text)| text != "\u{a0}").collect()
