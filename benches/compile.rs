@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 fn realistic(criterion: &mut Criterion) {
-    let options = CompileOptions::of(&Policy::preset(Preset::Balanced));
+    let options = CompileOptions::for_policy(&Policy::preset(Preset::Balanced));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/realistic");
     let scripts: Vec<String> = load(&folder).into_iter().map(|case| case.script).collect();
     for script in &scripts {

@@ -6,7 +6,7 @@ const SCRIPT: &str = "const { price } = await callTool('shop:price', { item: 'te
 
 fn main() {
     let policy = Policy::default();
-    let script = compile(SCRIPT, &CompileOptions::of(&policy)).expect("the script compiles");
+    let script = compile(SCRIPT, &CompileOptions::for_policy(&policy)).expect("the script compiles");
     let mut run = script.start(Inputs::default(), &policy);
     let mut events = Vec::new();
     let outcome = loop {

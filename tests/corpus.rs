@@ -1,5 +1,6 @@
 //! Every case of the corpus gives what its file says.
 
+use agentscript::Stress;
 use codecall_tests::compare::problem;
 use codecall_tests::corpus::load;
 use codecall_tests::host::run;
@@ -32,20 +33,13 @@ fn check(prepare: fn(&mut agentscript::Run), without: &[&str]) {
 
 #[test]
 fn corpus() {
-    check(agentscript::Run::hide_frames, &[]);
+    check(|run| run.stress(Stress { hide_frames: true, ..Stress::default() }), &[]);
 }
 
 /// Pauses at every step change nothing, nor does it to leave unread what can be.
 #[test]
 fn corpus_with_pauses() {
-    check(
-        |run| {
-            run.hide_frames();
-            run.stress(1, false);
-            run.leave_unread();
-        },
-        &["limits/"],
-    );
+    check(|run| run.stress(Stress { hide_frames: true, lazy_json: true, ..Stress::pauses(1) }), &["limits/"]);
 }
 
 /// Collections of garbage at every step change nothing. Each marks all frames: with ten thousand of them that
@@ -53,11 +47,7 @@ fn corpus_with_pauses() {
 #[test]
 fn corpus_with_collections() {
     check(
-        |run| {
-            run.hide_frames();
-            run.stress(1, true);
-            run.leave_unread();
-        },
+        |run| run.stress(Stress { hide_frames: true, lazy_json: true, ..Stress::collections(1) }),
         &["limits/", "functions/functions.txt: endless recursion"],
     );
 }

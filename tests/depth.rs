@@ -21,7 +21,7 @@ fn policy() -> Policy {
 /// Compile and run a script whose tools all give the same.
 fn run(script: &str, context: Option<String>, answer: &str) -> Outcome {
     let policy = policy();
-    let script = match compile(script, &CompileOptions::of(&policy)) {
+    let script = match compile(script, &CompileOptions::for_policy(&policy)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };

@@ -48,7 +48,7 @@ fn every_permission_of_every_preset() {
     for preset in Preset::ALL {
         let policy = Policy::preset(preset);
         let refused = |script: &str, policy: &Policy| {
-            let compiled = agentscript::compile(script, &CompileOptions::of(policy));
+            let compiled = agentscript::compile(script, &CompileOptions::for_policy(policy));
             compiled
                 .err()
                 .map(|error| (error.failure.status.as_str(), error.failure.code.clone(), error.failure.message))
@@ -67,9 +67,9 @@ fn every_permission_of_every_preset() {
         for (script, kind) in
             [("return new Map()", "IllegalBuiltinAccess"), ("return [1].map(() => getTool('x'))", "DisallowedGlobal")]
         {
-            let error = agentscript::compile(script, &CompileOptions::of(&strict)).err().expect("refused");
+            let error = agentscript::compile(script, &CompileOptions::for_policy(&strict)).err().expect("refused");
             assert_eq!(error.failure.refusal.map(|refusal| refusal.as_str()), Some(kind), "{script}");
         }
-        assert!(agentscript::compile("const Map = 1; return Map", &CompileOptions::of(&strict)).is_ok());
+        assert!(agentscript::compile("const Map = 1; return Map", &CompileOptions::for_policy(&strict)).is_ok());
     }
 }

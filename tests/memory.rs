@@ -10,7 +10,7 @@ use codecall_tests::garbage::{KINDS, source};
 fn start(script: &str, memory: u64) -> Run {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_memory_bytes = memory;
-    let script = agentscript::compile(script, &CompileOptions::of(&policy)).expect("the script is valid");
+    let script = agentscript::compile(script, &CompileOptions::for_policy(&policy)).expect("the script is valid");
     script.start(Inputs::default(), &policy)
 }
 
@@ -50,7 +50,7 @@ fn a_run_that_waits_keeps_only_what_it_needs() {
     ";
     let mut run = start(script, 64 << 20);
     let Progress::Calls(calls) = run.resume([]) else { panic!("the script calls tools") };
-    let (bytes, most) = run.memory();
+    let (bytes, most) = (run.memory_bytes(), run.peak_memory_bytes());
     assert!(most > 4 << 20 && bytes < 64 << 10, "{bytes} bytes are left of {most}");
     let answers = calls.iter().rev().map(|call| Event::Settled { id: call.id, result: Ok(format!("{:?}", call.tool)) });
     let Progress::Done(outcome) = run.resume(answers) else { panic!("the script ends") };
@@ -67,7 +67,7 @@ fn outcome(script: &str, memory: u64) -> Outcome {
     policy.limits.max_memory_bytes = memory;
     policy.limits.timeout_ms = 60_000;
     policy.limits.max_duration_ms = 60_000;
-    let script = agentscript::compile(script, &CompileOptions::of(&policy)).expect("the script is valid");
+    let script = agentscript::compile(script, &CompileOptions::for_policy(&policy)).expect("the script is valid");
     let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
         panic!("no tool is called")
     };
@@ -293,7 +293,7 @@ fn what_an_answer_says_of_a_failure_is_cut() {
 
     let policy = Policy::preset(Preset::Experimental);
     let source = "await callTool('t:a', { text: 'x'.repeat(1e6) })";
-    let script = agentscript::compile(source, &CompileOptions::of(&policy)).expect("the script is valid");
+    let script = agentscript::compile(source, &CompileOptions::for_policy(&policy)).expect("the script is valid");
     let mut run = script.start(Inputs::default(), &policy);
     let Progress::Calls(calls) = run.resume([]) else { panic!("it calls a tool") };
     let mut error = ToolError::new("c".repeat(1_000_000), "m".repeat(1_000_000));
@@ -311,8 +311,8 @@ fn what_an_answer_says_of_a_failure_is_cut() {
     let _: serde_json::Value = serde_json::from_str(&failure.to_json()).expect("it is JSON");
 
     let many = "eval;".repeat(3000);
-    let issues = agentscript::compile(&many, &CompileOptions::of(&policy)).err().expect("it is refused");
-    let failure = Failure::of_diagnostics(&many, issues.diagnostics);
+    let issues = agentscript::compile(&many, &CompileOptions::for_policy(&policy)).err().expect("it is refused");
+    let failure = Failure::from_diagnostics(&many, issues.diagnostics);
     assert_eq!(failure.issues.len(), 50);
 }
 

@@ -3,7 +3,7 @@
 #[path = "properties/script.rs"]
 mod script;
 
-use agentscript::{Outcome, Status};
+use agentscript::{Outcome, Status, Stress};
 use agentscript_lang::ast::Arena;
 use agentscript_lang::{Language, parse, print};
 use codecall_tests::corpus::{Case, load};
@@ -81,7 +81,7 @@ fn difference(case: &Case, most_steps: u64) -> Option<String> {
         return None;
     }
     // What is left unread takes no steps, so that a limit may be met later or not at all.
-    let unread = host::run(case, agentscript::Run::leave_unread);
+    let unread = host::run(case, |run| run.stress(Stress { lazy_json: true, ..Stress::default() }));
     let is_same = unread.to_json() == straight.to_json() && unread.logs == straight.logs;
     let limited = straight.result.as_ref().is_err_and(|failure| failure.code == "STEP_LIMIT");
     if !limited && (!is_same || unread.stats.steps > straight.stats.steps) {
@@ -90,10 +90,10 @@ fn difference(case: &Case, most_steps: u64) -> Option<String> {
     }
     let expected = seen(&straight);
     INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {
-        let interrupted = host::run(case, |run| run.stress(steps, collect));
+        let stress = if collect { Stress::collections(steps) } else { Stress::pauses(steps) };
+        let interrupted = host::run(case, |run| run.stress(stress));
         let found = seen(&interrupted);
-        (found != expected)
-            .then(|| format!("stress({steps}, {collect}) of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script))
+        (found != expected).then(|| format!("{stress:?} of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script))
     })
 }
 

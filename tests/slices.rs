@@ -37,7 +37,7 @@ fn run(script: &str, slice: Option<Duration>) -> (String, u64, usize) {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.timeout_ms = 3_600_000;
     policy.limits.max_duration_ms = 3_600_000;
-    let script = agentscript::compile(script, &CompileOptions::of(&policy)).expect("compiles");
+    let script = agentscript::compile(script, &CompileOptions::for_policy(&policy)).expect("compiles");
     let clock = Arc::new(FastClock::default()) as Arc<dyn Clock>;
     let mut run = script.start(Inputs { clock, slice, ..Inputs::default() }, &policy);
     let mut slices = 1;

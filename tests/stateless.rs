@@ -95,7 +95,7 @@ struct Seen {
 fn direct(source: &str, mut schedule: Schedule) -> Seen {
     let options = options();
     let journal = Journal::new("code_7", NOW, source, &options);
-    let script = match compile(source, &CompileOptions::of(&options.policy)) {
+    let script = match compile(source, &CompileOptions::for_policy(&options.policy)) {
         Ok(script) => script,
         Err(error) => {
             let outcome = Outcome::not_compiled(error.failure).to_json();
@@ -143,7 +143,7 @@ fn stepped(source: &str, mut schedule: Schedule) -> Seen {
     let (mut calls, mut messages) = (Vec::new(), Vec::new());
     let mut open = Vec::new();
     loop {
-        let journal = Journal::of_token(&token, Some(KEY), 1 << 20).expect("a token");
+        let journal = Journal::from_token(&token, Some(KEY), 1 << 20).expect("a token");
         match step(source, Arc::new(Answers), &journal, &options) {
             Step::Calls(step) => {
                 messages.extend(step.messages);

@@ -14,7 +14,7 @@ fn policy(memory: u64) -> Policy {
 }
 
 fn run(script: &str, policy: &Policy) -> Outcome {
-    let script = compile(script, &CompileOptions::of(policy)).expect("the script is valid");
+    let script = compile(script, &CompileOptions::for_policy(policy)).expect("the script is valid");
     let mut run = script.start(Inputs::default(), policy);
     loop {
         match run.resume([]) {
@@ -362,7 +362,8 @@ fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
     assert!(evaluated > once + 4_000, "{evaluated} steps");
     assert!(steps(&format!("return false && {large}.test('b')")) < 100);
     // Again, by the same script: the same steps.
-    let script = compile("return /[a-z]+/.test('b')", &CompileOptions::of(&policy)).expect("the script is valid");
+    let script =
+        compile("return /[a-z]+/.test('b')", &CompileOptions::for_policy(&policy)).expect("the script is valid");
     let steps: Vec<u64> = (0..3)
         .map(|_| match script.start(Inputs::default(), &policy).resume([]) {
             Progress::Done(outcome) => outcome.stats.steps,

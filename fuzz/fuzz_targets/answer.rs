@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use agentscript::{CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, compile};
+use agentscript::{CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, Stress, compile};
 use libfuzzer_sys::fuzz_target;
 
 /// Scripts that look at all of the answer, at a part of it, and at none.
@@ -21,13 +21,11 @@ fuzz_target!(|answer: &str| {
     }
 });
 
-fn outcome(script: &str, answer: &str, leave_unread: bool) -> Outcome {
+fn outcome(script: &str, answer: &str, lazy_json: bool) -> Outcome {
     let policy = Policy::preset(Preset::Balanced);
-    let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+    let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
     let mut run = script.start(Inputs::default(), &policy);
-    if leave_unread {
-        run.leave_unread();
-    }
+    run.stress(Stress { lazy_json, ..Stress::default() });
     let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
     match run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.into()) }]) {
         Progress::Done(outcome) => *outcome,

@@ -156,7 +156,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn run(source: &str, policy: &Policy) {
-    let Ok(script) = compile(source, &CompileOptions::of(policy)) else { return };
+    let Ok(script) = compile(source, &CompileOptions::for_policy(policy)) else { return };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let inputs = Inputs { context: None, tools: Arc::new(NoTools), clock, seed: 1, slice: None };
     let mut run = script.start(inputs, policy);

@@ -1,7 +1,8 @@
 //! One run with tiny limits, in small slices, by a host whose answers depend on the input.
 
 use agentscript::{
-    CompileOptions, Event, Inputs, Loops, Outcome, Policy, Preset, Progress, SystemClock, ToolError, Tools, compile,
+    CompileOptions, Event, Inputs, Loops, Outcome, Policy, Preset, Progress, Stress, SystemClock, ToolError, Tools,
+    compile,
 };
 use cpu_time::ThreadTime;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ fn policy() -> Policy {
 /// Compile and run a script; `answers` choose what its tools give.
 pub fn run(source: &str, answers: &[u8]) {
     let policy = policy();
-    let outcome = match compile(source, &CompileOptions::of(&policy)) {
+    let outcome = match compile(source, &CompileOptions::for_policy(&policy)) {
         Ok(script) => {
             let inputs = Inputs {
                 context: Some("{\"user\":{\"id\":7},\"items\":[1,2,3]}".into()),
@@ -73,12 +74,9 @@ pub fn run(source: &str, answers: &[u8]) {
             let mode = answers.first().copied().unwrap_or(0);
             match mode % 4 {
                 0 => {}
-                1 => run.stress(50, false),
-                2 => {
-                    run.stress(64, true);
-                    run.leave_unread();
-                }
-                _ => run.stress(7, false),
+                1 => run.stress(Stress::pauses(50)),
+                2 => run.stress(Stress { lazy_json: true, ..Stress::collections(64) }),
+                _ => run.stress(Stress::pauses(7)),
             }
             // Time of the processor: a machine that does other things too takes longer.
             let began = ThreadTime::now();

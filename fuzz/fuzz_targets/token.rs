@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 fuzz_target!(|text: &str| {
     let began = ThreadTime::now();
     for key in [None, Some(KEY)] {
-        if let Ok(journal) = Journal::of_token(text, key, LONGEST_JOURNAL) {
+        if let Ok(journal) = Journal::from_token(text, key, LONGEST_JOURNAL) {
             round_trip(&journal);
         }
     }
@@ -45,14 +45,14 @@ fuzz_target!(|text: &str| {
 fn round_trip(journal: &Journal) {
     for key in [None, Some(KEY)] {
         let token = journal.token(key);
-        assert_eq!(Journal::of_token(&token, key, LONGEST_JOURNAL * 4).as_ref(), Ok(journal));
+        assert_eq!(Journal::from_token(&token, key, LONGEST_JOURNAL * 4).as_ref(), Ok(journal));
         let other = if key.is_some() { None } else { Some(KEY) };
-        assert!(Journal::of_token(&token, other, LONGEST_JOURNAL * 4).is_err());
+        assert!(Journal::from_token(&token, other, LONGEST_JOURNAL * 4).is_err());
     }
     // One letter in the middle of a signed token.
     let token = journal.token(Some(KEY));
     let at = token.len() / 2;
     let letter = if token.as_bytes()[at] == b'A' { "B" } else { "A" };
     let changed = format!("{}{letter}{}", &token[..at], &token[at + 1..]);
-    assert!(Journal::of_token(&changed, Some(KEY), LONGEST_JOURNAL * 4).is_err(), "{changed}");
+    assert!(Journal::from_token(&changed, Some(KEY), LONGEST_JOURNAL * 4).is_err(), "{changed}");
 }

@@ -1,4 +1,4 @@
-//! Calling: what a call of anything callable comes to, and the frames of functions.
+//! Calls: calling any callable value, and making the frames of functions.
 
 use crate::builtins::registry::registry;
 use crate::builtins::{Body as NativeBody, arg};
@@ -6,22 +6,22 @@ use crate::charge::Buffer;
 use crate::code::{After, Frame, Function, FunctionRef, Waiter, Waiting};
 use crate::error::{Cause, Result, Thrown};
 use crate::execute::{Exit, function_of};
-use crate::heap::{Action, Bound, Closure, block};
+use crate::heap::{Action, Closure, NativeClosure, block};
 use crate::node::{Body, Flow, Node, Slots, new_slots};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 use std::cell::Cell;
 
-/// What a call has come to.
+/// The outcome of a call.
 pub enum Called {
     /// Its value.
     Value(Value),
-    /// A frame to be executed.
+    /// A frame that has to be executed.
     Frame(Waiting),
 }
 
-/// A function that calls nothing that could suspend, ready to be called; it has no rest parameter.
+/// A leaf, ready to be called many times: a function without a rest parameter that calls nothing that could suspend.
 pub struct Leaf<'s> {
     code: FunctionRef,
     closure: Value,
@@ -42,10 +42,10 @@ impl Leaf<'_> {
     }
 }
 
-/// So few arguments take nothing that is worth a look.
+/// Up to so many arguments are passed without a check of the memory they take.
 const MANY_ARGUMENTS: usize = 64;
 
-/// How deep implicit conversions may run functions of the script inside each other.
+/// How deep implicit conversions that run functions of the script may nest.
 const MAX_NESTING: u32 = 40;
 
 impl Vm {
@@ -53,20 +53,20 @@ impl Vm {
     #[inline]
     pub(crate) fn take_slots(&mut self, length: u32) -> Box<[Cell<Value>]> {
         let length = length.max(8).next_power_of_two() as usize;
-        let slots = self.spare.take().filter(|slots| slots.len() == length);
+        let slots = self.pools.slots.take().filter(|slots| slots.len() == length);
         self.heap.meter.add_bytes(block(length * 8));
         slots.unwrap_or_else(|| new_slots(length))
     }
 
-    /// Keep slots for the next frame: nearly always the same one waits again.
+    /// Pool slots for the next frame, which is nearly always one of the same function.
     #[inline]
     pub(crate) fn recycle(&mut self, slots: Box<[Cell<Value>]>) {
         let meter = &mut self.heap.meter;
         meter.bytes = meter.bytes.saturating_sub(block(slots.len() * 8));
-        self.spare = Some(slots);
+        self.pools.slots = Some(slots);
     }
 
-    /// Many arguments that may become the array of a rest parameter: whether there is room for it, and their charge.
+    /// Check and charge for many arguments, which may become the array of a rest parameter.
     #[inline]
     fn check_arguments(&mut self, arguments: &[Value]) -> Result<()> {
         if arguments.len() > MANY_ARGUMENTS {
@@ -89,7 +89,7 @@ impl Vm {
         Frame { code: self.heap.closures[closure.index()].code, pc: 0, dst: Slot(0), after, slots }
     }
 
-    /// Fill the slots of a frame behind its parameters, which are there.
+    /// Fill the slots of a frame behind its parameters, which are filled already.
     #[inline]
     pub(crate) fn enter(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         // The program relies on variables and temporaries that begin as `undefined`.
@@ -112,7 +112,8 @@ impl Vm {
         }
     }
 
-    /// What few functions need: an array of arguments, cells of parameters, themselves.
+    /// The part of entering that few functions need: the array of a rest parameter, cells of captured parameters, the
+    /// function object itself.
     #[inline(never)]
     fn arrange(&mut self, function: &Function, closure: Value, fp: &Slots, rest: Option<Vec<Value>>) {
         if let Some((slot, items)) = function.rest.zip(rest) {
@@ -127,7 +128,7 @@ impl Vm {
         }
     }
 
-    /// What happens to the result of a frame: async functions have a promise of theirs.
+    /// What happens to the result of a frame; that of an async function settles a promise.
     #[inline]
     pub(crate) fn after(&mut self, function: &Function, after: After) -> After {
         if !function.is_async {
@@ -142,18 +143,18 @@ impl Vm {
         After::Async(self.heap.new_promise(), waiter)
     }
 
-    /// Call any callable: its value where it can be had at once, else its frame.
+    /// Call any callable value: the value where no frame has to be executed, else the frame.
     pub(crate) fn call(&mut self, function: Value, this: Value, arguments: &[Value], after: After) -> Result<Called> {
         match function.kind() {
             Kind::Function => {
-                let script = self.borrow_script();
+                let script = self.realm.borrow_script();
                 let code = self.heap.closures[function.index()].code;
-                let target = function_of(&script.code, self.prelude, code);
+                let target = function_of(&script.code, self.realm.prelude, code);
                 self.tick()?;
                 self.check_arguments(arguments)?;
                 let frame = self.frame(target, function, arguments, after);
                 let called = self.begin(target, frame);
-                self.return_script(script);
+                self.realm.return_script(script);
                 called
             }
             Kind::Native => {
@@ -173,8 +174,8 @@ impl Vm {
                     }
                 }
             }
-            Kind::Bound => {
-                let Bound { action, data } = self.heap.bound[function.index()];
+            Kind::NativeClosure => {
+                let NativeClosure { action, data } = self.heap.native_closures[function.index()];
                 match action {
                     Action::Native(native) => native(self, function, arguments).map(Called::Value),
                     Action::Apply => {
@@ -188,6 +189,7 @@ impl Vm {
                 }
             }
             Kind::Tool => self.call_tool_value(function, arguments).map(Called::Value),
+            Kind::HostFunction => self.call_host_function(function, arguments, after),
             _ => {
                 let text = self.describe(function);
                 Err(self.type_error(&format!("{text} is not a function")))
@@ -205,7 +207,7 @@ impl Vm {
         value.map(Called::Value)
     }
 
-    /// Call a built-in that is written in the language: its receiver is the first argument.
+    /// Call a built-in of the prelude. Its first parameter is the receiver.
     pub(crate) fn call_prelude(
         &mut self,
         native: u32,
@@ -229,15 +231,15 @@ impl Vm {
         self.begin(function, frame)
     }
 
-    /// The function that a built-in is that is written in the language.
+    /// The function of the prelude that implements a built-in.
     pub(crate) fn prelude_code(&mut self, native: u32, construct: bool) -> Result<FunctionRef> {
-        match crate::prelude::of_native(native, construct) {
+        match crate::prelude::for_native(native, construct) {
             Some(code) => Ok(code),
             None => Err(self.type_error("this built-in cannot be called")),
         }
     }
 
-    /// Whether values that can be called call nothing that could suspend, and there is one.
+    /// Whether there are callable values among these, and none of them could suspend.
     #[inline]
     pub(crate) fn are_leaves(&self, values: impl Iterator<Item = Value>) -> bool {
         let mut found = false;
@@ -245,10 +247,10 @@ impl Vm {
             let is_leaf = match value.kind() {
                 Kind::Function => {
                     let code = self.heap.closures[value.index()].code;
-                    !matches!(function_of(&self.script.code, self.prelude, code).body, Body::Ops)
+                    !matches!(function_of(&self.realm.script.code, self.realm.prelude, code).body, Body::Ops)
                 }
                 Kind::Native => matches!(registry().natives[value.index()].call, NativeBody::Native(_)),
-                Kind::Bound | Kind::Tool => false,
+                Kind::NativeClosure | Kind::Tool | Kind::HostFunction => false,
                 _ => continue,
             };
             if !is_leaf {
@@ -261,18 +263,18 @@ impl Vm {
 
     /// The function object of a function of the prelude.
     pub(crate) fn prelude_function(&mut self, code: FunctionRef) -> Value {
-        if let Some(&closure) = self.prelude_closures.get(&code) {
+        if let Some(&closure) = self.realm.prelude_closures.get(&code) {
             return closure;
         }
         let closure = self.heap.new_closure(Closure { code, name: None, captures: Box::default() });
-        self.prelude_closures.insert(code, closure);
+        self.realm.prelude_closures.insert(code, closure);
         closure
     }
 
     /// Execute a body that cannot suspend.
     #[inline]
     pub(crate) fn leaf(&mut self, code: FunctionRef, body: &Body, fp: &Slots) -> Result {
-        let caller = std::mem::replace(&mut self.current, code);
+        let caller = std::mem::replace(&mut self.stack.current, code);
         let result = match body {
             Body::Value(value) => value.eval(self, fp),
             Body::Tree(statement) => match statement.exec(self, fp) {
@@ -282,40 +284,40 @@ impl Vm {
             },
             Body::Ops => Ok(Value::UNDEFINED),
         };
-        self.current = caller;
+        self.stack.current = caller;
         result
     }
 
-    /// Have a leaf called many times: what it needs is made ready once.
+    /// Call a leaf many times, with its slots and code looked up once.
     pub(crate) fn with_leaf<T>(
         &mut self,
         closure: Value,
         walk: impl FnOnce(&mut Self, &Leaf<'_>) -> Result<T>,
     ) -> Result<T> {
-        let script = self.borrow_script();
+        let script = self.realm.borrow_script();
         let code = self.heap.closures[closure.index()].code;
-        let function = function_of(&script.code, self.prelude, code);
+        let function = function_of(&script.code, self.realm.prelude, code);
         let slots = self.take_slots(function.slots);
         let result = walk(self, &Leaf { code, closure, function, slots: &slots });
         self.recycle(slots);
-        self.return_script(script);
+        self.realm.return_script(script);
         result
     }
 
     /// Call a function to its end, for an implicit conversion.
     pub fn call_nested(&mut self, function: Value, this: Value, arguments: &[Value]) -> Result {
-        if self.nesting >= MAX_NESTING {
+        if self.stack.nesting >= MAX_NESTING {
             return Err(self.range_error("Maximum call stack size exceeded"));
         }
-        self.nesting += 1;
-        self.converted = true;
-        let above = std::mem::replace(&mut self.nested_above, self.frames.len());
+        self.stack.nesting += 1;
+        self.gc.converted = true;
+        let above = std::mem::replace(&mut self.stack.nested_above, self.stack.frames.len());
         let result = self.call(function, this, arguments, After::Nested).and_then(|called| match called {
             Called::Value(value) => Ok(value),
             Called::Frame(frame) => self.execute_nested(frame),
         });
-        self.nested_above = above;
-        self.nesting -= 1;
+        self.stack.nested_above = above;
+        self.stack.nesting -= 1;
         result
     }
 
@@ -324,9 +326,9 @@ impl Vm {
             After::Async(promise, _) => Some(promise),
             After::Call | After::Job(_) | After::Nested => None,
         };
-        let caller = self.current;
+        let caller = self.stack.current;
         let exit = self.execute(frame);
-        self.current = caller;
+        self.stack.current = caller;
         match exit {
             Exit::Nested(result) => result,
             Exit::Stopped(failure) => Err(Thrown(Box::new(Cause::Stop(failure)))),

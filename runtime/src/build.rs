@@ -1,52 +1,51 @@
-//! From the resolved program to what is executed.
+//! Lowering: from the resolved program to executable code.
 //!
-//! One question decides the form of everything: can it be left in the middle? What cannot is a tree
-//! of nodes; what can becomes operations, whose operands are trees. Operands that stand before
-//! something that can suspend are saved to temporary slots first, so that a suspended frame holds all
-//! its values in slots.
+//! Code that can suspend becomes a list of operations, all other code a tree of nodes; operands of operations are
+//! trees. Operands evaluated before something that can suspend are saved to temporary slots, so a suspended frame has
+//! all its values in slots.
 
 mod call;
 mod expression;
 mod lower;
 mod statement;
 
+use crate::atom::{Atom, ProgramTexts};
 use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler};
-use crate::dialect::Dialect;
+use crate::linker::Linker;
 use crate::node::{Body, Expression, Op, OpKind};
-use crate::symbol::{ProgramTexts, Sym};
-use crate::value::Value;
+use crate::value::{Kind, Value};
 use agentscript_lang::Span;
 use agentscript_lang::program::{self, Program, Slot, StmtKind, TextId};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-/// What a node takes on average, with its place in the one above.
+/// Average bytes of a node, with the pointer to it in its parent.
 const NODE_BYTES: usize = 48;
 
 /// Build the code of a program.
-pub fn build(program: &Program, origin: Origin) -> Code {
+pub fn build<'p>(program: &'p Program, origin: Origin<'p>) -> Code {
     let is_prelude = !matches!(origin, Origin::Script(_));
-    // The prelude cannot ask for itself while it is made.
+    // The prelude cannot refer to itself while it is compiled.
     let fixed = (!is_prelude).then(|| &*crate::prelude::code().texts);
-    let (texts, symbols) = ProgramTexts::new(&program.texts, fixed);
+    let (texts, atoms) = ProgramTexts::new(&program.texts, fixed);
     let first_site = if is_prelude { 0 } else { crate::prelude::code().object_sites };
     let literals = program.patterns.iter().map(|_| Arc::default()).collect();
-    let builder = Builder { symbols: &symbols, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
+    let builder = Builder { atoms: &atoms, program, origin, is_prelude, first_site, literals, bytes: Cell::new(0) };
     let functions: Vec<Function> = program.functions.iter().map(|function| builder.function(function)).collect();
     let text_bytes = program.texts.total() + texts.ranges.len() * 16;
-    let symbol = |text: &TextId| symbols[text.0 as usize];
+    let atom = |text: &TextId| atoms[text.0 as usize];
     Code {
         bytes: builder.bytes.get() + functions.capacity() * size_of::<Function>() + text_bytes,
         functions,
-        globals: program.globals.iter().map(symbol).collect(),
+        globals: program.globals.iter().map(atom).collect(),
         iterated: program.iterated.clone(),
         templates: program
             .templates
             .iter()
             .map(|site| {
-                let cooked = site.cooked.iter().map(|text| text.as_ref().map(symbol)).collect();
-                (cooked, site.raw.iter().map(symbol).collect())
+                let cooked = site.cooked.iter().map(|text| text.as_ref().map(atom)).collect();
+                (cooked, site.raw.iter().map(atom).collect())
             })
             .collect(),
         object_sites: first_site + program.object_sites,
@@ -56,20 +55,20 @@ pub fn build(program: &Program, origin: Origin) -> Code {
 
 /// Where a program comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It is a script.
-    Script(Dialect),
+pub enum Origin<'l> {
+    /// It is a script, with what it sees of its host.
+    Script(&'l Linker),
     /// It is the prelude.
     Prelude,
-    /// It is the prelude, for callbacks that are leaves: to call them is no operation but a node.
+    /// It is the prelude compiled for callbacks that are leaves: calls of them are nodes, not operations.
     Leaves,
 }
 
 /// What is known while a program is built.
 struct Builder<'p> {
     program: &'p Program,
-    symbols: &'p [Sym],
-    origin: Origin,
+    atoms: &'p [Atom],
+    origin: Origin<'p>,
     is_prelude: bool,
     /// How many bytes the nodes take so far.
     bytes: Cell<usize>,
@@ -79,17 +78,17 @@ struct Builder<'p> {
     literals: Vec<Arc<OnceLock<Arc<crate::regexp::Program>>>>,
 }
 
-/// A function in the making.
+/// The state of lowering one function.
 struct Lowering<'b, 'p> {
     builder: &'b Builder<'p>,
     ops: Vec<Op>,
-    /// Targets of jumps: number of the operation, once it is known.
+    /// Labels: the number of the operation each is bound to.
     labels: Vec<u32>,
     handlers: Vec<Handler>,
     /// The next free temporary, and how many slots the frame has so far.
     temp: u32,
     slots: u32,
-    /// Statements around that can be left, the innermost last.
+    /// The enclosing statements that can be left, the innermost last.
     scopes: Vec<Scope>,
     /// Offset of what is being lowered.
     at: u32,
@@ -99,15 +98,15 @@ struct Lowering<'b, 'p> {
 enum Scope {
     /// A loop, a `switch` or a labeled statement.
     Target { label: u32, break_to: Target, continue_to: Option<Target> },
-    /// A `try` with a `finally`: whoever leaves it goes there first.
+    /// A `try` with a `finally`, which runs before control leaves the statement.
     Finally {
-        /// Gets the number of the way out.
+        /// Holds the number of the exit that is taken.
         kind: Slot,
-        /// Gets the value of a `return` or `throw`.
+        /// Holds the value of a `return` or `throw`.
         value: Slot,
         /// Where the finalizer begins.
         start: Target,
-        /// Ways out that are used, by number from [`FIRST_EXIT`].
+        /// Exits that are used, numbered from [`FIRST_EXIT`].
         exits: Vec<Leave>,
     },
 }
@@ -117,7 +116,7 @@ const ENDED: f64 = 0.0;
 const THROWN: f64 = 1.0;
 const FIRST_EXIT: usize = 2;
 
-/// A way out of a statement.
+/// An exit of a statement.
 #[derive(Clone, Copy, PartialEq)]
 enum Leave {
     Break(u32),
@@ -126,13 +125,13 @@ enum Leave {
     Return,
 }
 
-/// A place that jumps go to: an index of [`Lowering::labels`].
+/// A label: an index of [`Lowering::labels`].
 #[derive(Clone, Copy, PartialEq)]
 struct Target(usize);
 
 impl Builder<'_> {
-    fn symbol(&self, text: TextId) -> Sym {
-        self.symbols[text.0 as usize]
+    fn atom(&self, text: TextId) -> Atom {
+        self.atoms[text.0 as usize]
     }
 
     fn text(&self, text: TextId) -> &str {
@@ -141,10 +140,21 @@ impl Builder<'_> {
 
     /// The built-in global of a name.
     fn global_of(&self, name: TextId) -> Option<u32> {
-        let number = registry().global_of(self.symbol(name))?;
+        let number = registry().global_of(self.atom(name));
+        number.or_else(|| self.linker()?.built_in(self.text(name)))
+    }
+
+    /// The value of a global of the language or the host that is the same in every run.
+    fn constant_global(&self, name: TextId) -> Option<Value> {
+        let native = registry().global_of(self.atom(name)).map(|number| Value::handle(Kind::Native, number));
+        native.or_else(|| self.linker()?.value(self.text(name)))
+    }
+
+    /// What the program sees of its host.
+    fn linker(&self) -> Option<&Linker> {
         match self.origin {
-            Origin::Script(dialect) => registry().is_known_in(dialect, number).then_some(number),
-            Origin::Prelude | Origin::Leaves => Some(number),
+            Origin::Script(linker) => Some(linker),
+            Origin::Prelude | Origin::Leaves => None,
         }
     }
 
@@ -173,7 +183,7 @@ impl Builder<'_> {
         };
         let body = lowering.body(function);
         Function {
-            name: function.name.map(|name| self.symbol(name)),
+            name: function.name.map(|name| self.atom(name)),
             is_async: function.is_async,
             is_arrow: function.is_arrow,
             parameters: function.parameters,
@@ -192,12 +202,12 @@ impl Builder<'_> {
     }
 }
 
-/// Whether entering it needs nothing but the arguments.
+/// Whether entering it only stores the arguments.
 fn is_simple(function: &program::Function) -> bool {
     captures_only(function) && function.captures.is_empty()
 }
 
-/// Whether entering it needs nothing but the arguments and what is captured.
+/// Whether entering it only stores the arguments and the captured variables.
 fn captures_only(function: &program::Function) -> bool {
     function.boxed.is_empty() && function.itself.is_none() && function.rest.is_none()
 }
@@ -244,8 +254,8 @@ impl Lowering<'_, '_> {
         Target(self.labels.len() - 1)
     }
 
-    /// Jumps to `target` come here.
-    fn place(&mut self, target: Target) {
+    /// Bind a label: jumps to `target` come here.
+    fn bind(&mut self, target: Target) {
         self.labels[target.0] = self.ops.len() as u32;
     }
 
@@ -253,10 +263,10 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::Jump(target.0 as u32));
     }
 
-    /// Jumps hold indices of labels until all labels are placed.
+    /// Jumps hold indices of labels until all labels are bound.
     fn resolve_labels(&mut self) {
         let labels = &self.labels;
-        let place = |target: &mut u32| *target = labels[*target as usize];
+        let resolve = |target: &mut u32| *target = labels[*target as usize];
         for op in &mut self.ops {
             match &mut op.kind {
                 OpKind::Jump(target)
@@ -264,8 +274,8 @@ impl Lowering<'_, '_> {
                 | OpKind::JumpUnless(_, target)
                 | OpKind::While(_, target)
                 | OpKind::JumpUnlessNullish(_, target)
-                | OpKind::Next { end: target, .. } => place(target),
-                OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(place),
+                | OpKind::Next { end: target, .. } => resolve(target),
+                OpKind::Dispatch(_, targets) => targets.iter_mut().for_each(resolve),
                 OpKind::Run(_)
                 | OpKind::Eval(_)
                 | OpKind::Set(..)

@@ -2,8 +2,8 @@
 //! same order.
 //!
 //! To add one, add a row and a function. A function that calls functions of the script is a row with
-//! [`Body::Prelude`] and a function of that name in `prelude/`: written in the language itself it
-//! suspends, counts and recurses like any script.
+//! [`Body::Prelude`] and a function of that name in `prelude/`: written in the language itself, it suspends, is
+//! charged and recurses like any script.
 
 pub mod array;
 pub mod bigint;
@@ -38,13 +38,14 @@ use crate::vm::Vm;
 /// A built-in function: receiver and arguments in, value out.
 pub type NativeFn = fn(&mut Vm, Value, &[Value]) -> Result;
 
-/// What a function of the prelude does where it has no function of the script to call: nothing where it has.
+/// The fast path of a function of the prelude, for calls that need no function of the script: `None` where one is
+/// needed.
 pub type DirectFn = fn(&mut Vm, Value, &[Value]) -> Result<Option<Value>>;
 
 /// How a built-in function is run.
 #[derive(Clone, Copy)]
 pub enum Body {
-    /// A function of Rust, which runs no function of the script but for implicit conversions.
+    /// A function of Rust, which runs functions of the script only in implicit conversions.
     Native(NativeFn),
     /// A function of `prelude/`, whose first parameter is the receiver.
     Prelude(&'static str),
@@ -68,7 +69,7 @@ pub struct Row {
     pub length: u8,
     /// How it is run.
     pub body: Body,
-    /// What is tried before.
+    /// The fast path that is tried first.
     pub direct: Option<DirectFn>,
 }
 
@@ -87,7 +88,7 @@ pub const fn prelude(name: &'static str, length: u8, function: &'static str) -> 
     Row { name, length, body: Body::Prelude(function), direct: None }
 }
 
-/// The same with a function of Rust that is tried before.
+/// The same with a fast path in Rust.
 pub const fn either(name: &'static str, length: u8, direct: DirectFn, function: &'static str) -> Row {
     Row { name, length, body: Body::Prelude(function), direct: Some(direct) }
 }

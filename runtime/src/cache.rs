@@ -1,9 +1,8 @@
-//! Compiled scripts, kept for when the same text comes again.
+//! A cache of compiled scripts.
 //!
 //! A script is found by its whole text and all options it was compiled with. The table is searched by a
-//! seeded hash of both; what is found there is compared, so that two scripts with one hash only
-//! displace each other. Scripts that do not compile are not kept: their texts differ, and saying again
-//! what is wrong costs no more than compiling.
+//! seeded hash of both; a hit is compared in full, so two scripts with one hash only displace each other. Scripts that
+//! do not compile are not cached.
 
 use crate::script::{CompileError, CompileOptions, Script, compile};
 use hashbrown::DefaultHashBuilder;
@@ -11,8 +10,7 @@ use lru::LruCache;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Compiled scripts up to a number of bytes and a number of scripts; what was not asked for the longest
-/// time goes first. Shared between threads.
+/// An LRU cache of compiled scripts, bounded by bytes and by number. Shared between threads.
 ///
 /// ```
 /// use agentscript::{CompileOptions, ScriptCache};
@@ -28,10 +26,10 @@ pub struct ScriptCache {
     max_bytes: usize,
     max_scripts: usize,
     hasher: DefaultHashBuilder,
-    kept: Mutex<Kept>,
+    entries: Mutex<Entries>,
 }
 
-struct Kept {
+struct Entries {
     scripts: LruCache<u64, Entry>,
     bytes: usize,
 }
@@ -50,49 +48,49 @@ impl Default for ScriptCache {
 }
 
 impl ScriptCache {
-    /// A cache that holds scripts of so many bytes together, source and code, and so many scripts. With
-    /// zero of either it keeps nothing.
+    /// A cache that holds scripts of so many bytes together, source and code, and so many scripts. With zero of either
+    /// it caches nothing.
     #[must_use]
     pub fn new(max_bytes: usize, max_scripts: usize) -> Self {
-        let kept = Mutex::new(Kept { scripts: LruCache::unbounded(), bytes: 0 });
-        Self { max_bytes, max_scripts, hasher: DefaultHashBuilder::default(), kept }
+        let entries = Mutex::new(Entries { scripts: LruCache::unbounded(), bytes: 0 });
+        Self { max_bytes, max_scripts, hasher: DefaultHashBuilder::default(), entries }
     }
 
-    /// The script of a text: the one that is kept, or a new one, which is kept from now on.
+    /// The script of a text: the cached one, or a new one, which is cached.
     ///
-    /// Nothing waits while a script is compiled. Where two threads compile one text at the same time,
-    /// both get the script of the one that was ready first.
+    /// No lock is held while a script is compiled. If two threads compile one text at the same time, both get the
+    /// script that was ready first.
     ///
     /// # Errors
     /// As [`compile`].
     pub fn compile(&self, source: &str, options: &CompileOptions) -> Result<Arc<Script>, CompileError> {
         let hash = self.hasher.hash_one((source, options));
-        if let Some(script) = self.kept().find(hash, source, options) {
+        if let Some(script) = self.lock().find(hash, source, options) {
             return Ok(script);
         }
         let script = compile(source, options)?;
-        Ok(self.keep(hash, script, options))
+        Ok(self.insert(hash, script, options))
     }
 
-    fn keep(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
+    fn insert(&self, hash: u64, script: Arc<Script>, options: &CompileOptions) -> Arc<Script> {
         let bytes = script.bytes()
             + size_of::<Entry>()
             + options.disabled_builtins.iter().chain(&options.disabled_globals).map(String::capacity).sum::<usize>();
         if bytes > self.max_bytes || self.max_scripts == 0 {
             return script;
         }
-        let mut kept = self.kept();
-        if let Some(other) = kept.find(hash, script.source(), options) {
+        let mut entries = self.lock();
+        if let Some(other) = entries.find(hash, script.source(), options) {
             return other;
         }
         let entry = Entry { script: Arc::clone(&script), options: options.clone(), bytes };
-        kept.bytes += bytes;
-        if let Some(displaced) = kept.scripts.put(hash, entry) {
-            kept.bytes -= displaced.bytes;
+        entries.bytes += bytes;
+        if let Some(displaced) = entries.scripts.put(hash, entry) {
+            entries.bytes -= displaced.bytes;
         }
-        while kept.bytes > self.max_bytes || kept.scripts.len() > self.max_scripts {
-            let Some((_, oldest)) = kept.scripts.pop_lru() else { break };
-            kept.bytes -= oldest.bytes;
+        while entries.bytes > self.max_bytes || entries.scripts.len() > self.max_scripts {
+            let Some((_, oldest)) = entries.scripts.pop_lru() else { break };
+            entries.bytes -= oldest.bytes;
         }
         script
     }
@@ -100,7 +98,7 @@ impl ScriptCache {
     /// How many scripts it holds.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.kept().scripts.len()
+        self.lock().scripts.len()
     }
 
     /// Whether it holds none.
@@ -112,23 +110,23 @@ impl ScriptCache {
     /// The bytes of the scripts that it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.kept().bytes
+        self.lock().bytes
     }
 
     /// Forgets all scripts. Runs keep theirs.
     pub fn clear(&self) {
-        let mut kept = self.kept();
-        kept.scripts.clear();
-        kept.bytes = 0;
+        let mut entries = self.lock();
+        entries.scripts.clear();
+        entries.bytes = 0;
     }
 
-    /// A thread that panicked while it held the lock has left the table whole.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic of another thread leaves the table consistent.
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Entries {
     fn find(&mut self, hash: u64, source: &str, options: &CompileOptions) -> Option<Arc<Script>> {
         let entry = self.scripts.get(&hash)?;
         let is_same = entry.script.source() == source && entry.options == *options;
@@ -147,7 +145,7 @@ mod tests {
 
     /// Whether a script is kept, without asking for it.
     fn has(cache: &ScriptCache, source: &str) -> bool {
-        cache.kept().scripts.iter().any(|(_, entry)| entry.script.source() == source)
+        cache.lock().scripts.iter().any(|(_, entry)| entry.script.source() == source)
     }
 
     #[test]

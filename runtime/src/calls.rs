@@ -1,22 +1,25 @@
-//! The tool calls of a run: those the host has not been told of yet, and those without an answer.
+//! The calls of a run that the host answers: those it has not been handed yet, and those without an answer.
 //!
-//! Of a call that is answered nothing is kept but that it was made.
+//! An answered call is dropped and only counted.
 
-use crate::host::{Call, CallId};
+use crate::error::{Result, Thrown};
+use crate::error_code::ErrorCode;
+use crate::host::{Call, CallId, CallKind};
 use crate::value::Value;
+use crate::vm::Vm;
 use std::collections::VecDeque;
 
-/// Calls that are often made at once.
+/// Room for calls that are made together.
 const MANY: usize = 15;
 
 /// The tool calls of a run.
 #[derive(Default)]
 pub struct Calls {
     made: u32,
-    /// Calls that the host has not been told of yet: the last ones, in order.
+    /// Calls that the host has not been handed yet: the latest ones, in order.
     queued: VecDeque<Call>,
-    /// Calls by number, from the first one without an answer on. Of others that have one nothing is there, and not
-    /// more than half of all are such.
+    /// Calls by number, from the first one without an answer on. An answered call among them is `None`; at most half
+    /// of them are.
     open: VecDeque<(u32, Option<Open>)>,
     answered: usize,
 }
@@ -27,13 +30,13 @@ pub struct Open {
     pub tool: Value,
     /// The input, as JSON.
     pub input: Box<str>,
-    /// What the answer settles.
+    /// The promise that the answer settles.
     pub promise: Value,
-    /// What the answer comes to.
+    /// How the answer is handed to the script.
     pub style: Style,
 }
 
-/// What the answer to a tool call is for the script.
+/// How the answer to a call is handed to the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// The result; a failure is an exception.
@@ -42,16 +45,18 @@ pub enum Style {
     Success,
     /// `{ok: true, result}` or `{ok: false, error}`
     Ok,
+    /// The result of a host function; a failure is an exception that names no tool.
+    Function,
 }
 
 impl Open {
-    /// Bytes that it takes, with what waits in the queue.
+    /// Bytes that it takes, the queued call included.
     pub fn cost(&self) -> usize {
         192 + self.input.len() * 2
     }
 }
 
-/// A tool call that has failed, for the outcome of the run.
+/// A failed tool call, for the outcome of the run.
 #[derive(Clone, Debug)]
 pub struct Failed {
     /// The name of the tool.
@@ -66,19 +71,20 @@ impl Calls {
         u64::from(self.made)
     }
 
-    /// Note a call.
+    /// Add a call.
     pub fn add(&mut self, tool: String, input: String, timeout_ms: u64, open: Open) {
-        // One call is often the only one, and the second one of many.
+        // A single call is often the only one; a second one is often followed by many.
         if self.queued.len() == 1 {
             self.queued.reserve(MANY);
             self.open.reserve(MANY);
         }
-        self.queued.push_back(Call { id: CallId(self.made), tool, input, timeout_ms });
+        let kind = if open.style == Style::Function { CallKind::Function } else { CallKind::Tool };
+        self.queued.push_back(Call { id: CallId(self.made), kind, tool, input, timeout_ms });
         self.open.push_back((self.made, Some(open)));
         self.made += 1;
     }
 
-    /// The calls that the host gets now, so that at most `most` are under way.
+    /// Hand out queued calls, so that at most `most` are in flight.
     pub fn take(&mut self, most: u64) -> Vec<Call> {
         let under_way = self.open.len() - self.answered - self.queued.len();
         let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(under_way);
@@ -88,12 +94,12 @@ impl Calls {
         self.queued.drain(..room).collect()
     }
 
-    /// Whether no answer can come.
+    /// Whether no call waits for an answer.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// A call has its answer; `None` where it had one before or the host was never told of it.
+    /// Take the call that an answer is for; `None` where it has been answered or the host was never handed it.
     pub fn answered(&mut self, id: CallId) -> Option<Open> {
         if self.queued.front().is_some_and(|first| id >= first.id) {
             return None;
@@ -112,12 +118,12 @@ impl Calls {
         Some(call)
     }
 
-    /// How many have no answer.
+    /// How many calls have no answer.
     pub fn unanswered(&self) -> usize {
         self.open.len() - self.answered
     }
 
-    /// The first of those, by their numbers: tool, input, and whether the host was told.
+    /// Take the first of those, with whether the host was handed them.
     pub fn take_unanswered(&mut self, most: usize) -> Vec<(CallId, Open, bool)> {
         let queued = self.queued.front().map(|first| first.id);
         self.answered = 0;
@@ -125,15 +131,38 @@ impl Calls {
         open.take(most).map(|(id, call)| (id, call, queued.is_none_or(|first| id < first))).collect()
     }
 
-    /// Calls without an answer with what the answer settles, in their order; also those that the host was
-    /// not told of.
+    /// Calls without an answer and their promises, in order; queued ones included.
     pub fn open(&self) -> Vec<(CallId, Value)> {
         let open = |(number, call): &(u32, Option<Open>)| Some((CallId(*number), call.as_ref()?.promise));
         self.open.iter().filter_map(open).collect()
     }
 
-    /// The values that are needed.
+    /// The values that the collector has to mark.
     pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise])
+    }
+}
+
+impl Vm {
+    /// Add a call of a tool or function, by its name; gives the promise of its result.
+    pub(crate) fn add_call(
+        &mut self,
+        (tool, name): (Value, String),
+        input: String,
+        timeout_ms: u64,
+        style: Style,
+    ) -> Result {
+        let limit = self.heap.meter.limits.max_tool_calls;
+        if limit > 0 && self.host.calls.made() >= limit {
+            return Err(Thrown::limit(
+                ErrorCode::MaxToolCallsExceeded,
+                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
+            ));
+        }
+        let promise = self.heap.new_promise();
+        let open = Open { tool, input: input.as_str().into(), promise, style };
+        self.heap.meter.keep_bytes(open.cost());
+        self.host.calls.add(name, input, timeout_ms, open);
+        Ok(promise)
     }
 }

@@ -1,20 +1,19 @@
-//! What built-in functions read data of scripts through, and grow memory in: neither can be done without being
-//! counted.
+//! Metered access for built-in functions: reading data of a script and growing memory, both charged before they happen.
 //!
 //! **Reading.** A string, a BigInt, an array, a map or an object may be as large as the memory of the run. A built-in
-//! that looks at one asks by a method of [`Vm`] whose name begins with `charged_`: it charges fuel in proportion
-//! *before* it gives the data, so the limits of time and steps are looked at before the work and not behind it.
-//! `Heap::bytes`, `Heap::items` and their kin charge nothing: they are for the inside of the interpreter, and for
-//! built-ins that have charged otherwise. A test below refuses them there unless the line says which.
+//! reads one by a method of [`Vm`] whose name begins with `charged_`: it charges fuel in proportion *before* it gives
+//! the data, so the limits of time and steps are checked before the work.
+//! `Heap::bytes`, `Heap::items` and the like charge nothing: they are for the interpreter itself, and for built-ins
+//! that have charged otherwise. The test in `guard.rs` refuses them in built-ins unless a comment gives the reason.
 //!
 //! **Growing.** What grows with data of a script grows in a [`Buffer`]: it counts before it allocates, and stops at
 //! the limit. When it becomes a string or an array ([`Vm::string_of`], [`Vm::array_of`]) its memory is handed over;
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
 //! [`Hold`] beside it ([`Vm::hold`]). What is alive, garbage, and what is held never pass [`Meter::most_bytes`].
 
-use crate::error::{Result, Thrown};
-use crate::error_code::ErrorCode;
-use crate::heap::{Heap, Meter};
+use crate::error::Result;
+use crate::heap::Heap;
+use crate::meter::Meter;
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -27,21 +26,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(test)]
 mod guard;
 
-/// Bytes that are scanned in about the time of a statement.
+/// Bytes that are scanned in about the time of one statement.
 pub const BYTES_A_STEP: usize = 64;
 /// A buffer of no more bytes than this is not counted.
 const SMALL: usize = 1 << 10;
 /// Below this a buffer doubles; a larger one grows by half, to waste less.
 pub const LARGE: usize = 64 << 10;
 
-/// A list of more bytes gets all the addresses that it can ever need.
+/// A list of more bytes reserves address space for its largest possible size.
 const HUGE: usize = 2 << 20;
-/// But no more than so many bytes.
+/// The most address space that is reserved so.
 const MOST_ADDRESSES: usize = 1 << 30;
 
-/// What has the account of a run: its [`Vm`], its [`Heap`], or the [`Meter`] itself.
+/// Gives access to the meter of a run: its [`Vm`], its [`Heap`], or the [`Meter`] itself.
 pub trait Metered {
-    /// The account.
+    /// The meter.
     fn meter(&self) -> &Meter;
 }
 
@@ -71,10 +70,10 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Nothing is held.
+    /// Holds nothing.
     pub const NONE: Self = Self { account: None, bytes: 0 };
 
-    /// Hold so many bytes more. An error, and nothing changes, where they do not fit.
+    /// Hold so many more bytes; an error, without effect, where they do not fit.
     pub fn grow(&mut self, owner: &impl Metered, more: usize) -> Result<()> {
         let meter = owner.meter();
         meter.check(more)?;
@@ -84,7 +83,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Hold nothing any more, before this is dropped.
+    /// Release all bytes early.
     pub fn release(&mut self) {
         *self = Self::NONE;
     }
@@ -102,7 +101,7 @@ impl Drop for Hold {
 #[derive(Debug)]
 pub struct Buffer<T> {
     items: Vec<T>,
-    /// How many items are paid for; of a long list the rest of the capacity is addresses without memory.
+    /// How many items are counted. A long list has more capacity: address space without memory.
     room: usize,
     hold: Hold,
 }
@@ -126,8 +125,8 @@ impl<T> Buffer<T> {
         Ok(buffer)
     }
 
-    /// A list that was made elsewhere, with the hold that was got for it before.
-    pub fn of(items: Vec<T>, hold: Hold) -> Self {
+    /// A list that was made elsewhere, with the hold that counts it.
+    pub fn from_parts(items: Vec<T>, hold: Hold) -> Self {
         Self { room: items.capacity(), items, hold }
     }
 
@@ -166,7 +165,7 @@ impl<T> Buffer<T> {
         Ok(())
     }
 
-    /// Let something append up to so many items, to the list that they are in.
+    /// Let `append` add up to so many items to the underlying list.
     #[inline]
     pub fn write<R>(&mut self, owner: &impl Metered, most: usize, append: impl FnOnce(&mut Vec<T>) -> R) -> Result<R> {
         if self.room - self.items.len() < most {
@@ -177,7 +176,7 @@ impl<T> Buffer<T> {
         Ok(result)
     }
 
-    /// Whether the next item takes more memory.
+    /// Whether the next item needs more memory.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.items.len() == self.room
@@ -199,7 +198,7 @@ impl<T> Buffer<T> {
         self.items.pop()
     }
 
-    /// The list, which is not counted from here on: for who counts it at once.
+    /// The list, no longer counted: the caller counts it at once.
     #[inline]
     pub fn into_vec(mut self) -> Vec<T> {
         let slack = self.items.capacity() - self.items.len();
@@ -236,8 +235,8 @@ impl<T> Buffer<T> {
         Ok(())
     }
 
-    /// Get the addresses of all that a run may hold: the next block of a large list would be another one beside this.
-    /// Memory is behind them when they are written to, and that is counted. Gives whether they were to be had.
+    /// Reserve address space for all that a run may hold, so that a large list grows without a second block beside it.
+    /// Memory is committed, and counted, when it is written to. Gives whether that succeeded.
     #[cold]
     fn reserve_all(&mut self, meter: &Meter, capacity: usize) -> bool {
         let all = meter.most_bytes().min(MOST_ADDRESSES) / size_of::<T>().max(1);
@@ -260,7 +259,7 @@ impl<T> DerefMut for Buffer<T> {
     }
 }
 
-/// The items; all of them count until the last one was taken.
+/// The items; all of them stay counted until the iterator is dropped.
 impl<T> IntoIterator for Buffer<T> {
     type Item = T;
     type IntoIter = Items<T>;
@@ -296,49 +295,6 @@ impl<T> DoubleEndedIterator for Items<T> {
 }
 
 impl<T> ExactSizeIterator for Items<T> {}
-
-impl Meter {
-    /// What is alive, garbage and temporary memory together never pass this: 1.2 × `maxMemoryBytes`.
-    pub fn most_bytes(&self) -> usize {
-        let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
-        limit.saturating_add(limit / 5)
-    }
-
-    /// How many bytes may be garbage when an operation begins: what is between the limit and [`Meter::most_bytes`].
-    pub fn most_garbage(&self) -> usize {
-        usize::try_from(self.limits.max_memory_bytes / 5).unwrap_or(usize::MAX)
-    }
-
-    /// How many bytes more than it needs something of so many bytes may get, so that it does not grow at every turn:
-    /// as many again where there is room, less and less where there is not. What is got in vain counts too.
-    pub fn spare(&self, bytes: usize) -> usize {
-        let room = self.most_bytes().saturating_sub(self.in_use().saturating_add(bytes)) / 4;
-        bytes.min(room.max(bytes / 8))
-    }
-
-    /// Bytes in use, garbage, temporary memory and free places between what is alive included.
-    pub fn in_use(&self) -> usize {
-        self.bytes.saturating_add(self.temporary_bytes()).saturating_add(self.free_bytes)
-    }
-
-    /// An error where so many bytes more do not fit.
-    #[inline]
-    pub fn check(&self, bytes: usize) -> Result<()> {
-        // What is asked for is no garbage.
-        let limit = usize::try_from(self.limits.max_memory_bytes).unwrap_or(usize::MAX);
-        if bytes > limit || self.in_use().saturating_add(bytes) > self.most_bytes() {
-            return Err(self.memory_limit());
-        }
-        Ok(())
-    }
-
-    /// The end of the run at its memory limit.
-    #[cold]
-    pub fn memory_limit(&self) -> Thrown {
-        let limit = self.limits.max_memory_bytes;
-        Thrown::limit(ErrorCode::MemoryLimit, format!("The script exceeded its memory limit of {limit} bytes"))
-    }
-}
 
 impl Vm {
     /// Charge for a scan of so many bytes.
@@ -377,15 +333,16 @@ impl Vm {
         Ok(self.heap.text(string))
     }
 
-    /// A BigInt, charged for: one step for every 512 bits. What costs more than a look at each digit charges that itself.
+    /// A BigInt, charged for: one step for every 512 bits. Work beyond one pass over the digits is the caller's to
+    /// charge.
     pub fn charged_bigint(&mut self, bigint: Value) -> Result<&BigInt> {
         let bits = self.heap.bigints[bigint.index()].bits();
         self.work(1 + usize::try_from(bits / 512).unwrap_or(usize::MAX))?;
         Ok(&self.heap.bigints[bigint.index()])
     }
 
-    /// The items of an array, charged for: one step for every 8. Work on each that is more than a look or a copy
-    /// charges that itself.
+    /// The items of an array, charged for: one step for every 8. Work beyond reading or copying them is the caller's
+    /// to charge.
     #[inline]
     pub fn charged_items(&mut self, array: Value) -> Result<&[Value]> {
         self.work(self.heap.items(array).len() / 8)?;
@@ -409,8 +366,8 @@ impl Vm {
     /// are the values.
     pub fn charged_entries(&mut self, map: Value) -> Result<Buffer<(Value, Value)>> {
         let data = &self.heap.maps[map.index()];
-        let (length, places) = (data.len(), data.places());
-        self.work(1 + places / 8)?;
+        let (length, entries) = (data.len(), data.entry_count());
+        self.work(1 + entries / 8)?;
         let mut copy = Buffer::with_capacity(&self.heap, length)?;
         copy.extend(&self.heap, self.heap.maps[map.index()].entries())?;
         Ok(copy)
@@ -422,10 +379,10 @@ impl Vm {
         let count = self.own_count(value);
         self.work(1 + count)?;
         let hold = self.hold(count.saturating_mul(2 * size_of::<PropertyKey>()))?;
-        Ok(Buffer::of(self.own_keys(value, all), hold))
+        Ok(Buffer::from_parts(self.own_keys(value, all), hold))
     }
 
-    /// How many own properties a value has that would be listed, more or less.
+    /// About how many own properties of a value would be listed.
     pub fn own_count(&self, value: Value) -> usize {
         let named = |object: u32| self.heap.own_len(Value::handle(Kind::Object, object));
         let extra = || self.heap.extras.get(&value).map_or(0, |&extra| named(extra));

@@ -1,16 +1,16 @@
-//! What is executed: functions as lists of operations over trees of nodes, and their frames.
+//! Executable code: functions as lists of operations over trees of nodes, and their frames.
 
-use crate::heap::{block, place};
+use crate::atom::{Atom, ProgramTexts};
+use crate::heap::{block, slab_cost};
 use crate::node::{Body, Op};
 use crate::stack::Window;
-use crate::symbol::{ProgramTexts, Sym};
 use crate::value::Value;
 use agentscript_lang::Span;
 use agentscript_lang::program::Slot;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Which function: of the script or of the prelude.
+/// A reference to a function of the script or of the prelude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionRef(u32);
 
@@ -56,15 +56,15 @@ impl FunctionRef {
 pub struct Code {
     /// Its functions; the main function comes first.
     pub functions: Vec<Function>,
-    /// How many bytes all this keeps, more or less.
+    /// About how many bytes it takes.
     pub bytes: usize,
     /// Its texts.
     pub texts: Arc<ProgramTexts>,
     /// Names of the global slots.
-    pub globals: Vec<Sym>,
+    pub globals: Vec<Atom>,
     /// Constant parts of tagged templates: cooked and raw.
-    pub templates: Vec<(Vec<Option<Sym>>, Vec<Sym>)>,
-    /// The callees whose results are walked over at once.
+    pub templates: Vec<(Vec<Option<Atom>>, Vec<Atom>)>,
+    /// Spans of callees whose results are iterated directly, for messages.
     pub iterated: Vec<Span>,
     /// One more than the highest number of an object literal.
     pub object_sites: u32,
@@ -73,7 +73,7 @@ pub struct Code {
 /// A compiled function.
 pub struct Function {
     /// Its name.
-    pub name: Option<Sym>,
+    pub name: Option<Atom>,
     /// Whether it is async.
     pub is_async: bool,
     /// Whether it is an arrow function.
@@ -98,7 +98,7 @@ pub struct Function {
     pub body: Body,
     /// The operations, where the body is no tree.
     pub ops: Box<[Op]>,
-    /// Where it stands in the source.
+    /// Its span in the source.
     pub span: Span,
     /// Which operations are guarded by which handler, the innermost first.
     pub handlers: Box<[Handler]>,
@@ -109,9 +109,9 @@ pub struct Function {
 pub struct Handler {
     /// First guarded operation.
     pub from: u32,
-    /// Behind the last.
+    /// End of the range, exclusive.
     pub to: u32,
-    /// Where execution goes on.
+    /// The operation that handles it.
     pub target: u32,
     /// Where the thrown value goes.
     pub slot: Slot,
@@ -130,10 +130,10 @@ pub enum After {
     Nested,
 }
 
-/// Who gets the promise of an async function when it waits for the first time, or ends before.
+/// Who gets the promise of an async function at its first `await` or its end.
 #[derive(Clone, Copy, Debug)]
 pub enum Waiter {
-    /// Nobody, or they have it.
+    /// Nobody any more.
     Nobody,
     /// The caller.
     Caller,
@@ -141,14 +141,14 @@ pub enum Waiter {
     Job(Value),
 }
 
-/// One activation of a function, with its slots or where they are.
+/// One activation of a function; `S` is its slots or their window on the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<S> {
     /// Which function.
     pub code: FunctionRef,
     /// The next operation.
     pub pc: u32,
-    /// Where the value goes that it waits for.
+    /// The slot of the value it waits for.
     pub dst: Slot,
     /// What happens to its result.
     pub after: After,
@@ -159,16 +159,16 @@ pub struct Frame<S> {
 /// A frame on the stack.
 pub type Running = Frame<Window>;
 
-/// A frame that is not on the stack: it waits, or has not begun.
+/// A frame that is not on the stack: suspended, or not begun.
 pub type Waiting = Frame<Box<[Cell<Value>]>>;
 
 impl Waiting {
     /// Bytes it takes beside its slots.
-    pub const PLACE: usize = place::<Option<Self>>();
+    pub const COST: usize = slab_cost::<Option<Self>>();
 
     /// Bytes it takes.
     pub fn cost(&self) -> usize {
-        Self::PLACE + block(self.slots.len() * size_of::<Value>())
+        Self::COST + block(self.slots.len() * size_of::<Value>())
     }
 }
 

@@ -1,18 +1,18 @@
 //! Conversions between types (ECMAScript 7.1) and the comparisons of values (7.2).
 
+use crate::atom::known;
 use crate::error::Result;
-use crate::heap::{Exotic, code_points};
-use crate::symbol::known;
+use crate::heap::{InternalSlots, code_points};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive as _;
 use std::cmp::Ordering;
 
-/// What an object is asked to become.
+/// The hint of ToPrimitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Whatever it likes.
+    /// `default`
     Default,
     /// A number.
     Number,
@@ -28,7 +28,7 @@ pub fn type_of(value: Value) -> &'static str {
         Kind::Boolean => "boolean",
         Kind::String => "string",
         Kind::BigInt => "bigint",
-        Kind::Function | Kind::Bound | Kind::Tool => "function",
+        Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "function",
         Kind::Native if crate::builtins::registry::registry().natives[value.index()].is_function() => "function",
         Kind::Null
         | Kind::Object
@@ -38,14 +38,14 @@ pub fn type_of(value: Value) -> &'static str {
         | Kind::Set
         | Kind::Promise
         | Kind::Iterator
-        | Kind::Exotic
+        | Kind::InternalSlots
         | Kind::App => "object",
     }
 }
 
 /// A double as `Number.prototype.toString` writes it in base ten.
 pub fn number_text(number: f64) -> String {
-    NumberText::default().of(number).to_owned()
+    NumberText::default().format(number).to_owned()
 }
 
 /// Room for the text of a number.
@@ -58,7 +58,7 @@ pub struct NumberText {
 impl NumberText {
     /// The text of a number.
     #[inline]
-    pub fn of(&mut self, number: f64) -> &str {
+    pub fn format(&mut self, number: f64) -> &str {
         let integer = number as i64;
         if integer as f64 == number && number.abs() < 1e15 {
             return self.integer.insert(itoa::Buffer::new()).format(integer);
@@ -67,7 +67,7 @@ impl NumberText {
     }
 }
 
-/// The number that a text stands for (ECMAScript 7.1.4.1.1); NaN where it stands for none.
+/// The number of a text (ECMAScript 7.1.4.1.1), or NaN.
 pub fn text_number(text: &str) -> f64 {
     let text = text.trim_matches(is_space);
     let radix = |radix: u32, is_digit: fn(u8) -> bool| {
@@ -83,7 +83,7 @@ pub fn text_number(text: &str) -> f64 {
         _ => match text {
             "Infinity" | "+Infinity" => f64::INFINITY,
             "-Infinity" => f64::NEG_INFINITY,
-            // Rust reads "inf", "nan" and the like too.
+            // Rust also reads "inf", "nan" and the like.
             _ if text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) => {
                 text.parse().unwrap_or(f64::NAN)
             }
@@ -110,8 +110,8 @@ pub fn parse_radix(digits: &str, radix: u32) -> f64 {
     }
 }
 
-/// The same in a radix that is a power of two, however many digits there are: the first 64 significant bits decide, and
-/// whether any bit behind them is set. It ends where there are too many for any number.
+/// The same for a radix that is a power of two, with any number of digits: the first 64 significant bits and whether
+/// any later bit is set decide the value.
 fn binary_number(digits: &str, radix: u32) -> f64 {
     let bits = radix.trailing_zeros();
     let (mut mantissa, mut dropped, mut sticky) = (0_u64, 0_i32, false);
@@ -135,7 +135,7 @@ fn binary_number(digits: &str, radix: u32) -> f64 {
     (mantissa | u64::from(sticky)) as f64 * 2_f64.powi(dropped)
 }
 
-/// The text that WTF-8 begins with, up to the first lone surrogate.
+/// The longest prefix of WTF-8 that is UTF-8: up to the first lone surrogate.
 pub fn leading_text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_else(|error| {
         std::str::from_utf8(bytes.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default()
@@ -151,7 +151,7 @@ pub fn is_space(c: char) -> bool {
 /// The low 32 bits of a number (ECMAScript 7.1.6).
 #[inline(always)]
 pub fn to_int32(number: f64) -> i32 {
-    // An integer of up to 51 bits is its own sum but for the added bits, which are none of the low ones.
+    // The sum of the constant and an integer of up to 51 bits has the integer in its low bits.
     let sum = number + IN_LOW_BITS;
     if sum - IN_LOW_BITS == number && number.abs() <= 2_251_799_813_685_248.0 {
         sum.to_bits() as i32
@@ -184,7 +184,7 @@ fn far_int32(number: f64) -> i32 {
 }
 
 impl Vm {
-    /// Whether a value counts as true.
+    /// ToBoolean.
     #[inline(always)]
     pub fn truthy(&self, value: Value) -> bool {
         if value.is_bool() { value == Value::TRUE } else { self.truthy_slow(value) }
@@ -214,15 +214,15 @@ impl Vm {
             Kind::Number => {
                 let number = value.as_number();
                 let index = number as u32;
-                // Small integers are mostly property names: their strings are kept.
+                // Small integers are mostly property names, whose strings are cached.
                 if f64::from(index) == number && index < 256 && (index != 0 || number.is_sign_positive()) {
                     return Ok(self.key_string(crate::property::PropertyKey::Index(index)));
                 }
-                self.heap.new_ascii(NumberText::default().of(number).as_bytes())
+                self.heap.new_ascii(NumberText::default().format(number).as_bytes())
             }
-            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.symbol_string(known::UNDEFINED),
-            Kind::Null => self.symbol_string(known::NULL),
-            Kind::Boolean => self.symbol_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
+            Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell => self.atom_string(known::UNDEFINED),
+            Kind::Null => self.atom_string(known::NULL),
+            Kind::Boolean => self.atom_string(if value == Value::TRUE { known::TRUE } else { known::FALSE }),
             Kind::BigInt => {
                 let text = crate::builtins::bigint::text(self, value, 10)?;
                 self.heap.take_string(text.into_bytes())
@@ -294,8 +294,8 @@ impl Vm {
             return Ok(value);
         }
         let order = match hint {
-            // 21.4.4.45: a date is a string where nothing else is asked for.
-            Hint::Default if matches!(self.heap.exotic(value), Some(Exotic::Date(_))) => {
+            // 21.4.4.45: the default hint of a date is string.
+            Hint::Default if matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Date(_))) => {
                 [known::TO_STRING, known::VALUE_OF]
             }
             Hint::String => [known::TO_STRING, known::VALUE_OF],
@@ -313,7 +313,7 @@ impl Vm {
         Err(self.type_error("Cannot convert object to primitive value"))
     }
 
-    /// `left === right`. What is long is charged for as far as it is compared.
+    /// `left === right`. Comparing long values is charged as far as they are compared.
     #[inline]
     pub fn strict_equals(&mut self, left: Value, right: Value) -> Result<bool> {
         if left.is_number() && right.is_number() {
@@ -322,7 +322,7 @@ impl Vm {
         Ok(left == right || self.same_content(left, right)?)
     }
 
-    /// `left === right`, or what `includes` compares with; the caller has charged for it.
+    /// `left === right`, or SameValueZero; the caller has charged.
     pub fn is_same(&self, left: Value, right: Value, nan_is_nan: bool) -> bool {
         if left.is_number() && right.is_number() {
             let (left, right) = (left.as_number(), right.as_number());
@@ -358,8 +358,8 @@ impl Vm {
     /// Whether two long strings of one length are the same.
     #[inline(never)]
     fn same_long_content(&mut self, left: Value, right: Value) -> Result<bool> {
-        let place = self.heap.place_of(left);
-        if place.is_some() && place == self.heap.place_of(right) {
+        let position = self.heap.buffer_position(left);
+        if position.is_some() && position == self.heap.buffer_position(right) {
             return Ok(true);
         }
         let length = self.heap.bytes(left).len();
@@ -444,7 +444,7 @@ impl Vm {
                 self.charge_bytes(end - at)?;
                 at = end;
             }
-            // The rest is compared from the beginning of a character on.
+            // Comparing goes on at the start of a character.
             let bytes = self.heap.bytes(left);
             let other = self.heap.bytes(right);
             while at > 0 && (is_inside(bytes, at) || is_inside(other, at)) {
@@ -467,14 +467,14 @@ fn compare_units(a: &[u8], b: &[u8]) -> Ordering {
     let same = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     let mut at = same.min(a.len()).min(b.len());
     at += a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count();
-    // Both are the same before, so both have a character that begins at the same place.
+    // Both are the same before, so both have a character that begins at the same position.
     while at > 0 && (is_inside(a, at) || is_inside(b, at)) {
         at -= 1;
     }
     units_from(&a[at..]).cmp(units_from(&b[at..]))
 }
 
-/// Whether a place is within a character.
+/// Whether a position is within a character.
 fn is_inside(bytes: &[u8], at: usize) -> bool {
     bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80)
 }

@@ -1,5 +1,4 @@
-//! The two ways in which a host can show itself to a script. The language is the same in both; this
-//! is the one place that says what is not.
+//! The two dialects of the host's interface to scripts. The language is the same in both; every difference is here.
 
 /// How a script calls tools, what its input is called, and what it may give back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,6 +13,9 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// All dialects, in the order of their numbers.
+    pub(crate) const ALL: &[Self] = &[Self::Async, Self::Sync];
+
     /// The global that holds the input of the run.
     pub(crate) fn input_name(self) -> &'static str {
         match self {
@@ -27,12 +29,12 @@ impl Dialect {
         self == Self::Async
     }
 
-    /// Whether a free name that is an app stands for its tools.
+    /// Whether an undeclared name that is an app means the namespace of its tools.
     pub(crate) fn has_apps(self) -> bool {
         self == Self::Async
     }
 
-    /// Whether a result may hold nothing but what JSON has a word for.
+    /// Whether a result has to be plain JSON data.
     pub(crate) fn is_strict(self) -> bool {
         self == Self::Sync
     }

@@ -14,14 +14,13 @@ pub trait Host {
     /// Answer a call: JSON text, or why there is none.
     fn call(&self, call: Call) -> impl Future<Output = Result<String, ToolError>>;
 
-    /// Wait: the timers of the executor. With it, the limits of time hold while tools are waited for.
+    /// Sleep, by the timers of the executor: enforces the limits of time while tool calls are pending.
     fn sleep(&self, duration: Duration) -> impl Future<Output = ()>;
 }
 
 /// Drive a run to its end. Dropping the future cancels the run and its calls.
 ///
-/// A run whose slice is over goes on at once; whoever wants others to have their turn meanwhile uses
-/// [`Run::resume`].
+/// A run whose slice is over is resumed at once; use [`Run::resume`] to schedule other work in between.
 pub async fn drive<H: Host>(mut run: Run, host: &H) -> Outcome {
     let mut pending = FuturesUnordered::new();
     let mut events: Vec<Event> = Vec::new();
@@ -41,7 +40,7 @@ pub async fn drive<H: Host>(mut run: Run, host: &H) -> Outcome {
     }
 }
 
-/// The answer to a call, within its time.
+/// The answer to a call, or its timeout.
 async fn answer<H: Host>(host: &H, call: Call) -> (CallId, Result<String, ToolError>) {
     let (id, timeout_ms, tool) = (call.id, call.timeout_ms, call.tool.clone());
     let deadline = pin!(host.sleep(Duration::from_millis(timeout_ms)));

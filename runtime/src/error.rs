@@ -1,8 +1,9 @@
-//! What can be thrown, and how errors are worded and placed.
+//! What can be thrown: errors, their messages and their stack traces.
 //!
 //! A script can catch values. It cannot catch the end of its run: a limit, a refusal or a cancelled
 //! run passes every `catch` and `finally`.
 
+use crate::atom::{Atom, known};
 use crate::builtins::inspect::Options;
 use crate::calls::Failed;
 use crate::charge::Buffer;
@@ -10,17 +11,16 @@ use crate::code::FunctionRef;
 use crate::error_code::ErrorCode;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block, lossy};
-use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_text, shown_bytes};
+use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_message_bytes, cut_text};
 use crate::suggest::Missing;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Location, Refusal};
 
-/// What evaluation gives.
+/// The result of evaluation.
 pub type Result<T = Value> = std::result::Result<T, Thrown>;
 
-/// What evaluation throws.
+/// What evaluation throws, boxed to keep results small.
 pub struct Thrown(pub Box<Cause>);
 
 /// What is thrown.
@@ -34,14 +34,14 @@ pub enum Cause {
 /// Where an error was made.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The innermost place first: function and offset in its source.
+    /// The innermost frame first: function and offset in its source.
     pub frames: Vec<(FunctionRef, u32)>,
-    /// In how many calls by operations, inside each other, the error was made: where an operation stands
-    /// is known when the error gets there, and it and its callers are still to follow.
+    /// The nesting of implicit calls in which the error was made. The offset of an enclosing operation is known when
+    /// the error reaches it; its frames are appended then.
     pub open: Option<u32>,
     /// The tool call whose failure this error is.
     pub call: Option<Box<Failed>>,
-    /// What does not exist, where that is the error.
+    /// What was not found, for hints.
     pub missing: Option<Missing>,
 }
 
@@ -53,7 +53,7 @@ impl Trace {
     }
 }
 
-/// The text of an error of no more bytes costs no more than reading its parts.
+/// Up to so many bytes, the text of an error costs no more than reading its parts.
 const UNCHARGED: usize = 1 << 10;
 /// How many frames a trace keeps, as in V8.
 const TRACE_DEPTH: usize = 10;
@@ -74,18 +74,18 @@ impl Thrown {
     /// The end of the run at a limit or by the host, as `runtime_error`.
     #[cold]
     pub fn limit(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::stop(Failure::of(code, message))
+        Self::stop(Failure::from_code(code, message))
     }
 
     /// The end of the run at something that is refused.
     #[cold]
     pub fn illegal(code: ErrorCode, refusal: Refusal, message: impl Into<String>) -> Self {
-        let mut failure = Failure::of(code, message);
+        let mut failure = Failure::from_code(code, message);
         failure.refusal = Some(refusal);
         Self::stop(failure)
     }
 
-    /// Say where it happened, unless that is known.
+    /// Set the location, unless it is set.
     #[cold]
     pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
         match *self.0 {
@@ -95,7 +95,7 @@ impl Thrown {
             }
             Cause::Stop(mut failure) => {
                 if failure.location.is_none() && failure.status != Status::Timeout {
-                    failure.location = vm.location(vm.current, offset);
+                    failure.location = vm.location(vm.stack.current, offset);
                 }
                 Self(Box::new(Cause::Stop(failure)))
             }
@@ -137,26 +137,33 @@ impl Vm {
         self.throw(Class::ReferenceError, message)
     }
 
-    /// Note where an error was made, unless that is known or it is no error.
+    /// Record where an error was made, unless that is recorded or the value is no error.
     pub fn locate(&mut self, error: Value, offset: u32) {
         if !error.is(Kind::Object) || !self.heap.class(error).is_error() {
             return;
         }
         if let Some(trace) = self.heap.traces.get(&error.payload())
             && !trace.frames.is_empty()
-            && trace.open.is_none_or(|nesting| self.nesting >= nesting)
+            && trace.open.is_none_or(|nesting| self.stack.nesting >= nesting)
         {
             return;
         }
-        let innermost = std::iter::once((self.current, offset));
-        // The topmost frame is the innermost place itself, or has called the leaf that is.
-        let is_frame = self.frames.last().is_some_and(|frame| frame.code == self.current);
-        // Where those below have come to is known when the error gets there.
-        let frames = self.frames.get(self.nested_above..).unwrap_or_default().iter().rev().skip(usize::from(is_frame));
+        let innermost = std::iter::once((self.stack.current, offset));
+        // The topmost frame is the innermost frame itself, or has called the leaf that is.
+        let is_frame = self.stack.frames.last().is_some_and(|frame| frame.code == self.stack.current);
+        // The offsets of the frames below are known when the error reaches them.
+        let frames = self
+            .stack
+            .frames
+            .get(self.stack.nested_above..)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .skip(usize::from(is_frame));
         let callers = frames.map(|frame| (frame.code, self.offset_of(frame)));
         let frames: Vec<_> =
             innermost.chain(callers).filter(|(code, _)| !code.is_prelude()).take(TRACE_DEPTH).collect();
-        let open = (self.nesting > 0).then_some(self.nesting);
+        let open = (self.stack.nesting > 0).then_some(self.stack.nesting);
         let trace = self.heap.traces.entry(error.payload()).or_default();
         trace.frames.extend(frames);
         trace.frames.truncate(TRACE_DEPTH);
@@ -167,7 +174,7 @@ impl Vm {
 
     /// Line and column of an offset in the script; nothing for the prelude.
     pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
-        (!code.is_prelude()).then(|| Location::of(self.script.source(), offset))
+        (!code.is_prelude()).then(|| Location::of(self.realm.script.source(), offset))
     }
 
     /// The `stack` of an error, charged and counted: its text and the frames of the script.
@@ -198,14 +205,14 @@ impl Vm {
     /// The text of a value, or its beginning and end with how much there was.
     pub fn short_text(&mut self, value: Value, most: usize) -> Result<String> {
         let string = self.to_string(value)?;
-        Ok(shown_bytes(self.heap.bytes(string), most))
+        Ok(cut_message_bytes(self.heap.bytes(string), most))
     }
 
     /// The frames of an error, each on a line of its own.
     fn frames_text(&mut self, error: Value) -> String {
         let mut text = String::new();
         let frames = self.heap.traces.get(&error.payload()).map_or_else(Vec::new, |trace| trace.frames.clone());
-        let shown = if self.hide_frames { &[][..] } else { &frames[..] };
+        let shown = if self.stress.hide_frames { &[][..] } else { &frames[..] };
         for &(code, offset) in shown {
             let Some(Location { line, column }) = self.location(code, offset) else { continue };
             let name = self.function_name(code);
@@ -217,7 +224,7 @@ impl Vm {
         text
     }
 
-    /// What is said of a thrown value that is no error: strings as they are.
+    /// The message for a thrown value that is no error; strings as they are.
     pub fn uncaught_text(&mut self, value: Value) -> String {
         if value.is_string() {
             return self.short_text(value, MOST_MESSAGE).unwrap_or_default();
@@ -257,7 +264,7 @@ impl Vm {
         Ok(out)
     }
 
-    fn part_of_error(&mut self, error: Value, key: Sym, default: &str) -> Result {
+    fn part_of_error(&mut self, error: Value, key: Atom, default: &str) -> Result {
         let part = self.get(error, key)?;
         if part.is_undefined() { Ok(self.string(default)) } else { self.to_string(part) }
     }
@@ -272,7 +279,7 @@ mod tests {
         let script = "const f = () => 'b'.at({ toString: () => {\n  throw new RangeError('odd'); } });\n\
                       let calls = 0;\nconst g = () => { calls += 1;\n  return f(); };\ng();";
         let policy = Policy::preset(Preset::default());
-        let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
         let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
             panic!("nothing is waited for")
         };

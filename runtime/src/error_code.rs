@@ -155,7 +155,7 @@ impl ErrorCode {
 
     /// The code of this text; absent: it is of a tool.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == text)
     }
 }
@@ -186,15 +186,15 @@ mod tests {
     #[test]
     fn texts_differ_and_lead_back() {
         for code in ErrorCode::ALL {
-            assert_eq!(ErrorCode::of(code.as_str()), Some(*code));
+            assert_eq!(ErrorCode::parse(code.as_str()), Some(*code));
         }
-        assert_eq!(ErrorCode::of("EMAIL_TAKEN"), None);
+        assert_eq!(ErrorCode::parse("EMAIL_TAKEN"), None);
     }
 
     #[test]
     fn codes_of_diagnostics_are_among_them() {
         for code in [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge] {
-            assert!(ErrorCode::of(code.as_str()).is_some_and(|of| of.origin() == Origin::Script), "{code:?}");
+            assert!(ErrorCode::parse(code.as_str()).is_some_and(|of| of.origin() == Origin::Script), "{code:?}");
         }
     }
 }

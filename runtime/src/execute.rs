@@ -1,6 +1,6 @@
 //! Executing frames: the loop over operations.
 //!
-//! The stack of the script is [`Vm::frames`] with their slots on a [`Stack`]; the native stack holds
+//! The stack of the script is [`CallStack::frames`](crate::call_stack::CallStack::frames) with their slots on a [`Stack`]; the native stack holds
 //! one activation of [`Vm::execute`], and further ones only for implicit conversions, whose depth is
 //! bounded.
 
@@ -19,13 +19,13 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 
-/// How execution came to a halt.
+/// Why execution stopped.
 pub enum Exit {
     /// The stack is empty: microtasks are next.
     Idle,
     /// The slice is over; the frames go on later.
     Paused,
-    /// They go on when a promise is settled: [`Vm::blocked`].
+    /// All frames wait for a promise: [`CallStack::blocked_on`](crate::call_stack::CallStack::blocked_on).
     Blocked,
     /// The run has ended at a limit, a refusal or by the host.
     Stopped(Box<Failure>),
@@ -33,7 +33,7 @@ pub enum Exit {
     Nested(Result),
 }
 
-/// How an operation ended that did not throw.
+/// The completion of an operation that did not throw.
 enum Done {
     /// The next one follows.
     Op,
@@ -43,7 +43,7 @@ enum Done {
     Frame,
     /// The frame waits for a promise.
     Await(Value),
-    /// All frames wait for one: [`Vm::blocked`].
+    /// All frames wait for one: [`CallStack::blocked_on`](crate::call_stack::CallStack::blocked_on).
     Blocked,
     /// The operation has to be entered again later.
     Pause,
@@ -64,13 +64,13 @@ pub fn function_of<'a>(script: &'a Code, prelude: &'a Code, code: FunctionRef) -
 #[derive(Clone, Copy)]
 struct Active<'s> {
     function: &'s Function,
-    /// Its slots, and all behind them.
+    /// Its slots and all that follow in the segment.
     fp: &'s Slots,
     /// The next operation.
     pc: usize,
 }
 
-/// The topmost frame, which goes on, or why it does not.
+/// The topmost frame, to be executed next, or why execution stops.
 type Onward<'s> = std::result::Result<Active<'s>, Exit>;
 
 /// What stays the same while frames are executed.
@@ -95,10 +95,10 @@ impl<'s> Context<'s> {
 }
 
 impl Vm {
-    /// Execute a frame until the stack is as it was before.
+    /// Execute a frame until it and the frames above it have ended or wait.
     pub(crate) fn execute(&mut self, frame: Waiting) -> Exit {
         self.with_stack(|vm, context| {
-            vm.place(context, frame, Window::FIRST);
+            vm.push_waiting(context, frame, Window::FIRST);
             vm.run_frames(context)
         })
     }
@@ -106,14 +106,14 @@ impl Vm {
     /// Execute the main function.
     pub(crate) fn execute_main(&mut self) -> Exit {
         let promise = self.heap.new_promise();
-        self.main = Some(promise);
+        self.stack.main = Some(promise);
         let code = FunctionRef::script(0);
         self.with_stack(|vm, context| {
             let slots = context.function(code).slots;
             let window = vm.window(context, Window::FIRST, slots);
             context.stack.slots(window)[..slots as usize].iter().for_each(|slot| slot.set(Value::UNDEFINED));
             let after = After::Async(promise, Waiter::Nobody);
-            vm.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+            vm.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
             vm.run_frames(context)
         })
     }
@@ -126,7 +126,7 @@ impl Vm {
     /// Throw a value where a frame waits.
     pub(crate) fn execute_throw(&mut self, frame: Waiting, reason: Value) -> Exit {
         self.with_stack(|vm, context| {
-            vm.place(context, frame, Window::FIRST);
+            vm.push_waiting(context, frame, Window::FIRST);
             match vm.unwind(context, Thrown::value(reason)) {
                 Ok(_) => vm.run_frames(context),
                 Err(exit) => exit,
@@ -135,19 +135,19 @@ impl Vm {
     }
 
     fn with_stack(&mut self, execute: impl FnOnce(&mut Self, &Context<'_>) -> Exit) -> Exit {
-        let script = self.borrow_script();
-        let stack = self.stack.take().unwrap_or_default();
-        // A frame that was paused has others below it.
-        let base = if self.nesting == 0 { 0 } else { self.frames.len() };
-        let context = Context { script: &script.code, prelude: self.prelude, stack: &stack, base };
+        let script = self.realm.borrow_script();
+        let stack = self.stack.slots.take().unwrap_or_default();
+        // A nested execution leaves the frames below alone.
+        let base = if self.stack.nesting == 0 { 0 } else { self.stack.frames.len() };
+        let context = Context { script: &script.code, prelude: self.realm.prelude, stack: &stack, base };
         let exit = execute(self, &context);
-        self.return_script(script);
-        self.stack = Some(stack);
+        self.realm.return_script(script);
+        self.stack.slots = Some(stack);
         exit
     }
 
     /// Put a frame that waited onto the stack.
-    fn place(&mut self, context: &Context<'_>, frame: Waiting, window: Window) {
+    fn push_waiting(&mut self, context: &Context<'_>, frame: Waiting, window: Window) {
         let function = context.function(frame.code);
         let window = self.window(context, window, function.slots);
         for (to, from) in context.stack.slots(window).iter().zip(&frame.slots[..function.slots as usize]) {
@@ -155,7 +155,7 @@ impl Vm {
         }
         let (frame, slots) = frame.with(window);
         self.recycle(slots);
-        self.frames.push(frame);
+        self.stack.frames.push(frame);
     }
 
     #[inline(always)]
@@ -167,11 +167,11 @@ impl Vm {
         window
     }
 
-    /// Note where the frame that is executed goes on, and where the value goes that it waits for. Gives where
-    /// its slots are.
+    /// Record the next operation of the current frame, and the slot of the value it waits for. Gives the window of its
+    /// slots.
     #[inline(always)]
     fn mark(&mut self, pc: usize, dst: Slot) -> Window {
-        let Some(frame) = self.frames.last_mut() else { return Window::FIRST };
+        let Some(frame) = self.stack.frames.last_mut() else { return Window::FIRST };
         (frame.pc, frame.dst) = (pc as u32, dst);
         frame.slots
     }
@@ -197,10 +197,10 @@ impl Vm {
         }
     }
 
-    /// Whether the operation that ended like this is entered once more, with the garbage collected.
+    /// Whether a failed operation is retried after a collection.
     #[cold]
     fn begins_again(&mut self, context: &Context<'_>, active: &Active<'_>, thrown: &Thrown) -> bool {
-        let (depth, Some(frame)) = (self.frames.len(), self.frames.last_mut()) else { return false };
+        let (depth, Some(frame)) = (self.stack.frames.len(), self.stack.frames.last_mut()) else { return false };
         let Some(before) = active.pc.checked_sub(1) else { return false };
         let Some(op) = active.function.ops.get(before) else { return false };
         let marked = frame.pc;
@@ -212,16 +212,16 @@ impl Vm {
         false
     }
 
-    /// The frame that goes on.
+    /// The topmost frame.
     #[inline(always)]
     fn topmost<'s>(&mut self, context: &Context<'s>) -> Onward<'s> {
-        let Some(frame) = self.frames.last() else { return Err(Exit::Idle) };
-        self.current = frame.code;
+        let Some(frame) = self.stack.frames.last() else { return Err(Exit::Idle) };
+        self.stack.current = frame.code;
         Ok(context.active(frame))
     }
 
-    /// Execute operations until something is thrown or nothing goes on. What most scripts do most of the
-    /// time stands here, the other operations in [`Vm::operation`].
+    /// Execute operations until something is thrown or execution stops. The most frequent operations are inlined here,
+    /// the others are in [`Vm::operation`].
     #[inline(always)]
     fn run_active<'s>(&mut self, context: &Context<'s>, active: &mut Active<'s>) -> Result<Exit> {
         loop {
@@ -319,7 +319,7 @@ impl Vm {
         }
     }
 
-    /// The fuel is used up: whether the run has to pause.
+    /// The fuel is used up: settle, and decide whether the run has to pause.
     #[cold]
     #[inline(never)]
     fn halts(&mut self, context: &Context<'_>, pc: usize) -> Result<bool> {
@@ -338,7 +338,7 @@ impl Vm {
         self.pause(context.stack)
     }
 
-    /// One operation of a function that is not among the most frequent; `pc` is the one behind it.
+    /// An operation that is not among the most frequent; `pc` is the next one.
     #[inline(never)]
     fn operation(
         &mut self,
@@ -429,7 +429,7 @@ impl Vm {
                 return Err(Thrown::value(value).at(self, at));
             }
             OpKind::Rethrow(slot) => return Err(Thrown::value(fp[slot.0 as usize].get())),
-            // They are where they are executed most.
+            // These are in the loop above.
             OpKind::Run(_)
             | OpKind::Eval(_)
             | OpKind::Set(..)
@@ -457,7 +457,7 @@ impl Vm {
     }
 }
 
-/// The end of the run, of what was thrown outside any function.
+/// The exit for what was thrown outside any frame.
 pub fn stopped(thrown: Thrown) -> Exit {
     match *thrown.0 {
         Cause::Stop(failure) => Exit::Stopped(failure),

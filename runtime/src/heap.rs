@@ -1,46 +1,44 @@
 //! The heap of a run: typed slabs addressed by handles, dropped as a whole.
 //!
-//! Nothing here is reference counted and nothing runs when it is dropped. Memory comes back by
-//! [`collect`], which marks from the roots it is given and sweeps; it never moves anything. It only
-//! runs between operations, when no handle is in a local variable of Rust: functions that allocate
-//! may therefore hold as many handles as they like.
+//! Nothing is reference counted, and there are no finalizers. [`collect`] marks from given roots and sweeps; it moves
+//! nothing. It runs only between operations, when no local variable of Rust holds a handle, so functions that allocate
+//! may hold any number of handles.
 
 mod array;
 pub mod collect;
-mod exotic;
+mod internal_slots;
 mod map;
 pub mod object;
 mod string;
 
 pub use array::Array;
-pub use exotic::{Exotic, RegExp};
+pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
 pub use string::{
     SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
 };
 
+use crate::atom::{Atom, ProgramTexts};
 use crate::limits::Limits;
+use crate::meter::Meter;
 use crate::promise::Promise;
-use crate::symbol::{ProgramTexts, Sym};
 use crate::value::{Kind, Value};
 use hashbrown::HashMap;
 use num_bigint::BigInt;
-use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What an allocation of so many bytes takes: the allocator keeps some for itself.
+/// The cost of an allocation of so many bytes, with the allocator's overhead.
 pub const fn block(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16) }
 }
 
-/// What a thing takes in its slab, which has room for more.
-pub const fn place<T>() -> usize {
+/// The average cost of an entry of a slab, with its spare capacity.
+pub const fn slab_cost<T>() -> usize {
     size_of::<T>() * 5 / 4
 }
 
-/// Things of one kind, by number.
+/// Values of one type, addressed by number.
 pub struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,
@@ -53,7 +51,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Put `item` where there is room and give its number.
+    /// Add an item; gives its number.
     #[inline]
     pub fn add(&mut self, item: T) -> u32 {
         match self.free.pop() {
@@ -71,7 +69,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Make room: twice as much, but no more than half as much again where that is a lot.
+    /// Grow: small slabs by a factor of two or more, large ones by half.
     #[cold]
     fn grow(&mut self) {
         let more = match self.items.len() {
@@ -89,16 +87,16 @@ impl<T> Slab<T> {
     }
 
     /// Make room for so many more.
-    pub fn expect(&mut self, more: usize) {
+    pub fn reserve(&mut self, more: usize) {
         self.items.reserve_exact(more.saturating_sub(self.free.len()));
     }
 
-    /// Make a place free again.
+    /// Free an entry, to be used again.
     pub fn release(&mut self, index: u32) {
         self.free.push(index);
     }
 
-    /// How many there are, free places included.
+    /// How many there are, free entries included.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -123,42 +121,42 @@ impl<T> std::ops::IndexMut<usize> for Slab<T> {
 pub struct Closure {
     /// Which function: an index into the script's or the prelude's code.
     pub code: crate::code::FunctionRef,
-    /// Its name where that is not the one in the code: that of a property with a computed key.
-    pub name: Option<Sym>,
+    /// Its name where it differs from the one in the code: that of a property with a computed key.
+    pub name: Option<Atom>,
     /// What it captured.
     pub captures: Box<[Value]>,
 }
 
 impl Closure {
     fn cost(&self) -> usize {
-        place::<Self>() + block(self.captures.len() * 8)
+        slab_cost::<Self>() + block(self.captures.len() * 8)
     }
 }
 
-/// A built-in function with values of its own.
+/// A built-in function with captured values.
 #[derive(Clone, Copy)]
-pub struct Bound {
+pub struct NativeClosure {
     /// What it does.
     pub action: Action,
-    /// What it knows.
+    /// The captured values.
     pub data: [Value; 3],
 }
 
-impl Bound {
-    const COST: usize = place::<Self>();
+impl NativeClosure {
+    const COST: usize = slab_cost::<Self>();
 }
 
-/// What a built-in function with values of its own does.
+/// What a native closure does when it is called.
 #[derive(Clone, Copy)]
 pub enum Action {
-    /// It runs this, which gets the function as its receiver and finds the values in it.
+    /// It calls a function of Rust with the closure as its receiver.
     Native(crate::builtins::NativeFn),
-    /// It is made by `bind`: its values are a function that is not made by `bind`, the receiver, and
-    /// an array of its own name and the first arguments.
+    /// It is a bound function. Its values are the target, which is no bound function itself, the receiver, and an
+    /// array of its name and the first arguments.
     Apply,
 }
 
-/// What an iterator gives.
+/// What an iterator yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     /// Indices or keys.
@@ -175,130 +173,33 @@ pub enum Yields {
 
 /// An iterator over an array, a string, a `Map`, a `Set`, or the keys for `for…in`.
 pub struct Iterator {
-    /// What is walked over; `undefined` when it has ended.
+    /// What is iterated; `undefined` when it is exhausted.
     pub source: Value,
-    /// What it gives.
+    /// What it yields.
     pub yields: Yields,
-    /// Where it is: an index of an array, a byte of a string, an entry of a map.
+    /// Its position: an index of an array, a byte of a string, an entry of a map.
     pub position: usize,
 }
 
 impl Iterator {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 }
 
 impl Promise {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 }
 
 fn bigint_cost(bigint: &BigInt) -> usize {
-    place::<BigInt>() + block(bigint.bits() as usize / 8)
-}
-
-/// What a run has used and may use.
-pub struct Meter {
-    /// Steps left until the account is settled; below zero: now.
-    pub fuel: i64,
-    /// The fuel that was granted when the account was last settled.
-    pub granted: i64,
-    /// Steps accounted for.
-    pub steps: u64,
-    /// Loop bodies entered.
-    pub iterations: u64,
-    /// Bytes in use, garbage included.
-    pub bytes: usize,
-    /// Most bytes that were in use after a collection or at the end.
-    pub peak: usize,
-    /// Bytes of free places between things that are alive, after the last collection.
-    pub free_bytes: usize,
-    /// A collection is due at this many bytes.
-    pub collect_at: usize,
-    /// The same as it was after the last collection.
-    pub due: usize,
-    /// Bytes of temporary memory, where there was any: see [`Hold`](crate::charge::Hold).
-    temporary: OnceCell<Arc<AtomicUsize>>,
-    /// Bytes of data that the host has given since it last resumed the run.
-    pub given: usize,
-    /// Steps when garbage was last collected because the run was going to wait.
-    pub rested: u64,
-    /// The limits.
-    pub limits: Limits,
-}
-
-/// A collection is not worth its time below this many bytes.
-pub const COLLECT_FIRST: usize = 1 << 20;
-
-impl Meter {
-    /// The account of a run that has used nothing.
-    pub fn new(limits: Limits) -> Self {
-        let due = COLLECT_FIRST.min(limits.max_memory_bytes as usize / 5);
-        Self {
-            fuel: 0,
-            granted: 0,
-            steps: 0,
-            iterations: 0,
-            bytes: 0,
-            peak: 0,
-            free_bytes: 0,
-            collect_at: due,
-            due,
-            temporary: OnceCell::new(),
-            given: 0,
-            rested: 0,
-            limits,
-        }
-    }
-
-    /// Where bytes of temporary memory are counted.
-    pub fn temporary(&self) -> &Arc<AtomicUsize> {
-        self.temporary.get_or_init(Arc::default)
-    }
-
-    /// Bytes of temporary memory.
-    pub fn temporary_bytes(&self) -> usize {
-        self.temporary.get().map_or(0, |bytes| bytes.load(Ordering::Relaxed))
-    }
-
-    /// Steps so far.
-    pub fn steps(&self) -> u64 {
-        self.steps.saturating_add_signed(self.granted - self.fuel)
-    }
-
-    /// Count bytes that are being allocated. Who allocates a lot at once asks
-    /// [`Vm::reserve`](crate::vm::Vm::reserve) before.
-    #[inline]
-    pub fn add_bytes(&mut self, bytes: usize) {
-        self.bytes += bytes;
-        if self.bytes > self.collect_at {
-            self.settle_soon();
-        }
-    }
-
-    /// So many bytes in use are data that the host has just given. Nearly all of it is alive: as after a collection,
-    /// looking for garbage waits until there may be as much of that.
-    pub fn give(&mut self, bytes: usize) {
-        self.given += bytes;
-        let garbage = self.given.min(self.most_garbage());
-        self.collect_at = self.collect_at.max(self.due + self.given + garbage);
-    }
-
-    /// Make the next tick settle the account.
-    #[cold]
-    fn settle_soon(&mut self) {
-        if self.fuel > 0 {
-            self.granted -= self.fuel;
-            self.fuel = 0;
-        }
-    }
+    slab_cost::<BigInt>() + block(bigint.bits() as usize / 8)
 }
 
 /// The heap of a run.
 pub struct Heap {
-    /// What was used.
+    /// The meter.
     pub meter: Meter,
     /// Plain objects and errors.
     pub objects: Slab<Object>,
-    /// Slots of objects behind the inline ones.
+    /// Further slots of objects, beyond the inline ones.
     far: Slab<object::Far>,
     /// Arrays.
     pub arrays: Slab<Array>,
@@ -309,26 +210,26 @@ pub struct Heap {
     free_buffers: Vec<usize>,
     /// The buffer that small strings go into.
     chunk: Option<usize>,
-    /// Room to put small strings together in.
+    /// Scratch space for building small strings.
     scratch: Vec<u8>,
     /// UTF-16 copies of strings that were indexed.
     wide: HashMap<u32, Box<[u16]>>,
     /// Functions.
     pub closures: Slab<Closure>,
-    /// Built-in functions with values.
-    pub bound: Slab<Bound>,
+    /// Built-in functions with captured values.
+    pub native_closures: Slab<NativeClosure>,
     /// Cells of captured variables.
     pub cells: Slab<Value>,
     /// The data of `Map` and `Set`.
     pub maps: Slab<MapData>,
     /// Promises.
     pub promises: Slab<Promise>,
-    /// How many promises were made and not fulfilled, whether they are still there or not.
+    /// How many promises were made and never fulfilled, freed ones included.
     pub unfulfilled: usize,
     /// Iterators.
     pub iterators: Slab<Iterator>,
-    /// Built-in objects with state of their own.
-    pub exotics: Slab<Exotic>,
+    /// Built-in objects with internal slots.
+    pub internal_slots: Slab<InternalSlots>,
     /// BigInts.
     pub bigints: Slab<BigInt>,
     shapes: Vec<object::Shape>,
@@ -356,13 +257,13 @@ impl Heap {
             scratch: Vec::new(),
             wide: HashMap::new(),
             closures: Slab::default(),
-            bound: Slab::default(),
+            native_closures: Slab::default(),
             cells: Slab::default(),
             maps: Slab::default(),
             promises: Slab::default(),
             unfulfilled: 0,
             iterators: Slab::default(),
-            exotics: Slab::default(),
+            internal_slots: Slab::default(),
             bigints: Slab::default(),
             shapes: object::Shape::initial(),
             extras: HashMap::new(),
@@ -370,8 +271,8 @@ impl Heap {
         }
     }
 
-    const CELL: usize = place::<Value>();
-    /// What it takes that an object that is none of [`Kind::Object`] has named properties.
+    const CELL: usize = slab_cost::<Value>();
+    /// The cost of the entry in `extras` of an object that is not [`Kind::Object`].
     const EXTRA: usize = 40;
 
     /// A new cell.
@@ -387,10 +288,10 @@ impl Heap {
         Value::handle(Kind::Function, self.closures.add(closure))
     }
 
-    /// A new built-in function with values of its own.
-    pub fn new_bound(&mut self, action: Action, data: [Value; 3]) -> Value {
-        self.meter.add_bytes(Bound::COST);
-        Value::handle(Kind::Bound, self.bound.add(Bound { action, data }))
+    /// A new native closure.
+    pub fn new_native_closure(&mut self, action: Action, data: [Value; 3]) -> Value {
+        self.meter.add_bytes(NativeClosure::COST);
+        Value::handle(Kind::NativeClosure, self.native_closures.add(NativeClosure { action, data }))
     }
 
     /// A new iterator.

@@ -1,7 +1,7 @@
 //! The boundary between a run and its host: what goes in, what comes out.
 //!
-//! All data crosses as JSON text. A run never blocks and never calls the host but for the clock and
-//! the directory of tools, which answer at once.
+//! All data crosses as JSON text. A run never blocks. It calls the host only for the clock, the directory of tools and
+//! functions of a [`Linker`](crate::Linker), which answer at once.
 
 use crate::error_code::ErrorCode;
 use crate::outcome::Outcome;
@@ -19,8 +19,8 @@ pub struct Inputs {
     pub clock: Arc<dyn Clock>,
     /// Seed of `Math.random` and `crypto.randomUUID`: the same seed gives the same numbers.
     pub seed: u64,
-    /// How long one call of [`Run::resume`](crate::Run::resume) may take before it answers
-    /// [`Progress::Yielded`]; absent: no limit but those of the policy.
+    /// How long one call of [`Run::resume`](crate::Run::resume) may take before it returns [`Progress::Yielded`];
+    /// absent: only the limits of the policy hold.
     pub slice: Option<Duration>,
 }
 
@@ -42,14 +42,14 @@ pub trait Tools: Send + Sync {
     fn is_app(&self, app: &str) -> bool;
     /// The full name of a tool by its app and its own name: `users.list` is `users:list`.
     fn member(&self, app: &str, tool: &str) -> Option<String>;
-    /// The full name of a tool that is a function by itself: `webSearch` may be `web_search`. A free name
-    /// of the script is looked up here when it is no app. None of the tools are, unless told otherwise.
+    /// The full name of a tool that is a function by itself: `webSearch` may be `web_search`. An undeclared name of
+    /// the script that is no app is looked up here. Default: no tool is.
     fn function(&self, name: &str) -> Option<String> {
         let _ = name;
         None
     }
-    /// The property that a plain value means when a tool is called as a function with it in place of an
-    /// input: `webSearch('news')` for `webSearch({query: 'news'})`. Absent, the default: it is an error.
+    /// The property that a single plain argument sets when a tool is called as a function: `webSearch('news')` for
+    /// `webSearch({query: 'news'})`. Absent, the default: it is an error.
     fn positional(&self, tool: &str) -> Option<String> {
         let _ = tool;
         None
@@ -128,57 +128,69 @@ impl Clock for FixedClock {
     }
 }
 
-/// Number of a tool call in its run: 0, 1, 2, …
+/// Number of a call in its run: 0, 1, 2, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u32);
 
-/// A tool call that a run waits for.
+/// What a [`Call`] calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// A tool, by `callTool` and its kin.
+    #[default]
+    Tool,
+    /// A function that an embedder has added with [`Linker::func_async`](crate::Linker::func_async).
+    Function,
+}
+
+/// A call that a run waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its number.
     pub id: CallId,
-    /// The tool, as the script names it.
+    /// What is called.
+    pub kind: CallKind,
+    /// The tool, as the script names it, or the function.
     pub tool: String,
-    /// The input: JSON text of an object.
+    /// The input: JSON text of an object for a tool, of an array of the arguments for a function.
     pub input: String,
     /// How long the host may take: the policy's limit or the smaller one of the call's options.
     pub timeout_ms: u64,
 }
 
-/// A tool call without an answer.
+/// A call without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenCall {
     /// Its number.
     pub id: CallId,
-    /// Whether anything in the script waits for the answer.
+    /// Whether the script awaits the answer.
     pub awaited: bool,
 }
 
-/// What a host tells a run.
+/// An event from the host.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A tool call has ended. The result is JSON text; of text that is none the call fails. Large parts of it under
-    /// names that the script does not mention are read, and charged for, when something looks at them.
+    /// A call has ended. The result is JSON text; invalid JSON fails the call. Large parts under names that the
+    /// script does not mention are parsed, and charged for, on first access.
     Settled {
         /// Which call.
         id: CallId,
         /// How it ended.
         result: Result<String, ToolError>,
     },
-    /// Nobody wants the result any more: the run ends with `EXECUTION_ABORTED`.
+    /// The run is cancelled: it ends with `EXECUTION_ABORTED`.
     Cancel,
 }
 
-/// How a tool call failed.
+/// The failure of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolError {
     /// For the script and the model.
     pub message: String,
     /// `TOOL_NOT_FOUND`, `ACCESS_DENIED`, `TOOL_TIMEOUT`, `TOOL_EXECUTION_ERROR` or the tool's own.
     pub code: String,
-    /// JSON text of whatever else is known.
+    /// Further data, as JSON text.
     pub details: Option<String>,
-    /// Whether the run ends here, whatever the script does.
+    /// Whether it ends the run; the script cannot catch it.
     pub fatal: bool,
 }
 
@@ -219,9 +231,9 @@ pub enum Message {
 /// How far a run has come.
 #[derive(Debug)]
 pub enum Progress {
-    /// It waits for tool calls; these are new. Empty: it still waits for earlier ones.
+    /// It waits for calls; these are new. Empty: it still waits for earlier ones.
     Calls(Vec<Call>),
-    /// Its slice is used up: resume it when others had their turn.
+    /// Its slice is used up: resume it later.
     Yielded,
     /// It has ended.
     Done(Box<Outcome>),

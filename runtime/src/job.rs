@@ -1,4 +1,4 @@
-//! Microtasks: what a settled promise sets going (ECMAScript 27.2.2).
+//! Microtasks: the jobs of settled promises (ECMAScript 27.2.2).
 
 use crate::activation::Called;
 use crate::code::After;
@@ -9,16 +9,16 @@ use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 impl Vm {
-    /// Do a microtask.
+    /// Run a microtask.
     pub(crate) fn run_job(&mut self, job: Job) -> Exit {
         if let Err(thrown) = self.tick() {
             return stopped(thrown);
         }
         match job {
             Job::React(Reaction::Await(number), state, value) => {
-                let Some(frame) = self.waiting[number as usize].take() else { return Exit::Idle };
-                self.waiting.release(number);
-                self.current = frame.code;
+                let Some(frame) = self.stack.suspended[number as usize].take() else { return Exit::Idle };
+                self.stack.suspended.release(number);
+                self.stack.current = frame.code;
                 match state {
                     State::Fulfilled | State::Pending => {
                         frame.slots[frame.dst.0 as usize].set(value);
@@ -47,13 +47,15 @@ impl Vm {
         }
     }
 
-    /// A function called from a microtask has ended: `derived` is the promise it resolves, or the
-    /// function that takes the reason where it throws.
+    /// Finish a call of a microtask: `derived` is the promise that it settles, or a function that takes the reason
+    /// where the call throws.
     pub(crate) fn end_job(&mut self, derived: Value, result: Result<Value, Value>) {
         match (derived.kind(), result) {
             (Kind::Promise, Ok(value)) => self.resolve_promise(derived, value),
             (Kind::Promise, Err(reason)) => self.reject_promise(derived, reason),
-            (Kind::Bound, Err(reason)) => crate::promise::settle_bound(self, derived, State::Rejected, reason),
+            (Kind::NativeClosure, Err(reason)) => {
+                crate::promise::settle_native_closure(self, derived, State::Rejected, reason)
+            }
             _ => {}
         }
     }

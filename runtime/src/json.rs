@@ -59,30 +59,30 @@ fn quote_bytes(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// How many bytes [`quote_bytes`] writes at most for what is between the quotation marks.
+/// An upper bound on the bytes that [`quote_bytes`] writes between the quotation marks.
 fn escaped_length(text: &[u8]) -> usize {
     let length = |&byte: &u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
         0..0x20 => 6,
-        // One that stands alone is written with six for its three.
+        // A lone surrogate takes six bytes for its three.
         SURROGATE => 4,
         _ => 1,
     };
     2 + text.iter().map(length).sum::<usize>()
 }
 
-/// What surrogates begin with in WTF-8, among other characters.
+/// The first byte of surrogates in WTF-8, and of some other characters.
 const SURROGATE: u8 = 0xED;
 
-/// How many bytes come before the next one that a JSON string does not hold as it is: quotation mark, backslash,
-/// control character and, with `SURROGATES`, what may begin a surrogate.
+/// The length of the prefix that a JSON string contains verbatim: up to a quotation mark, backslash, control character
+/// and, with `SURROGATES`, a possible surrogate.
 #[inline]
 fn plain_length<const SURROGATES: bool>(text: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     let (words, tail) = text.as_chunks::<8>();
     for (index, &word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(word);
-        // The highest bit of a byte of these says that it is zero, or was below 32; only the lowest such bit is sure.
+        // The high bit of a byte says that it matched; only the lowest match is exact.
         let zero = |word: u64| word.wrapping_sub(ONES) & !word;
         let mut found = word.wrapping_sub(ONES * 0x20) & !word;
         found |= zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
@@ -99,10 +99,10 @@ fn plain_length<const SURROGATES: bool>(text: &[u8]) -> usize {
     text.len() - tail.len() + rest
 }
 
-/// Append a number as JSON has it.
+/// Append a number as JSON.
 fn push_number(number: f64, out: &mut Vec<u8>) {
     if number.is_finite() {
-        out.extend_from_slice(NumberText::default().of(number).as_bytes());
+        out.extend_from_slice(NumberText::default().format(number).as_bytes());
     } else {
         out.extend_from_slice(b"null");
     }

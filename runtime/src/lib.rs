@@ -8,7 +8,7 @@
 //!
 //! let policy = Policy::default();
 //! let source = "const [a, b] = await Promise.all([callTool('n:get', {}), callTool('n:get', {})]); return a + b";
-//! let script = compile(source, &CompileOptions::of(&policy)).expect("the script is valid");
+//! let script = compile(source, &CompileOptions::for_policy(&policy)).expect("the script is valid");
 //! let mut run = script.start(Inputs::default(), &policy);
 //! let mut events = Vec::new();
 //! let outcome = loop {
@@ -35,9 +35,11 @@
 #![forbid(unsafe_code)]
 
 mod activation;
+mod atom;
 mod build;
 mod builtins;
 mod cache;
+mod call_stack;
 mod calls;
 mod charge;
 mod code;
@@ -47,27 +49,35 @@ mod drive;
 mod error;
 mod error_code;
 mod execute;
+mod gc;
 mod heap;
 pub mod host;
+mod idle;
 mod job;
 mod json;
 pub mod limits;
+mod linker;
+mod meter;
 mod node;
 mod operator;
 pub mod outcome;
+mod output;
 mod pause;
+mod pools;
 mod prelude;
 mod promise;
 mod property;
+mod random;
+mod realm;
 pub mod regexp;
-mod rest;
 mod run;
 mod script;
 mod stack;
 pub mod stateless;
+mod stress;
 mod suggest;
 mod support;
-mod symbol;
+mod timer;
 mod value;
 mod vm;
 
@@ -79,7 +89,10 @@ pub use drive::{Host, drive};
 pub use error_code::{ErrorCode, Origin};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
+pub use linker::{Arguments, LinkError, Linker};
 pub use outcome::{Failure, Issue, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
 pub use outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, MOST_TOOL_INPUT};
 pub use run::Run;
 pub use script::{CompileError, CompileOptions, Script, compile};
+#[doc(hidden)]
+pub use stress::Stress;

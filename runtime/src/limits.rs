@@ -1,6 +1,6 @@
 //! The limits of a run: one table for fields, presets, names and messages.
 //!
-//! To add a limit, add a row here and the place that consumes it. A limit ends a run at once and no
+//! To add a limit, add a row here and the code that consumes it. A limit ends a run at once and no
 //! script can catch it; `max_call_depth` alone is a `RangeError` as in JavaScript.
 
 pub use agentscript_lang::Loops;

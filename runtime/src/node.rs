@@ -1,10 +1,9 @@
-//! What is executed: trees of specialised nodes, and operations where a tree could be left in the
-//! middle.
+//! Executable code: trees of specialised nodes, and lists of operations where code can suspend.
 //!
 //! An expression or statement that cannot suspend is one tree, evaluated by ordinary calls of Rust.
 //! Whatever can suspend (an `await`, a call of a function of the script, a loop, which may have to
-//! pause) is an operation of a list; its operands are trees. So no function of the script is ever on
-//! the native stack, but for leaves that call nothing.
+//! pause) is an operation of a list; its operands are trees. So no function of the script is on the native stack,
+//! except leaves, which call nothing.
 
 mod call;
 mod control;
@@ -39,14 +38,14 @@ pub trait Node: Send + Sync {
     /// Its value.
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result;
 
-    /// Whether its value counts as true.
+    /// Whether its value is truthy.
     fn test(&self, vm: &mut Vm, fp: &Slots) -> Result<bool> {
         let value = self.eval(vm, fp)?;
         Ok(vm.truthy(value))
     }
 
-    /// Whether it is a number wherever it is evaluated. Asked of nodes whose type is known, so that it
-    /// is decided when this is compiled.
+    /// Whether it always evaluates to a number. A constant of the node's type, so checks are resolved when Rust
+    /// compiles.
     #[inline(always)]
     fn is_number(&self) -> bool {
         false
@@ -65,13 +64,13 @@ pub trait Statement: Send + Sync {
 /// A statement of any kind.
 pub type AnyStatement = Box<dyn Statement>;
 
-/// How a statement ended. All that it can hold is of one size, so that it is returned in registers.
+/// The completion of a statement. All payloads have one size, so that it is returned in registers.
 pub enum Flow {
     /// The next one follows.
     Normal,
     /// `break` out of the statement of that number.
     Break(usize),
-    /// `continue` with the innermost loop: to an outer one leads a jump.
+    /// `continue` of the innermost loop; an outer one is a jump.
     Continue,
     /// `return`
     Return(Value),
@@ -100,13 +99,13 @@ pub enum Body {
     Value(Expression),
 }
 
-/// An operation with the place in the source that it stands for.
+/// An operation with its offset in the source.
 pub struct Op {
-    /// What is done.
+    /// The operation.
     pub kind: OpKind,
     /// Offset in the source.
     pub at: u32,
-    /// Whether it may be entered again where it ran out of memory: nothing that comes before that has an effect.
+    /// Whether it may be retried after running out of memory: it has no effect before.
     pub repeats: bool,
 }
 
@@ -120,17 +119,17 @@ pub enum OpKind {
     Set(Slot, Expression),
     /// Go to an operation.
     Jump(u32),
-    /// Go there if the value counts as true.
+    /// Jump if the value is truthy.
     JumpIf(Expression, u32),
-    /// Go there if it does not.
+    /// Jump if it is falsy.
     JumpUnless(Expression, u32),
-    /// Go there unless the slot holds `undefined` or `null`.
+    /// Jump unless the slot holds `undefined` or `null`.
     JumpUnlessNullish(Slot, u32),
-    /// Go where the number in the slot says; the next operation where it is not listed.
+    /// Jump to the target that the number in the slot selects; continue if there is none.
     Dispatch(Slot, Box<[u32]>),
     /// A turn of a loop begins.
     Turn,
-    /// A turn of a loop begins if the value counts as true; else go there.
+    /// Begin a turn of a loop if the value is truthy, else jump.
     While(Expression, u32),
     /// A whole loop whose parts cannot suspend.
     Loop(Box<dyn Looping>),
@@ -157,13 +156,13 @@ pub enum OpKind {
     Await(Expression, Slot),
     /// `await` of an item of `for await`, as its iterator wraps it.
     AwaitItem(Slot),
-    /// `$wait` of a promise, with all frames on the stack: the whole run waits. Entered again when there is
-    /// news, so it only looks at the promise.
+    /// `$wait` of a promise, with all frames on the stack: the whole run waits. Executed again at the next event, so
+    /// it only checks the promise.
     Wait(Expression, Slot),
     /// `return`
     Return(Expression),
     /// `throw`
     Throw(Expression),
-    /// What was thrown is thrown again: the end of a `finally`.
+    /// Rethrow at the end of a `finally`.
     Rethrow(Slot),
 }

@@ -13,7 +13,7 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive as _;
 use std::cmp::Ordering;
 
-/// An operator with two numbers, but for comparisons of other types.
+/// An operator with two numbers.
 #[inline(always)]
 pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
     match operator {
@@ -31,12 +31,12 @@ pub fn arithmetic(operator: Binary, left: f64, right: f64) -> Value {
         Binary::ShiftRightUnsigned => {
             Value::number(f64::from((to_int32(left) as u32).wrapping_shr(to_int32(right) as u32)))
         }
-        // Numbers are no objects; the caller gets to the error by the slow path.
+        // Numbers are no objects; the slow path throws the error.
         comparison => Value::bool(compare(comparison, left, right) == Some(true)),
     }
 }
 
-/// A comparison of two numbers; nothing for other operators.
+/// A comparison of two numbers; `None` for other operators.
 #[inline(always)]
 pub fn compare(operator: Binary, left: f64, right: f64) -> Option<bool> {
     match operator {
@@ -110,7 +110,7 @@ impl Vm {
         };
         if left.is_string() && right.is_number() {
             let mut text = NumberText::default();
-            let text = text.of(right.as_number()).as_bytes();
+            let text = text.format(right.as_number()).as_bytes();
             self.check_concat(self.heap.str(left), text.len() as u32, text.len() as u32)?;
             return Ok(self.heap.concat_ascii(left, text));
         }
@@ -129,7 +129,7 @@ impl Vm {
         Ok(self.heap.concat(left, right))
     }
 
-    /// Whether there may be and is room for a string that gets longer.
+    /// Check the maximum length and the memory limit for a string that gets longer.
     #[inline]
     fn check_concat(&mut self, left: Str, bytes: u32, units: u32) -> Result<()> {
         if u64::from(left.units) + u64::from(units) > MAX_STRING {
@@ -145,7 +145,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Ask for no more than it takes to put so many bytes behind a string where it is.
+    /// Check the memory limit for appending so many bytes to a string.
     #[cold]
     fn reserve_to_append(&mut self, left: Str, more: usize) -> Result<()> {
         self.reserve(self.heap.bytes_to_append(left, more))
@@ -184,8 +184,8 @@ impl Vm {
     fn compare_bigint(&mut self, left: Value, right: Value) -> Result<Option<Ordering>> {
         let left = self.mathematical(left)?;
         let right = self.mathematical(right)?;
-        let place = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
-        Ok(match (place(left), place(right)) {
+        let bigint = |value: Value| value.is(Kind::BigInt).then(|| &self.heap.bigints[value.index()]);
+        Ok(match (bigint(left), bigint(right)) {
             (Some(left), Some(right)) => left.cmp(right),
             (Some(left), None) => return Ok(compare_exact(left, right.as_number())),
             (None, Some(right)) => return Ok(compare_exact(right, left.as_number()).map(Ordering::reverse)),
@@ -194,7 +194,7 @@ impl Vm {
         .into())
     }
 
-    /// What a value is compared as where the other one is a BigInt: a BigInt or a number.
+    /// A value as a BigInt or number, to be compared with a BigInt.
     fn mathematical(&mut self, value: Value) -> Result {
         Ok(match value.kind() {
             Kind::BigInt => {
@@ -219,7 +219,7 @@ impl Vm {
         self.has_property(object, key)
     }
 
-    /// Text of a value for messages, without running anything: a long one is cut.
+    /// The text of a value for messages, without running functions of the script; a long one is cut.
     pub fn to_text_lossy(&mut self, value: Value) -> String {
         match value.is_object() {
             true => self.object_tag(value),
@@ -239,7 +239,7 @@ impl Vm {
         if !value.is_object() {
             return Ok(false);
         }
-        if constructor.is(Kind::Bound)
+        if constructor.is(Kind::NativeClosure)
             && let Some((target, _)) = self.applied(constructor)
         {
             return self.instance_of(value, target);
@@ -258,7 +258,7 @@ impl Vm {
             "Map" => value.is(Kind::Map),
             "Set" => value.is(Kind::Set),
             "Promise" => value.is(Kind::Promise),
-            _ if value.is(Kind::Exotic) => self.heap.exotics[value.index()].class() == name,
+            _ if value.is(Kind::InternalSlots) => self.heap.internal_slots[value.index()].class() == name,
             _ if value.is(Kind::Object) => {
                 let class = self.heap.class(value);
                 class.is_error() && (name == "Error" || class.name() == name) && class != Class::Plain
@@ -274,7 +274,7 @@ impl Vm {
                 let function = self.function(self.heap.closures[function.index()].code);
                 !function.is_async && !function.is_arrow
             }
-            // Constructors are those with a capital.
+            // Constructors have capitalized names.
             Kind::Native => {
                 registry().natives[function.index()].name.starts_with(|first: char| first.is_ascii_uppercase())
             }
@@ -289,7 +289,7 @@ impl Vm {
             Unary::Void => Value::UNDEFINED,
             Unary::Typeof => {
                 let name = self.intern_text(type_of(value));
-                self.symbol_string(name)
+                self.atom_string(name)
             }
             Unary::Plus => Value::number(self.to_number(value)?),
             Unary::ToNumeric => self.to_numeric(value)?,

@@ -1,4 +1,4 @@
-//! How a run ended, and the JSON that clients see of it.
+//! The outcome of a run, and its JSON for clients.
 
 use crate::error_code::ErrorCode;
 use crate::host::CallId;
@@ -6,15 +6,15 @@ use crate::json::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
 use std::fmt::Write as _;
 
-/// Most bytes of the `message` and the `hint` of a failure, and of each frame list: what is longer is cut, and says so.
+/// Most bytes of the `message` and the `hint` of a failure, and of each frame list; longer texts are cut, with a note.
 pub const MOST_MESSAGE: usize = 8 << 10;
 /// Most bytes of the `code`, the `name` and the `toolName` of a failure.
 pub const MOST_NAME: usize = 256;
 /// Most bytes of the `toolInput` of a failure. Of a longer one the beginning of its JSON text is there, as a string.
 pub const MOST_TOOL_INPUT: usize = 2 << 10;
-/// Most bytes of the `details` of a failure. Longer ones are a string that says so.
+/// Most bytes of the `details` of a failure. Longer ones become a string with a note.
 pub const MOST_DETAILS: usize = 64 << 10;
-/// Bytes that say what was cut, at most.
+/// Most bytes of the note of a cut.
 const SAID: usize = 64;
 /// Bytes of the end of a text that are kept where its middle is cut.
 const TAIL: usize = 96;
@@ -33,10 +33,10 @@ pub struct Outcome {
     pub unanswered: Vec<Unanswered>,
 }
 
-/// How many unanswered calls an outcome tells of.
+/// Most unanswered calls that an outcome lists.
 pub const MOST_UNANSWERED: usize = 100;
 
-/// A tool call that had no answer when its run ended: nobody awaited it, or the run was cut off.
+/// A call that had no answer when its run ended: it was not awaited, or the run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
     /// Its number.
@@ -45,9 +45,9 @@ pub struct Unanswered {
     pub tool: String,
     /// The input: JSON text of an object.
     pub input: String,
-    /// Whether the host was told of it; else nothing has happened.
+    /// Whether the host was handed it; else nothing has happened.
     pub started: bool,
-    /// Whether the script waited for it; else an `await` is missing, most likely.
+    /// Whether the script awaited it; else an `await` is probably missing.
     pub awaited: bool,
 }
 
@@ -79,7 +79,7 @@ pub enum Status {
     IllegalAccess,
     /// The script failed.
     RuntimeError,
-    /// A tool failed and the script let it.
+    /// A tool failed, and the script did not catch it.
     ToolError,
     /// The run took too long.
     Timeout,
@@ -113,7 +113,7 @@ pub struct Failure {
     pub refusal: Option<Refusal>,
     /// For `runtime_error`: name of the error.
     pub name: Option<String>,
-    /// What to write instead, if that is known; where `message` does not say so already.
+    /// What to write instead, if that is known and not in `message`.
     pub hint: Option<String>,
     /// Frames of the script, as V8 prints them.
     pub stack: Option<String>,
@@ -160,13 +160,13 @@ impl Failure {
         }
     }
 
-    /// The same with the status that runs have which end with this code.
-    pub fn of(code: ErrorCode, message: impl Into<String>) -> Self {
+    /// A failure with a code of the table, which has its status.
+    pub fn from_code(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(code.status(), code, message)
     }
 
-    /// Cuts each text at its bound: [`MOST_MESSAGE`], [`MOST_NAME`], [`MOST_TOOL_INPUT`], [`MOST_DETAILS`]. What a run
-    /// gives is cut; this is for a host that makes a failure, or changes one.
+    /// Cut each text at its bound: [`MOST_MESSAGE`], [`MOST_NAME`], [`MOST_TOOL_INPUT`], [`MOST_DETAILS`]. For hosts
+    /// that make or change a failure; those of runs are cut already.
     pub fn cut(&mut self) {
         let shorten = |text: &mut String, most: usize| *text = cut(std::mem::take(text), most);
         shorten(&mut self.code, MOST_NAME);
@@ -183,7 +183,7 @@ impl Failure {
 
     /// The failure of a script that was not compiled.
     #[must_use]
-    pub fn of_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
+    pub fn from_diagnostics(source: &str, diagnostics: Vec<Diagnostic>) -> Self {
         let issues: Vec<Issue> = diagnostics
             .into_iter()
             .map(|diagnostic| Issue { location: diagnostic.location(source), diagnostic })
@@ -219,23 +219,24 @@ fn described(diagnostic: &Diagnostic) -> String {
     text
 }
 
-/// A text of no more than `most` bytes, or its beginning and end with how much there was: `beginning… (120000000 bytes, cut) …end`.
+/// A text of no more than `most` bytes, or its beginning and end with its length: `beginning… (120000000 bytes, cut)
+/// …end`.
 pub(crate) fn cut(text: String, most: usize) -> String {
-    // What is cut already has a few bytes more, which say so.
+    // A cut text is a few bytes longer, because of the note.
     if text.len() <= most + SAID { text } else { cut_text(&text, most) }
 }
 
-/// The same of a text that is somebody else's.
+/// The same for a borrowed text.
 pub(crate) fn cut_text(text: &str, most: usize) -> String {
     if text.len() <= most { text.to_owned() } else { cut_bytes(text.as_bytes(), most) }
 }
 
-/// Text in WTF-8 of no more than `most` bytes; of a longer one the beginning and the end. Nothing else is looked at.
-pub(crate) fn shown_bytes(text: &[u8], most: usize) -> String {
+/// WTF-8 as a text of no more than `most` bytes; of a longer one only the beginning and the end are read.
+pub(crate) fn cut_message_bytes(text: &[u8], most: usize) -> String {
     if text.len() <= most { crate::heap::lossy(text).into_owned() } else { cut_bytes(text, most) }
 }
 
-/// The beginning and the end of a longer text in WTF-8. What matters often stands at the end.
+/// The beginning and the end of a longer text in WTF-8, because the end is often what matters.
 pub(crate) fn cut_bytes(text: &[u8], most: usize) -> String {
     // A character may be cut in its middle.
     const PART: char = char::REPLACEMENT_CHARACTER;
@@ -250,7 +251,7 @@ pub(crate) fn cut_json(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     let mut out = String::new();
-    // Every character of the beginning may take two where it is quoted once more.
+    // Quoting can double the length of the beginning.
     quote(&cut_text(text, most / 2), &mut out);
     out
 }
@@ -262,7 +263,7 @@ impl Outcome {
         Self { result: Err(failure), logs: Vec::new(), stats: Stats::default(), unanswered: Vec::new() }
     }
 
-    /// How the run ended, in a word.
+    /// The status of the outcome.
     #[must_use]
     pub fn status(&self) -> Status {
         self.result.as_ref().map_or_else(|failure| failure.status, |_| Status::Ok)
@@ -356,7 +357,7 @@ fn location_json(Location { line, column }: Location) -> String {
     format!("{{\"line\":{line},\"column\":{column}}}")
 }
 
-/// A JSON object in the making.
+/// A JSON object under construction.
 struct Object(String);
 
 impl Object {

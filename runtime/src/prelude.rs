@@ -1,4 +1,4 @@
-//! Built-ins that are written in the language itself: compiled once for the process.
+//! The prelude: built-ins written in the language itself, compiled once per process.
 
 use crate::build::{Origin, build};
 use crate::builtins::registry::{Registry, registry};
@@ -13,7 +13,7 @@ pub const CALLBACKS: &[&str] = &["fn", "compare", "replacement", "reviver"];
 
 struct Prelude {
     code: Code,
-    /// For each built-in the function that calls it, and the one that constructs it.
+    /// For each built-in the functions that implement its call and its construction.
     functions: Vec<[Option<FunctionRef>; 2]>,
 }
 
@@ -40,7 +40,7 @@ static PRELUDE_CODE: LazyLock<Prelude> = LazyLock::new(|| {
 
 static LEAVES_CODE: LazyLock<Code> = LazyLock::new(|| compile(Origin::Leaves));
 
-fn compile(origin: Origin) -> Code {
+fn compile(origin: Origin<'_>) -> Code {
     let registry = registry();
     let options = Options {
         language: Some(Language::JavaScript),
@@ -61,10 +61,10 @@ fn compile(origin: Origin) -> Code {
     }
 }
 
-fn registry_text(code: &Code, symbol: crate::symbol::Sym) -> String {
-    let text = match registry().names.get(symbol.0 as usize) {
+fn registry_text(code: &Code, atom: crate::atom::Atom) -> String {
+    let text = match registry().names.get(atom.0 as usize) {
         Some(name) => name.as_bytes(),
-        None => code.texts.text(symbol),
+        None => code.texts.text(atom),
     };
     String::from_utf8_lossy(text).into_owned()
 }
@@ -74,8 +74,8 @@ pub fn code() -> &'static Code {
     &PRELUDE_CODE.code
 }
 
-/// The same functions as they are compiled for callbacks that are leaves: calls of them are nodes, and
-/// the loops around them need no operations.
+/// The same functions compiled for callbacks that are leaves: calls of callbacks are nodes, and the loops around them
+/// need no operations.
 pub fn leaves() -> &'static Code {
     &LEAVES_CODE
 }
@@ -86,9 +86,9 @@ pub fn function(code: FunctionRef) -> &'static Function {
     &functions[code.index()]
 }
 
-/// The function of the prelude that a built-in is.
+/// The function of the prelude that implements a built-in.
 #[inline]
-pub fn of_native(native: u32, construct: bool) -> Option<FunctionRef> {
+pub fn for_native(native: u32, construct: bool) -> Option<FunctionRef> {
     PRELUDE_CODE.functions.get(native as usize)?[usize::from(construct)]
 }
 
@@ -97,14 +97,14 @@ pub fn plain_call(registry: &Registry, call: PlainCall<'_>) -> bool {
     let native = match call {
         PlainCall::Global(name) => registry.global(name),
         PlainCall::Static(owner, name) => {
-            let symbol = registry.symbol(name.as_bytes());
-            match registry.global(owner).zip(symbol).and_then(|(owner, symbol)| registry.property(owner, symbol)) {
+            let atom = registry.atom(name.as_bytes());
+            match registry.global(owner).zip(atom).and_then(|(owner, atom)| registry.property(owner, atom)) {
                 Some(crate::builtins::registry::Static::Native(native)) => Some(native),
                 Some(crate::builtins::registry::Static::Number(_)) | None => None,
             }
         }
         PlainCall::Method(name) => {
-            return registry.symbol(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
+            return registry.atom(name.as_bytes()).is_some_and(|name| registry.is_plain_method(name));
         }
         PlainCall::Variable(_) => return false,
         PlainCall::New(name) => {
@@ -129,7 +129,7 @@ mod tests {
             for (body, construct) in [(Some(native.call), false), (native.construct, true)] {
                 if let Some(Body::Prelude(name)) = body {
                     assert!(
-                        of_native(number as u32, construct).is_some(),
+                        for_native(number as u32, construct).is_some(),
                         "{} needs {name} in the prelude",
                         native.name
                     );

@@ -1,12 +1,12 @@
-//! Promises and microtasks in exactly the order of ECMAScript (27.2).
+//! Promises and microtasks in the exact order of ECMAScript (27.2).
 
+use crate::atom::known;
 use crate::error::Result;
 use crate::heap::Action;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
-/// Whether and how a promise is settled.
+/// The state of a promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Not yet.
@@ -24,7 +24,7 @@ pub struct Promise {
     pub state: State,
     /// Its value or reason.
     pub value: Value,
-    /// What waits for it.
+    /// Its reactions.
     pub reactions: Reactions,
 }
 
@@ -34,7 +34,7 @@ impl Default for Promise {
     }
 }
 
-/// What waits for a promise: nearly always one thing, which then needs no memory of its own.
+/// The reactions of a promise: nearly always one, which is stored inline.
 #[derive(Debug, Default)]
 pub enum Reactions {
     /// Nothing.
@@ -47,7 +47,7 @@ pub enum Reactions {
 }
 
 impl Reactions {
-    /// Add one behind the others.
+    /// Append a reaction.
     pub fn push(&mut self, reaction: Reaction) {
         match self {
             Self::None => *self = Self::One(reaction),
@@ -56,7 +56,7 @@ impl Reactions {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether there are none.
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
     }
@@ -70,7 +70,7 @@ impl Reactions {
         }
     }
 
-    /// Bytes it takes beside its place in the promise.
+    /// Bytes it takes beside the promise itself.
     pub fn cost(&self) -> usize {
         match self {
             Self::None | Self::One(_) => 0,
@@ -79,10 +79,11 @@ impl Reactions {
     }
 }
 
-/// What happens when a promise is settled.
+/// A reaction to the settling of a promise.
 #[derive(Clone, Copy, Debug)]
 pub enum Reaction {
-    /// An async function goes on: number of its frame among [`Vm::waiting`].
+    /// Resume an async function: the number of its frame in
+    /// [`CallStack::suspended`](crate::call_stack::CallStack::suspended).
     Await(u32),
     /// Handlers of `then`, and the promise they resolve; `undefined` where there is none.
     Then {
@@ -114,10 +115,10 @@ pub enum Job {
 impl Vm {
     /// Whether the frames on the stack wait for a promise that is still pending.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
+        self.stack.blocked_on.is_some_and(|promise| self.heap.promises[promise.index()].state == State::Pending)
     }
 
-    /// Have a microtask done.
+    /// Queue a microtask.
     #[inline]
     fn queue(&mut self, job: Job) {
         if self.jobs.len() == self.jobs.capacity() {
@@ -163,7 +164,7 @@ impl Vm {
             Ok(then) if then.is_callable() => {
                 self.queue(Job::Adopt { promise, thenable: value, then });
             }
-            // Reading a property runs nothing of the script and cannot throw here.
+            // Reading this property runs no function of the script and cannot throw.
             Ok(_) | Err(_) => self.settle_promise(promise, State::Fulfilled, value),
         }
     }
@@ -183,7 +184,7 @@ impl Vm {
         promise
     }
 
-    /// Have a reaction happen when a promise is settled (27.2.5.4.1).
+    /// Add a reaction to a promise, or queue it if the promise is settled (27.2.5.4.1).
     pub fn react(&mut self, promise: Value, reaction: Reaction) {
         self.heap.meter.add_bytes(32);
         let data = &mut self.heap.promises[promise.index()];
@@ -200,23 +201,26 @@ impl Vm {
     pub fn resolving_functions(&mut self, promise: Value) -> (Value, Value) {
         let used = self.heap.new_cell(Value::FALSE);
         let data = [promise, used, Value::UNDEFINED];
-        (self.heap.new_bound(Action::Native(resolve), data), self.heap.new_bound(Action::Native(reject), data))
+        (
+            self.heap.new_native_closure(Action::Native(resolve), data),
+            self.heap.new_native_closure(Action::Native(reject), data),
+        )
     }
 }
 
 fn resolve(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    settle_bound(vm, this, State::Fulfilled, crate::builtins::arg(arguments, 0));
+    settle_native_closure(vm, this, State::Fulfilled, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
 }
 
 fn reject(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
-    settle_bound(vm, this, State::Rejected, crate::builtins::arg(arguments, 0));
+    settle_native_closure(vm, this, State::Rejected, crate::builtins::arg(arguments, 0));
     Ok(Value::UNDEFINED)
 }
 
 /// What a resolving function does.
-pub fn settle_bound(vm: &mut Vm, function: Value, state: State, value: Value) {
-    let [promise, used, _] = vm.heap.bound[function.index()].data;
+pub fn settle_native_closure(vm: &mut Vm, function: Value, state: State, value: Value) {
+    let [promise, used, _] = vm.heap.native_closures[function.index()].data;
     let used = &mut vm.heap.cells[used.index()];
     if std::mem::replace(used, Value::TRUE) == Value::TRUE {
         return;

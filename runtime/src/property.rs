@@ -1,18 +1,17 @@
 //! Properties of values of every kind: own ones first, then what built-ins of that kind have.
 //!
 //! There are no prototype objects: what a plain object does not have itself is looked up in the
-//! tables of built-ins. Names that would lead to prototypes and constructors end the run, unless
-//! they are own data.
+//! tables of built-ins. Names that lead to prototypes and constructors end the run, unless they are own data.
 
 mod write;
 
+use crate::atom::{Atom, array_index, known};
 use crate::builtins::Body;
 use crate::builtins::registry::{Family, Static, registry};
 use crate::convert::as_int32;
 use crate::error::{Cause, Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
-use crate::symbol::{Sym, array_index, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -23,15 +22,15 @@ pub enum PropertyKey {
     /// An array index.
     Index(u32),
     /// A name.
-    Symbol(Sym),
+    Name(Atom),
 }
 
 impl PropertyKey {
-    /// Where it stands among the keys of an object: indices come first, in order. Names stay as they are.
+    /// The sort key among the keys of an object: indices first, in ascending order; names keep their order.
     pub fn rank(self) -> u64 {
         match self {
             Self::Index(index) => u64::from(index),
-            Self::Symbol(_) => u64::MAX,
+            Self::Name(_) => u64::MAX,
         }
     }
 }
@@ -48,55 +47,55 @@ impl Vm {
             }
         }
         if value.is_string()
-            && let Some(symbol) = self.symbols.recent(value)
+            && let Some(atom) = self.atoms.recent(value)
         {
-            return Ok(PropertyKey::Symbol(symbol));
+            return Ok(PropertyKey::Name(atom));
         }
         let string = self.to_string(value)?;
         if let Some(index) = array_index(self.heap.bytes(string)) {
             return Ok(PropertyKey::Index(index));
         }
-        let symbol = self.intern(string);
-        self.symbols.remember(string, symbol);
-        Ok(PropertyKey::Symbol(symbol))
+        let atom = self.intern(string);
+        self.atoms.remember(string, atom);
+        Ok(PropertyKey::Name(atom))
     }
 
     /// A key as a name, as plain objects keep it.
-    pub fn key_symbol(&mut self, key: PropertyKey) -> Sym {
+    pub fn key_atom(&mut self, key: PropertyKey) -> Atom {
         match key {
-            PropertyKey::Symbol(symbol) => symbol,
+            PropertyKey::Name(atom) => atom,
             PropertyKey::Index(index) => {
-                let (symbol, bytes) = self.symbols.intern_index(index);
+                let (atom, bytes) = self.atoms.intern_index(index);
                 if bytes > 0 {
-                    self.keep_bytes(bytes);
+                    self.heap.meter.keep_bytes(bytes);
                 }
-                symbol
+                atom
             }
         }
     }
 
     /// A name as a key.
-    pub fn symbol_key(&self, symbol: Sym) -> PropertyKey {
-        self.symbols.index(symbol).map_or(PropertyKey::Symbol(symbol), PropertyKey::Index)
+    pub fn atom_key(&self, atom: Atom) -> PropertyKey {
+        self.atoms.index(atom).map_or(PropertyKey::Name(atom), PropertyKey::Index)
     }
 
     /// A key as a string.
     pub fn key_string(&mut self, key: PropertyKey) -> Value {
-        let symbol = self.key_symbol(key);
-        self.symbol_string(symbol)
+        let atom = self.key_atom(key);
+        self.atom_string(atom)
     }
 
     /// A key as text, for messages.
     pub fn key_text(&mut self, key: PropertyKey) -> String {
         match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Symbol(symbol) => self.symbol_text(symbol),
+            PropertyKey::Name(atom) => self.atom_text(atom),
         }
     }
 
     /// `object.name`
     #[inline]
-    pub fn get(&mut self, object: Value, name: Sym) -> Result {
+    pub fn get(&mut self, object: Value, name: Atom) -> Result {
         if object.is(Kind::Object)
             && let Some(held) = self.heap.own(object, name)
         {
@@ -110,8 +109,8 @@ impl Vm {
 
     /// `object.name` of a plain object that has no such property of its own.
     #[inline]
-    pub fn get_missing(&mut self, object: Value, name: Sym) -> Result {
-        // Only names of built-ins mean something that is not the object's own.
+    pub fn get_missing(&mut self, object: Value, name: Atom) -> Result {
+        // Only names of built-ins can be inherited.
         if name.0 as usize >= registry().names.len() { Ok(Value::UNDEFINED) } else { self.get_slow(object, name) }
     }
 
@@ -137,8 +136,8 @@ impl Vm {
         }
         if object.is(Kind::Object) {
             let name = match self.to_property_key(key)? {
-                PropertyKey::Symbol(name) => name,
-                PropertyKey::Index(index) => match self.symbols.find_index(index) {
+                PropertyKey::Name(name) => name,
+                PropertyKey::Index(index) => match self.atoms.find_index(index) {
                     Some(name) => name,
                     None => return Ok(Value::UNDEFINED),
                 },
@@ -163,9 +162,9 @@ impl Vm {
         }
         match key {
             PropertyKey::Index(_) if !object.is_nullish() => Ok(Value::UNDEFINED),
-            PropertyKey::Index(_) | PropertyKey::Symbol(_) => {
-                let symbol = self.key_symbol(key);
-                self.get_slow(object, symbol)
+            PropertyKey::Index(_) | PropertyKey::Name(_) => {
+                let atom = self.key_atom(key);
+                self.get_slow(object, atom)
             }
         }
     }
@@ -177,7 +176,7 @@ impl Vm {
         self.type_error(&format!("Cannot {verb} properties of {what}{key}"))
     }
 
-    /// A key as V8 shows it where it must not be converted; nothing where it has a conversion of its own.
+    /// A key as V8 prints it without converting it; `None` where it has a conversion of its own.
     #[cold]
     fn describe_key(&mut self, key: Value) -> Option<String> {
         let converts = match key.kind() {
@@ -191,19 +190,19 @@ impl Vm {
         (!converts).then(|| self.describe(key))
     }
 
-    fn get_slow(&mut self, object: Value, name: Sym) -> Result {
+    fn get_slow(&mut self, object: Value, name: Atom) -> Result {
         if object.is_nullish() {
-            let name = self.symbol_text(name);
+            let name = self.atom_text(name);
             return Err(self.no_properties(object, "read", "reading", Some(&name)));
         }
-        if let Some(value) = self.own_property(object, PropertyKey::Symbol(name))? {
+        if let Some(value) = self.own_property(object, PropertyKey::Name(name))? {
             return Ok(value);
         }
         self.inherited(object, name)
     }
 
-    /// What a value has that is not its own: methods of its kind and of `Object.prototype`.
-    fn inherited(&mut self, object: Value, name: Sym) -> Result {
+    /// An inherited property: a method of the value's family or of `Object.prototype`.
+    fn inherited(&mut self, object: Value, name: Atom) -> Result {
         refuse(name)?;
         if object.is(Kind::Object) {
             if self.heap.flags(object) & NULL_PROTOTYPE != 0 {
@@ -213,10 +212,10 @@ impl Vm {
             if class.is_error() {
                 if name == known::NAME {
                     let name = self.intern_text(class.name());
-                    return Ok(self.symbol_string(name));
+                    return Ok(self.atom_string(name));
                 }
                 if name == known::MESSAGE {
-                    return Ok(self.symbol_string(known::EMPTY));
+                    return Ok(self.atom_string(known::EMPTY));
                 }
             }
         }
@@ -230,7 +229,7 @@ impl Vm {
         }
     }
 
-    /// Which table of methods a value has.
+    /// The family of a value, which has its methods.
     pub fn family(&self, value: Value) -> Family {
         match value.kind() {
             Kind::Number => Family::Number,
@@ -238,12 +237,12 @@ impl Vm {
             Kind::String => Family::String,
             Kind::Array => Family::Array,
             Kind::Native if !registry().natives[value.index()].is_function() => Family::Object,
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => Family::Function,
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => Family::Function,
             Kind::Map => Family::Map,
             Kind::Set => Family::Set,
             Kind::Promise => Family::Promise,
             Kind::Iterator => Family::Iterator,
-            Kind::Exotic => self.heap.exotics[value.index()].family(),
+            Kind::InternalSlots => self.heap.internal_slots[value.index()].family(),
             Kind::BigInt => Family::BigInt,
             Kind::Object if self.heap.class(value).is_error() => Family::Error,
             Kind::Object | Kind::App | Kind::Undefined | Kind::Null | Kind::Unread | Kind::Cell | Kind::Empty => {
@@ -257,16 +256,16 @@ impl Vm {
         if !object.is(Kind::Object) {
             return Ok(self.own_of_builtin(object, key));
         }
-        let symbol = match key {
-            PropertyKey::Symbol(symbol) => symbol,
-            PropertyKey::Index(index) => match self.symbols.find_index(index) {
-                Some(symbol) => symbol,
+        let atom = match key {
+            PropertyKey::Name(atom) => atom,
+            PropertyKey::Index(index) => match self.atoms.find_index(index) {
+                Some(atom) => atom,
                 None => return Ok(None),
             },
         };
-        match self.heap.own(object, symbol) {
-            Some(held) => self.held(object, symbol, held).map(Some),
-            None if symbol == known::STACK && self.heap.class(object).is_error() => {
+        match self.heap.own(object, atom) {
+            Some(held) => self.held(object, atom, held).map(Some),
+            None if atom == known::STACK && self.heap.class(object).is_error() => {
                 match self.stack_string(object) {
                     Ok(stack) => Ok(Some(stack)),
                     Err(thrown) if matches!(*thrown.0, Cause::Stop(_)) => Err(thrown),
@@ -283,12 +282,12 @@ impl Vm {
         if !object.is(Kind::Object) {
             return self.own_of_builtin(object, key).is_some();
         }
-        let symbol = match key {
-            PropertyKey::Symbol(symbol) => Some(symbol),
-            PropertyKey::Index(index) => self.symbols.find_index(index),
+        let atom = match key {
+            PropertyKey::Name(atom) => Some(atom),
+            PropertyKey::Index(index) => self.atoms.find_index(index),
         };
-        symbol.is_some_and(|symbol| {
-            self.heap.own(object, symbol).is_some() || symbol == known::STACK && self.heap.class(object).is_error()
+        atom.is_some_and(|atom| {
+            self.heap.own(object, atom).is_some() || atom == known::STACK && self.heap.class(object).is_error()
         })
     }
 
@@ -299,39 +298,39 @@ impl Vm {
                 PropertyKey::Index(index) => {
                     self.heap.items(object).get(index as usize).copied().filter(|&item| item != Value::HOLE)
                 }
-                PropertyKey::Symbol(known::LENGTH) => Some(Value::number(self.heap.items(object).len() as f64)),
-                PropertyKey::Symbol(symbol) => self.extra(object, symbol),
+                PropertyKey::Name(known::LENGTH) => Some(Value::number(self.heap.items(object).len() as f64)),
+                PropertyKey::Name(atom) => self.extra(object, atom),
             },
             Kind::String => match key {
                 PropertyKey::Index(index) => self.character(object, index as usize),
-                PropertyKey::Symbol(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
-                PropertyKey::Symbol(_) => None,
+                PropertyKey::Name(known::LENGTH) => Some(Value::number(f64::from(self.heap.str(object).units))),
+                PropertyKey::Name(_) => None,
             },
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => {
-                let symbol = self.key_symbol(key);
-                if let Some(value) = self.extra(object, symbol) {
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                let atom = self.key_atom(key);
+                if let Some(value) = self.extra(object, atom) {
                     return Some(value);
                 }
                 if object.is(Kind::Native) {
-                    match registry().property(object.payload(), symbol) {
+                    match registry().property(object.payload(), atom) {
                         Some(Static::Native(native)) => return Some(Value::handle(Kind::Native, native)),
                         Some(Static::Number(number)) => return Some(Value::number(number)),
                         None if !registry().natives[object.index()].is_function() => return None,
                         None => {}
                     }
                 }
-                match symbol {
+                match atom {
                     known::NAME => Some(self.callable_name_string(object)),
                     known::LENGTH => Some(Value::number(f64::from(self.callable_length(object)))),
                     _ => None,
                 }
             }
-            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::Exotic => {
-                if let (PropertyKey::Symbol(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
+            Kind::Map | Kind::Set | Kind::Promise | Kind::Iterator | Kind::InternalSlots => {
+                if let (PropertyKey::Name(known::LAST_INDEX), Some(regexp)) = (key, self.heap.regexp(object)) {
                     return Some(regexp.last_index);
                 }
-                let symbol = self.key_symbol(key);
-                self.extra(object, symbol)
+                let atom = self.key_atom(key);
+                self.extra(object, atom)
             }
             Kind::Object
             | Kind::Number
@@ -357,9 +356,9 @@ impl Vm {
     }
 
     /// A named property of an object that is no plain object.
-    fn extra(&self, object: Value, symbol: Sym) -> Option<Value> {
+    fn extra(&self, object: Value, atom: Atom) -> Option<Value> {
         let &extra = self.heap.extras.get(&object)?;
-        self.heap.own(Value::handle(Kind::Object, extra), symbol)?.value()
+        self.heap.own(Value::handle(Kind::Object, extra), atom)?.value()
     }
 
     /// Whether there is such a property, own or of the built-ins: `key in object`.
@@ -367,8 +366,8 @@ impl Vm {
         if self.has_own(object, key) {
             return Ok(true);
         }
-        let PropertyKey::Symbol(symbol) = key else { return Ok(false) };
-        Ok(match self.inherited(object, symbol) {
+        let PropertyKey::Name(atom) = key else { return Ok(false) };
+        Ok(match self.inherited(object, atom) {
             Ok(value) => !value.is_undefined(),
             Err(thrown) => return Err(thrown),
         })
@@ -389,23 +388,23 @@ impl Vm {
                         .map(|(index, _)| PropertyKey::Index(index as u32)),
                 );
                 if all {
-                    keys.push(PropertyKey::Symbol(known::LENGTH));
+                    keys.push(PropertyKey::Name(known::LENGTH));
                 }
             }
             Kind::String => {
                 keys.extend((0..self.heap.str(object).units).map(PropertyKey::Index));
                 if all {
-                    keys.push(PropertyKey::Symbol(known::LENGTH));
+                    keys.push(PropertyKey::Name(known::LENGTH));
                 }
             }
-            Kind::Exotic if all && self.heap.regexp(object).is_some() => {
-                keys.push(PropertyKey::Symbol(known::LAST_INDEX));
+            Kind::InternalSlots if all && self.heap.regexp(object).is_some() => {
+                keys.push(PropertyKey::Name(known::LAST_INDEX));
             }
-            Kind::Function | Kind::Bound if all => {
-                keys.extend([PropertyKey::Symbol(known::LENGTH), PropertyKey::Symbol(known::NAME)]);
+            Kind::Function | Kind::NativeClosure if all => {
+                keys.extend([PropertyKey::Name(known::LENGTH), PropertyKey::Name(known::NAME)]);
             }
             Kind::Native if all => {
-                keys.extend(registry().property_names(object.payload()).map(PropertyKey::Symbol));
+                keys.extend(registry().property_names(object.payload()).map(PropertyKey::Name));
             }
             _ => {}
         }
@@ -422,18 +421,18 @@ impl Vm {
                 .map(|(_, name)| name)
                 .chain([known::STACK])
                 .collect()
-        } else if object.is(Kind::Array) && !all && self.templates.contains(&object) {
+        } else if object.is(Kind::Array) && !all && self.realm.templates.contains(&object) {
             vec![known::RAW]
         } else {
             if object.is(Kind::Object) && self.heap.class(object).is_error() {
-                keys.push(PropertyKey::Symbol(known::STACK));
+                keys.push(PropertyKey::Name(known::STACK));
             }
             Vec::new()
         };
         let first = keys.len();
         let entries = self.heap.own_entries(named);
         keys.extend(
-            entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.symbol_key(name)),
+            entries.into_iter().filter(|(name, _)| !hidden.contains(name)).map(|(name, _)| self.atom_key(name)),
         );
         // Indices of plain objects come first, in order; the sort is stable.
         if keys[first..].iter().any(|key| matches!(key, PropertyKey::Index(_))) {
@@ -446,7 +445,7 @@ impl Vm {
     pub fn object_tag(&self, object: Value) -> String {
         match object.kind() {
             Kind::Array => "[object Array]".into(),
-            // What has a text of its own is named without it.
+            // A value with its own `toString` is named without calling it.
             Kind::Object
                 if !self.heap.class(object).is_error()
                     && (self.heap.flags(object) & NULL_PROTOTYPE != 0
@@ -455,13 +454,13 @@ impl Vm {
                 "[object Object]".into()
             }
             Kind::Object => format!("#<{}>", self.heap.class(object).name()),
-            Kind::Exotic if registry().has_own_method(self.family(object), known::TO_STRING) => {
-                format!("[object {}]", self.heap.exotics[object.index()].tag())
+            Kind::InternalSlots if registry().has_own_method(self.family(object), known::TO_STRING) => {
+                format!("[object {}]", self.heap.internal_slots[object.index()].tag())
             }
             Kind::Map => "#<Map>".into(),
             Kind::Set => "#<Set>".into(),
             Kind::Promise => "#<Promise>".into(),
-            Kind::Exotic => format!("#<{}>", self.heap.exotics[object.index()].class()),
+            Kind::InternalSlots => format!("#<{}>", self.heap.internal_slots[object.index()].class()),
             Kind::String => "[object String]".into(),
             _ => "#<Object>".into(),
         }
@@ -469,7 +468,7 @@ impl Vm {
 }
 
 /// The end of the run where a script reaches for a prototype or a constructor by a computed key.
-fn refuse(name: Sym) -> Result<()> {
+fn refuse(name: Atom) -> Result<()> {
     match name {
         known::PROTO
         | known::CONSTRUCTOR
@@ -483,7 +482,7 @@ fn refuse(name: Sym) -> Result<()> {
 }
 
 #[cold]
-fn refused_key(name: Sym) -> Thrown {
+fn refused_key(name: Atom) -> Thrown {
     let name = known::TEXTS[name.0 as usize];
     Thrown::illegal(
         ErrorCode::ValidationError,

@@ -1,10 +1,9 @@
 //! Regular expressions: a program for a backtracking matcher, and the matcher.
 //!
-//! A pattern becomes a list of small operations. The matcher keeps what it may still try on a stack
-//! of its own, so no pattern uses native stack, and it stops after so many steps, so that the caller
-//! can charge for them: nothing here knows values, runs or limits. Where a pattern has neither
-//! references nor look-around nor counters, places that have failed once are not tried again, and
-//! matching takes a time linear in the text.
+//! A pattern becomes a list of small operations. The matcher has a backtracking stack of its own, so no pattern uses
+//! native stack, and it stops after a given number of steps, so that the caller can charge for them. Nothing here
+//! knows values, runs or limits. For patterns without backreferences, look-around and counters, failed positions are
+//! memoized, and matching takes time linear in the text.
 
 mod compile;
 mod matcher;
@@ -26,7 +25,7 @@ pub fn compile(source: &[u16], flags: Flags) -> Result<Program, Error> {
     Ok(compile_pattern(&parse(source, flags)?))
 }
 
-/// Compiles a pattern that has been read.
+/// Compiles a parsed pattern.
 pub fn compile_pattern(pattern: &Pattern) -> Program {
     compile::program(pattern)
 }

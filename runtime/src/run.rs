@@ -1,21 +1,20 @@
 //! A run: one execution of one script, as a state machine.
 
-use crate::calls::Calls;
-use crate::code::FunctionRef;
+use crate::atom::known;
 use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
-use crate::heap::{Heap, Slab};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress};
 use crate::limits::Policy;
+use crate::meter::GRANT;
 use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
 use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
 use crate::promise::State;
 use crate::script::Script;
-use crate::symbol::{SymbolStrings, Symbols, known};
+use crate::stress::Stress;
+use crate::timer::cancelled;
 use crate::value::{Kind, Value};
-use crate::vm::{GRANT, HostState, Vm, cancelled};
-use hashbrown::HashMap;
+use crate::vm::Vm;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,18 +24,18 @@ use std::time::Duration;
 /// tool calls take, and dropped at any time, which cancels it.
 pub struct Run {
     vm: Vm,
-    /// Whether its frames were left when the slice was over.
+    /// Whether it paused with frames on the stack.
     paused: bool,
-    /// Events that were not settled yet when the slice was over.
+    /// Events that are not processed yet.
     events: VecDeque<Event>,
     stage: Stage,
-    /// Whether it ended because nothing could wake it.
+    /// Whether it ended in a deadlock.
     deadlocked: bool,
 }
 
-/// How far a run is.
+/// The stage of a run.
 enum Stage {
-    /// Nothing has been done.
+    /// It has not begun.
     New,
     /// The main function runs or waits.
     Main,
@@ -48,190 +47,118 @@ enum Stage {
 
 impl Run {
     pub(crate) fn new(script: Arc<Script>, inputs: Inputs, policy: &Policy) -> Self {
-        let seed = inputs.seed;
-        let code = &script.code;
-        let vm = Vm {
-            heap: Heap::new(policy.limits, &code.texts),
-            symbols: Symbols::new(Arc::clone(&code.texts)),
-            symbol_strings: SymbolStrings::default(),
-            prelude: crate::prelude::code(),
-            current: FunctionRef::script(0),
-            frames: Vec::new(),
-            stack: None,
-            waiting: Slab::default(),
-            spare: None,
-            globals: vec![Value::UNDEFINED; code.globals.len()],
-            templates: Vec::new(),
-            literals: Vec::new(),
-            shapes: vec![0; code.object_sites as usize],
-            prelude_closures: HashMap::new(),
-            main: None,
-            blocked: None,
-            kept_bytes: 0,
-            grant: GRANT,
-            stress: false,
-            leaves_unread: false,
-            hide_frames: false,
-            matcher: crate::regexp::Matcher::default(),
-            regexps: crate::builtins::regexp::Cache::default(),
-            scratch: Vec::new(),
-            records: None,
-            converted: false,
-            repeated: None,
-            jobs: VecDeque::new(),
-            nesting: 0,
-            nested_above: 0,
-            host: HostState {
-                began: Duration::ZERO,
-                resumed: Duration::ZERO,
-                spent: Duration::ZERO,
-                inputs,
-                cancelled: None,
-                context: None,
-                calls: Calls::default(),
-                console: Default::default(),
-                logs: Vec::new(),
-                log_bytes: 0,
-                log_calls: 0,
-                messages: Vec::new(),
-                message_bytes: 0,
-                random: scramble(seed),
-                slice_over: false,
-                looked_at: 0,
-                always_pause: false,
-            },
-            script,
-            scripts: Vec::new(),
-        };
+        let vm = Vm::new(script, inputs, policy.limits);
         Self { vm, paused: false, events: VecDeque::new(), stage: Stage::New, deadlocked: false }
     }
 
-    /// Go on until nothing can go on without an event, or the slice is used up.
+    /// Execute until the run needs an event or its slice is used up.
     ///
-    /// Events are settled in their order, and everything that follows from one is done before the
-    /// next; [`Event::Cancel`] alone ends the run at once. After [`Progress::Done`] nothing is left to
-    /// be done, and the run answers [`Progress::Calls`] without calls.
+    /// Events are processed in order, each with everything that follows from it before the next; [`Event::Cancel`]
+    /// alone takes effect at once. After [`Progress::Done`] a run returns [`Progress::Calls`] without calls.
     pub fn resume(&mut self, events: impl IntoIterator<Item = Event>) -> Progress {
         let mut cancelled = false;
         self.events.extend(events.into_iter().inspect(|event| cancelled |= matches!(event, Event::Cancel)));
-        self.vm.host.resumed = self.vm.host.inputs.clock.monotonic();
+        self.vm.timer.resume();
         self.vm.heap.meter.given = 0;
         let progress = if cancelled { self.cancel() } else { self.advance() };
-        let host = &mut self.vm.host;
-        host.spent += host.inputs.clock.monotonic().saturating_sub(host.resumed);
+        self.vm.timer.suspend();
         match progress {
             Ok(Some(progress)) => progress,
             Ok(None) => {
-                self.vm.rest();
+                self.vm.enter_idle();
                 Progress::Calls(self.take_calls())
             }
             Err(failure) => self.failed(*failure),
         }
     }
 
-    /// Have the run end when `flag` is set, also in the middle of a built-in function and from another thread.
+    /// Cancel the run when `flag` is set, also from another thread and in the middle of a built-in function.
     ///
-    /// [`Event::Cancel`] reaches a run between two calls of [`Run::resume`]; the flag is looked at within a call too,
-    /// as often as the clock: every few thousand steps. The outcome is the same, `EXECUTION_ABORTED`, and no script
-    /// can catch it. A run whose flag is never set is not changed by having one; it belongs to this run and is no
-    /// part of what is recorded or replayed. Several runs may share a flag.
+    /// [`Event::Cancel`] reaches a run between two calls of [`Run::resume`]; the flag is checked within a call too, as
+    /// often as the clock: every few thousand steps. The outcome is the same, `EXECUTION_ABORTED`, and no script can
+    /// catch it. A flag that is never set changes nothing. It is not recorded or replayed. Several runs may share a
+    /// flag.
     pub fn cancel_on(&mut self, flag: Arc<AtomicBool>) {
-        self.vm.host.cancelled = Some(flag);
+        self.vm.timer.cancelled = Some(flag);
     }
 
     /// Messages that the script has sent since the last call.
     pub fn take_messages(&mut self) -> Vec<Message> {
-        let bytes = std::mem::take(&mut self.vm.host.message_bytes);
-        self.vm.release_bytes(bytes);
-        std::mem::take(&mut self.vm.host.messages)
+        let (messages, bytes) = self.vm.output.take_messages();
+        self.vm.heap.meter.release_bytes(bytes);
+        messages
     }
 
-    /// Bytes that the run has in use by its own account, garbage included: what its host may add up
-    /// over many runs.
+    /// Bytes in use by the run's own meter, garbage included, for hosts that sum them over many runs.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.vm.heap.meter.bytes
     }
 
-    /// How many tool calls have been made and have no answer, those included that wait for their turn.
+    /// How many calls have no answer, queued ones included.
     #[must_use]
     pub fn unanswered_calls(&self) -> usize {
         self.vm.host.calls.unanswered()
     }
 
-    /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that
-    /// waits for tools resumes it then, without events, and gets the outcome.
+    /// When the run must have ended, by [`Clock::monotonic`](crate::Clock::monotonic): a host that waits for calls
+    /// resumes it then, without events, and gets the outcome.
     #[must_use]
     pub fn deadline(&self) -> Duration {
-        let limit = self.vm.heap.meter.limits.max_duration_ms;
-        self.vm.host.began + Duration::from_millis(limit.saturating_add(1))
+        self.vm.timer.deadline(&self.vm.heap.meter.limits)
     }
 
     /// How long until then.
     #[must_use]
     pub fn time_left(&self) -> Duration {
-        self.deadline().saturating_sub(self.vm.host.inputs.clock.monotonic())
+        self.deadline().saturating_sub(self.vm.timer.clock.monotonic())
     }
 
-    /// The tool calls without an answer, in their order; also those that the host was not told of.
+    /// The calls without an answer, in order; queued ones included.
     #[must_use]
     pub fn open_calls(&self) -> Vec<OpenCall> {
-        // Promises in a result are waited for without a reaction to them.
-        let in_result = matches!(self.stage, Stage::Result) || self.vm.blocked.is_some();
+        // Promises in a result are awaited without a reaction.
+        let in_result = matches!(self.stage, Stage::Result) || self.vm.stack.blocked_on.is_some();
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
     }
 
-    /// Whether it ended because it waited for what nothing could settle.
+    /// Whether it ended in a deadlock: it awaited a promise that nothing can settle.
     pub(crate) fn is_deadlocked(&self) -> bool {
         self.deadlocked
     }
 
-    /// Pause, look at the clock and collect garbage every `steps` steps: for tests.
-    #[doc(hidden)]
-    pub fn stress(&mut self, steps: u32, collect: bool) {
-        self.vm.grant = i64::from(steps);
-        self.vm.stress = collect;
-        if !collect {
-            self.vm.host.always_pause = true;
-        }
-    }
-
-    /// Leave everything unread that may be in what the host gives, as long as nobody looks at it: for tests.
-    #[doc(hidden)]
-    pub fn leave_unread(&mut self) {
-        self.vm.leaves_unread = true;
-    }
-
-    /// Bytes that are in use, by the account of the run, and the most there were: for tests.
-    #[doc(hidden)]
+    /// The most bytes that were in use so far: see [`Run::memory_bytes`].
     #[must_use]
-    pub fn memory(&self) -> (usize, usize) {
+    pub fn peak_memory_bytes(&self) -> usize {
         let meter = &self.vm.heap.meter;
-        (meter.bytes, meter.peak.max(meter.bytes))
+        meter.peak.max(meter.bytes)
     }
 
-    /// Begin to count time anew: for tests, which measure several calls of one run.
+    /// Make rare paths frequent: for tests.
     #[doc(hidden)]
-    pub fn forget_time(&mut self) {
-        let host = &mut self.vm.host;
-        (host.spent, host.began) = (Duration::ZERO, host.inputs.clock.monotonic());
+    pub fn stress(&mut self, stress: Stress) {
+        self.vm.heap.meter.interval = stress.interval.map_or(GRANT, i64::from);
+        if stress.pause {
+            self.vm.timer.slice = Some(Duration::ZERO);
+        }
+        self.vm.stress = stress;
     }
 
-    /// Give errors no frames of the script, as `Error.stackTraceLimit = 0` does: for comparisons.
+    /// Restart the limits of time: for tests that measure several calls of one run.
     #[doc(hidden)]
-    pub fn hide_frames(&mut self) {
-        self.vm.hide_frames = true;
+    pub fn restart_timer(&mut self) {
+        self.vm.timer.begin();
     }
 
-    /// Nobody wants the result any more.
+    /// Cancel the run.
     fn cancel(&mut self) -> Result<Option<Progress>, Box<Failure>> {
         match self.stage {
             Stage::Done => Ok(Some(Progress::Calls(Vec::new()))),
             Stage::New | Stage::Main | Stage::Result => {
                 if matches!(self.stage, Stage::New) {
-                    self.vm.host.began = self.vm.host.resumed;
+                    self.vm.timer.begin();
                 }
                 Err(Box::new(cancelled()))
             }
@@ -244,11 +171,11 @@ impl Run {
         }
         let is_new = matches!(self.stage, Stage::New);
         if is_new {
-            self.vm.host.began = self.vm.host.inputs.clock.monotonic();
+            self.vm.timer.begin();
             self.stage = Stage::Main;
         }
         self.vm.check_time().map_err(failure_of)?;
-        self.vm.host.slice_over = false;
+        self.vm.timer.slice_over = false;
         if is_new {
             let exit = self.vm.execute_main();
             if self.halted(exit)? {
@@ -257,7 +184,7 @@ impl Run {
         }
         loop {
             if self.vm.is_blocked() {
-                // Nothing else goes on: no microtask, no other function.
+                // Nothing else runs: no microtask, no other function.
                 let Some(event) = self.events.pop_front() else { break };
                 self.take(event)?;
                 continue;
@@ -291,20 +218,20 @@ impl Run {
     /// Whether the slice is over.
     fn halted(&mut self, exit: Exit) -> Result<bool, Box<Failure>> {
         match exit {
-            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.host.slice_over)),
+            Exit::Idle | Exit::Nested(_) => Ok(std::mem::take(&mut self.vm.timer.slice_over)),
             Exit::Paused => {
                 self.paused = true;
                 Ok(true)
             }
             Exit::Blocked => {
                 self.paused = true;
-                Ok(std::mem::take(&mut self.vm.host.slice_over))
+                Ok(std::mem::take(&mut self.vm.timer.slice_over))
             }
             Exit::Stopped(failure) => Err(failure),
         }
     }
 
-    /// An event has come.
+    /// Process an event.
     fn take(&mut self, event: Event) -> Result<(), Box<Failure>> {
         match event {
             Event::Settled { id, result } => self.vm.settle_call(id, result).map_err(failure_of),
@@ -312,15 +239,15 @@ impl Run {
         }
     }
 
-    /// New calls, as many as may be under way.
+    /// New calls, as many as may be in flight.
     fn take_calls(&mut self) -> Vec<crate::Call> {
         let most = self.vm.heap.meter.limits.max_concurrency.max(1);
         self.vm.host.calls.take(most)
     }
 
-    /// The outcome, where the main function has ended and nothing else is to be done at once.
+    /// The outcome, once the main function has ended and no microtask is left.
     fn finish(&mut self) -> Result<Option<Progress>, Box<Failure>> {
-        let Some(main) = self.vm.main else { return Ok(None) };
+        let Some(main) = self.vm.stack.main else { return Ok(None) };
         let promise = &self.vm.heap.promises[main.index()];
         let value = promise.value;
         match promise.state {
@@ -351,7 +278,7 @@ impl Run {
         }
     }
 
-    /// What a value means that the script threw and nobody caught.
+    /// The failure of an uncaught exception.
     fn uncaught(&mut self, value: Value) -> Failure {
         let vm = &mut self.vm;
         let trace = if value.is(Kind::Object) { vm.heap.traces.get(&value.payload()).cloned() } else { None };
@@ -360,7 +287,7 @@ impl Run {
             vm.location(code, offset)
         });
         let is_error = vm.error_class(value).is_some();
-        // Reading these can only run what the script itself defined; failing that, there is a text.
+        // Reading these can run functions of the script; if one throws, the text is left out.
         let mut text = |name, most| {
             let value = vm.get(value, name).ok()?;
             if value.is_undefined() { None } else { vm.short_text(value, most).ok() }
@@ -383,7 +310,7 @@ impl Run {
             return failure;
         }
         let message = if is_error { message } else { vm.uncaught_text(value) };
-        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
+        let mut failure = Failure::from_code(ErrorCode::ExecutionError, message);
         failure.name = name.or_else(|| Some("Error".into()));
         failure.location = location;
         failure.stack = if is_error { vm.short_stack(value).ok() } else { None };
@@ -391,15 +318,15 @@ impl Run {
         failure
     }
 
-    /// Nothing can wake the script any more.
+    /// The failure of a deadlock.
     fn deadlock(&mut self) -> Failure {
         self.deadlocked = true;
         let vm = &self.vm;
         let waits = vm.main_wait();
         let location = waits.and_then(|(code, offset)| vm.location(code, offset));
-        let place = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
-        let message = format!("The script awaits{place} a promise that nothing can settle");
-        let mut failure = Failure::of(ErrorCode::ExecutionError, message);
+        let at_line = location.map_or_else(String::new, |location| format!(" at line {}", location.line));
+        let message = format!("The script awaits{at_line} a promise that nothing can settle");
+        let mut failure = Failure::from_code(ErrorCode::ExecutionError, message);
         failure.name = Some("Error".into());
         failure.location = location;
         failure
@@ -412,7 +339,7 @@ impl Run {
 
     fn done(&mut self, result: Result<String, Box<Failure>>) -> Progress {
         let (logs, stats) = (self.take_logs(), self.stats());
-        // What is in a result that is there was not waited for.
+        // Promises in a finished result were not awaited.
         if result.is_ok() {
             self.stage = Stage::Done;
         }
@@ -431,20 +358,19 @@ impl Run {
     }
 
     fn take_logs(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.vm.host.logs)
+        std::mem::take(&mut self.vm.output.logs)
     }
 
     fn stats(&self) -> Stats {
-        let (meter, host) = (&self.vm.heap.meter, &self.vm.host);
-        let now = host.inputs.clock.monotonic();
+        let (meter, timer) = (&self.vm.heap.meter, &self.vm.timer);
         let milliseconds = |duration: Duration| duration.as_secs_f64() * 1000.0;
         Stats {
-            duration_ms: milliseconds(now.saturating_sub(host.began)),
-            script_ms: milliseconds(host.spent + now.saturating_sub(host.resumed)),
+            duration_ms: milliseconds(timer.elapsed()),
+            script_ms: milliseconds(timer.script_time()),
             steps: meter.steps(),
             iterations: meter.iterations,
-            tool_calls: host.calls.made(),
-            peak_memory_bytes: meter.peak.max(meter.bytes) as u64,
+            tool_calls: self.vm.host.calls.made(),
+            peak_memory_bytes: self.peak_memory_bytes() as u64,
         }
     }
 }
@@ -452,18 +378,6 @@ impl Run {
 fn failure_of(thrown: Thrown) -> Box<Failure> {
     match stopped(thrown) {
         Exit::Stopped(failure) => failure,
-        _ => Box::new(Failure::of(ErrorCode::ExecutionError, "the script failed")),
+        _ => Box::new(Failure::from_code(ErrorCode::ExecutionError, "the script failed")),
     }
-}
-
-/// Two words of state from a seed: splitmix64.
-fn scramble(seed: u64) -> [u64; 2] {
-    let mut state = seed;
-    [(); 2].map(|()| {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (word ^ (word >> 31)) | 1
-    })
 }

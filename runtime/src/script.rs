@@ -3,9 +3,9 @@
 use crate::build::{Origin, build};
 use crate::builtins::registry::registry;
 use crate::code::Code;
-use crate::dialect::Dialect;
 use crate::host::Inputs;
 use crate::limits::Policy;
+use crate::linker::Linker;
 use crate::outcome::Failure;
 use crate::prelude::plain_call;
 use crate::run::Run;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub struct CompileOptions {
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
     pub language: Option<Language>,
-    /// What the script sees of the host.
-    pub dialect: Dialect,
+    /// What the script sees of its host: a dialect, and functions of the embedder.
+    pub linker: Linker,
     /// Which loops are allowed.
     pub loops: Loops,
     /// Whether `console` is allowed.
@@ -32,12 +32,12 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// What a policy says of compiling.
+    /// The options that a policy asks for.
     #[must_use]
-    pub fn of(policy: &Policy) -> Self {
+    pub fn for_policy(policy: &Policy) -> Self {
         Self {
             language: None,
-            dialect: Dialect::default(),
+            linker: Linker::default(),
             loops: policy.loops,
             allow_console: policy.allow_console,
             max_bytes: policy.limits.max_script_bytes,
@@ -49,14 +49,14 @@ impl CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        Self::of(&Policy::default())
+        Self::for_policy(&Policy::default())
     }
 }
 
 /// A compiled script: immutable, shared between threads and runs.
 pub struct Script {
     source: Arc<str>,
-    pub(crate) dialect: Dialect,
+    pub(crate) linker: Linker,
     pub(crate) code: Code,
 }
 
@@ -65,7 +65,7 @@ pub struct Script {
 pub struct CompileError {
     /// What is wrong, in the order of the source; never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// The same as the outcome of a run.
+    /// The same as the failure of a run.
     pub failure: Box<Failure>,
 }
 
@@ -88,22 +88,22 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
         globals: &|name| {
-            registry.global_in(options.dialect, name).is_some()
+            registry.global(name).is_some()
                 || matches!(name, "undefined" | "NaN" | "Infinity")
-                || name == options.dialect.input_name()
+                || options.linker.has(name)
         },
         plain_call: &|call| match call {
-            PlainCall::Global(name) if registry.global_in(options.dialect, name).is_none() => false,
+            PlainCall::Global(name) if registry.global(name).is_none() => options.linker.is_plain(name),
             call => plain_call(registry, call),
         },
     };
     match agentscript_lang::compile(source, &lang) {
         Ok(program) => {
-            let (source, dialect) = (source.into(), options.dialect);
-            Ok(Arc::new(Script { source, dialect, code: build(&program, Origin::Script(dialect)) }))
+            let linker = options.linker.clone();
+            Ok(Arc::new(Script { source: source.into(), code: build(&program, Origin::Script(&linker)), linker }))
         }
         Err(failure) => Err(CompileError {
-            failure: Box::new(Failure::of_diagnostics(source, failure.diagnostics.clone())),
+            failure: Box::new(Failure::from_diagnostics(source, failure.diagnostics.clone())),
             diagnostics: failure.diagnostics,
         }),
     }
@@ -116,7 +116,7 @@ impl Script {
         &self.source
     }
 
-    /// How many bytes it keeps, source and code, more or less.
+    /// About how many bytes it takes, source and code.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.source.len() + self.code.bytes

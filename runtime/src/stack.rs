@@ -1,8 +1,8 @@
-//! The slots of the frames that are executed.
+//! The slots of the frames on the call stack.
 //!
-//! A frame is a window on one stack: its arguments are evaluated right behind the slots of its caller,
-//! and nothing is copied. The stack grows by segments, which never move, so the slots of a frame can be
-//! borrowed while further ones are added. A frame that waits leaves the stack: it is copied out.
+//! A frame is a window on the stack. Arguments are evaluated into the slots after those of the caller, so nothing is
+//! copied. The stack grows by segments that never move, so slots can be borrowed while frames are added. A frame that
+//! is suspended is copied out.
 
 use crate::node::{Slots, new_slots};
 use crate::value::Value;
@@ -11,7 +11,7 @@ use std::cell::{Cell, OnceCell};
 /// Slots of the first segment; each further one has four times as many.
 const FIRST: usize = 64;
 
-/// More segments than the memory of any machine has room for.
+/// More segments than fit into any memory.
 const SEGMENTS: usize = 14;
 
 /// The slots of frames, by segment.
@@ -20,7 +20,7 @@ pub struct Stack {
     segments: [OnceCell<Box<[Cell<Value>]>>; SEGMENTS],
 }
 
-/// Where the slots of a frame begin. It has its segment from there to the end.
+/// The start of the slots of a frame, which may use its segment to the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     segment: u32,
@@ -46,8 +46,8 @@ impl Stack {
         segment.and_then(|segment| segment.get(window.start as usize..)).unwrap_or(&[])
     }
 
-    /// A window of so many slots at `window`, or where that has too few, at the start of a segment
-    /// further on. Gives the bytes that had to be allocated for it.
+    /// A window of so many slots at `window` or, where the segment is too short, at the start of a later one. Gives
+    /// the bytes that were allocated.
     #[inline(always)]
     pub fn reserve(&self, window: Window, slots: u32) -> (Window, usize) {
         if self.slots(window).len() >= slots as usize { (window, 0) } else { self.grow(window, slots) }

@@ -69,7 +69,7 @@ pub trait ClientTools: Tools {
     ///
     /// # Errors
     /// The tool does not exist, or the input, JSON text of an object, does not fit its schema. The call
-    /// is then a rejection in the script, at once; it has no place in the journal, as it is the same
+    /// is then a rejection in the script, at once; it is not in the journal, as it is the same
     /// every time.
     fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
         let _ = (tool, input);
@@ -188,7 +188,7 @@ impl Divergence {
     /// The same as a failed run.
     #[must_use]
     pub fn failure(&self) -> Failure {
-        Failure::of(Self::CODE, self.to_string())
+        Failure::from_code(Self::CODE, self.to_string())
     }
 }
 
@@ -236,7 +236,7 @@ pub fn play(
     if let Some(over) = over(journal, options) {
         return over;
     }
-    let compile_options = CompileOptions { language: options.language, ..CompileOptions::of(&options.policy) };
+    let compile_options = CompileOptions { language: options.language, ..CompileOptions::for_policy(&options.policy) };
     let compiled = match options.cache {
         Some(cache) => cache.compile(script, &compile_options),
         None => compile(script, &compile_options),
@@ -280,7 +280,7 @@ fn is_over(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| {
         matches!(failure.status, Status::Timeout | Status::RuntimeError)
             && failure.name.is_none()
-            && ErrorCode::of(&failure.code)
+            && ErrorCode::parse(&failure.code)
                 .is_some_and(|code| code.origin() == Origin::Limit && code != ErrorCode::ResultTooLarge)
     })
 }
@@ -297,7 +297,7 @@ fn over(journal: &Journal, options: &StepOptions<'_>) -> Option<Step> {
     } else {
         return None;
     };
-    let mut failure = Failure::of(code, message);
+    let mut failure = Failure::from_code(code, message);
     failure.tool_calls = journal.rounds.iter().map(|round| round.calls.len() as u64).sum();
     Some(ended(Outcome::not_compiled(Box::new(failure))))
 }

@@ -1,8 +1,7 @@
-//! What somebody may have meant by a name that does not exist: the `hint` of an uncaught error.
+//! Suggestions for names that do not exist: the `hint` of an uncaught error.
 //!
-//! Messages stay V8's words; this is said beside them. The tables hold what people and models write
-//! who know other languages and libraries; spelling is for the nearest name. Nothing is looked up
-//! until the run has failed.
+//! Messages are V8's; hints come in addition. The tables list names of other languages and libraries that people and
+//! models use; other names are matched by spelling. Nothing is looked up until the run has failed.
 
 mod table;
 
@@ -29,7 +28,7 @@ pub enum Missing {
 
 /// Longest name that is compared with others.
 const LONGEST: usize = 40;
-/// Most names of a script that are compared: nobody counts what this takes.
+/// Most names of a script that are compared, as this work is not charged.
 const MOST_NAMES: usize = 5_000;
 
 impl Vm {
@@ -77,7 +76,7 @@ impl Vm {
     /// What to write instead, if that is known.
     pub(crate) fn hint(&self, missing: &Missing) -> Option<String> {
         match missing {
-            Missing::Name(name) => table::host(self.script.dialect, name)
+            Missing::Name(name) => table::host(self.realm.script.linker.dialect(), name)
                 .or_else(|| table::global(name).map(Into::into))
                 .or_else(|| self.similar_name(name)),
             Missing::Property(name) => {
@@ -89,15 +88,13 @@ impl Vm {
         }
     }
 
-    /// A global or a name of the script that is spelled nearly so.
+    /// A global or a name of the script with similar spelling.
     fn similar_name(&self, name: &str) -> Option<String> {
-        let mut names = agentscript_lang::names(self.script.source());
+        let mut names = agentscript_lang::names(self.realm.script.source());
         names.retain(|own| *own != name);
         names.truncate(MOST_NAMES);
-        let dialect = self.script.dialect;
-        let known = registry().globals().filter(|&(_, number)| registry().is_known_in(dialect, number));
-        names.extend(known.map(|(global, _)| global));
-        names.push(dialect.input_name());
+        names.extend(registry().globals().map(|(global, _)| global));
+        names.extend(self.realm.script.linker.names());
         nearest(name, names.into_iter()).map(did_you_mean)
     }
 }
@@ -148,11 +145,11 @@ fn function_of(owner: u32, name: &str) -> Option<String> {
     if let Some(hint) = table::function(object, name) {
         return Some(hint.into());
     }
-    let names = registry().property_names(owner).map(|symbol| registry().names[symbol.0 as usize]);
+    let names = registry().property_names(owner).map(|atom| registry().names[atom.0 as usize]);
     nearest(name, names).map(|name| did_you_mean(&format!("{object}.{name}")))
 }
 
-/// The name that is spelled most like another one, if it is near enough to be meant.
+/// The name nearest to another one by edit distance, if it is near enough.
 fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     if length > LONGEST {

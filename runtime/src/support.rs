@@ -1,52 +1,51 @@
-//! What nodes ask of a run beside values: names and texts for messages, iteration, copying.
+//! Support for nodes: names and source texts for messages, iteration, copying.
 
+use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::error::{Result, Thrown};
-use crate::error_code::ErrorCode;
 use crate::execute::function_of;
-use crate::heap::{Action, Bound};
-use crate::outcome::{Failure, MOST_MESSAGE, shown_bytes};
+use crate::heap::{Action, NativeClosure};
+use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
 use crate::property::PropertyKey;
-use crate::symbol::{Sym, known};
+use crate::timer::timed_out;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::ForEach;
 use agentscript_lang::{Span, Walk};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What takes no longer than this needs no look at the clock before it.
+/// Work that takes no longer than this needs no check of the clock before it.
 const UNNOTICED: Duration = Duration::from_millis(1);
 
 impl Vm {
-    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: nobody can look
-    /// at the clock before its end, so it does not begin where the time that is left is shorter.
+    /// Charge for `steps` of work that a library does in one piece, each of about so many nanoseconds: it cannot be
+    /// interrupted, so it does not begin if the time left is too short.
     pub fn charge_piece(&mut self, steps: usize, nanos: u64) -> Result<()> {
         self.work(steps)?;
         let needed = Duration::from_nanos((steps as u64).saturating_mul(nanos));
         if needed < UNNOTICED {
             return Ok(());
         }
-        let (limits, host) = (&self.heap.meter.limits, &self.host);
-        let slice = host.inputs.clock.monotonic().saturating_sub(host.resumed);
-        if host.spent + slice + needed <= Duration::from_millis(limits.timeout_ms) {
+        let limit_ms = self.heap.meter.limits.timeout_ms;
+        if self.timer.script_time() + needed <= Duration::from_millis(limit_ms) {
             return Ok(());
         }
-        let message = format!("Script execution timed out after {}ms", limits.timeout_ms);
-        Err(Thrown::stop(Failure::of(ErrorCode::Timeout, message)))
+        Err(timed_out(limit_ms))
     }
 
     /// The name of a function of the script; nothing for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
-        match function_of(&self.script.code, self.prelude, code).name {
-            Some(name) if !code.is_prelude() => self.symbol_text(name),
+        match function_of(&self.realm.script.code, self.realm.prelude, code).name {
+            Some(name) if !code.is_prelude() => self.atom_text(name),
             _ => String::new(),
         }
     }
 
     /// The compiled function that a reference stands for.
     pub fn function(&self, code: FunctionRef) -> &crate::code::Function {
-        function_of(&self.script.code, self.prelude, code)
+        function_of(&self.realm.script.code, self.realm.prelude, code)
     }
 
     /// Whether a function is async.
@@ -57,7 +56,7 @@ impl Vm {
     /// The `name` of a callable, for messages: a long one is cut.
     pub fn callable_name(&mut self, function: Value) -> String {
         let name = self.callable_name_string(function);
-        shown_bytes(self.heap.bytes(name), MOST_MESSAGE)
+        cut_message_bytes(self.heap.bytes(name), MOST_MESSAGE)
     }
 
     /// The `name` of a callable.
@@ -66,15 +65,21 @@ impl Vm {
             Kind::Function => {
                 let closure = &self.heap.closures[function.index()];
                 let code = closure.code;
-                let own = || function_of(&self.script.code, self.prelude, code).name.filter(|_| !code.is_prelude());
+                let own = || {
+                    function_of(&self.realm.script.code, self.realm.prelude, code).name.filter(|_| !code.is_prelude())
+                };
                 closure.name.or_else(own)
             }
-            Kind::Bound if let Some((_, own)) = self.applied(function) => return own[0],
+            Kind::NativeClosure if let Some((_, own)) = self.applied(function) => return own[0],
             Kind::Native => return self.string(registry().natives[function.index()].name),
             Kind::Tool => return Value::handle(Kind::String, function.payload()),
+            Kind::HostFunction => {
+                let script = Arc::clone(&self.realm.script);
+                return self.string(&script.linker.row(function.payload()).name);
+            }
             _ => None,
         };
-        self.symbol_string(own.unwrap_or(known::EMPTY))
+        self.atom_string(own.unwrap_or(known::EMPTY))
     }
 
     /// The `length` of a callable.
@@ -82,70 +87,73 @@ impl Vm {
         match function.kind() {
             Kind::Function => {
                 let code = self.heap.closures[function.index()].code;
-                function_of(&self.script.code, self.prelude, code).length
+                function_of(&self.realm.script.code, self.realm.prelude, code).length
             }
             Kind::Native => u32::from(registry().natives[function.index()].length),
-            Kind::Bound => self
+            Kind::HostFunction => u32::from(self.realm.script.linker.row(function.payload()).length),
+            Kind::NativeClosure => self
                 .applied(function)
                 .map_or(1, |(target, own)| self.callable_length(target).saturating_sub(own.len() as u32 - 1)),
             _ => 1,
         }
     }
 
-    /// Of a function made by `bind`: what it calls, and its name with its first arguments.
+    /// The target of a bound function, and its name with its first arguments.
     pub fn applied(&self, function: Value) -> Option<(Value, &[Value])> {
-        let Bound { action: Action::Apply, data: [target, _, own] } = self.heap.bound[function.index()] else {
+        let NativeClosure { action: Action::Apply, data: [target, _, own] } =
+            self.heap.native_closures[function.index()]
+        else {
             return None;
         };
         Some((target, self.heap.items(own)))
     }
 
-    /// Where a waiting frame is in the source.
+    /// The source offset of a waiting frame.
     pub(crate) fn offset_of<S>(&self, frame: &Frame<S>) -> u32 {
-        let function = function_of(&self.script.code, self.prelude, frame.code);
+        let function = function_of(&self.realm.script.code, self.realm.prelude, frame.code);
         let pc = frame.pc.saturating_sub(1) as usize;
         function.ops.get(pc).map_or(function.span.start, |op| op.at)
     }
 
-    /// Where the main function waits.
+    /// The source position at which the main function waits.
     pub(crate) fn main_wait(&self) -> Option<(FunctionRef, u32)> {
         let main = FunctionRef::script(0);
-        (0..self.waiting.len())
-            .filter_map(|number| self.waiting[number].as_ref())
+        (0..self.stack.suspended.len())
+            .filter_map(|number| self.stack.suspended[number].as_ref())
             .find(|frame| frame.code == main)
             .map(|frame| (main, self.offset_of(frame)))
     }
 
-    /// What is said of a callee of the script that is no function.
+    /// The message for a callee that is no function.
     pub fn not_a_function_text(&self, callee: Span) -> String {
-        if !self.current.is_prelude() && self.script.code.iterated.contains(&callee) {
-            let text = agentscript_lang::iterated_callee_text(self.script.source(), callee);
+        if !self.stack.current.is_prelude() && self.realm.script.code.iterated.contains(&callee) {
+            let text = agentscript_lang::iterated_callee_text(self.realm.script.source(), callee);
             format!("{text} is not a function or its return value is not iterable")
         } else {
             format!("{} is not a function", self.callee_text(callee))
         }
     }
 
-    /// The text of an expression of the script as V8 words it in messages.
+    /// The text of a callee as V8 prints it in messages.
     pub fn callee_text(&self, span: Span) -> String {
-        if self.current.is_prelude() {
+        if self.stack.current.is_prelude() {
             return "value".into();
         }
-        agentscript_lang::callee_text(self.script.source(), span)
+        agentscript_lang::callee_text(self.realm.script.source(), span)
     }
 
-    /// The text of an expression of the script whose value is at fault, as V8 words it in messages.
+    /// The text of an expression as V8 prints it in messages about its value.
     pub fn value_text(&self, span: Span) -> String {
-        if self.current.is_prelude() {
+        if self.stack.current.is_prelude() {
             "value".into()
         } else {
-            agentscript_lang::value_text(self.script.source(), span)
+            agentscript_lang::value_text(self.realm.script.source(), span)
         }
     }
 
     /// Whether a value that is no plain object has a method of its own of that name.
     #[inline]
-    pub fn has_own_method(&self, object: Value, name: Sym) -> bool {
+    pub fn has_own_method(&self, object: Value, name: Atom) -> bool {
         match object.kind() {
             Kind::Native => registry().property(object.payload(), name).is_some(),
             Kind::App => true,
@@ -158,7 +166,7 @@ impl Vm {
         }
     }
 
-    /// An iterator over the value of a part of the script.
+    /// The iterator of the value of an expression.
     pub fn iterator_of(&mut self, value: Value, span: Span, walk: Walk) -> Result {
         if self.is_iterable(value) {
             return self.iterate(value);
@@ -166,12 +174,12 @@ impl Vm {
         Err(self.not_iterable_at(value, span, walk).at(self, span.start))
     }
 
-    /// The error for a value of a part of the script that is not iterable.
+    /// The error for an expression whose value is not iterable.
     #[cold]
     pub fn not_iterable_at(&mut self, value: Value, span: Span, walk: Walk) -> Thrown {
-        let text = match self.current.is_prelude() {
+        let text = match self.stack.current.is_prelude() {
             true => None,
-            false => agentscript_lang::iterable_text(self.script.source(), span, walk),
+            false => agentscript_lang::iterable_text(self.realm.script.source(), span, walk),
         };
         match text {
             Some(text) => self.type_error(&format!("{text} is not iterable")),

@@ -1,8 +1,8 @@
 //! A value of the language in eight bytes.
 //!
-//! Numbers are doubles as they are; everything else hides in the space of the NaNs that arithmetic
-//! never makes: sixteen bits of tag, sixteen of kind, thirty-two of payload. The kind of a value is
-//! known without a look at the heap, and a value is plain data: it owns nothing.
+//! NaN boxing: numbers are doubles, and everything else is encoded as NaNs that arithmetic never produces: sixteen
+//! bits of tag, sixteen of kind, thirty-two of payload. The kind of a value is known without a heap access, and a
+//! value owns nothing.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Value(u64);
 
-/// What a value is. For handles the index into the slab of that kind is [`Value::index`].
+/// The kind of a value. [`Value::index`] is the index of a handle into the slab of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
@@ -32,8 +32,8 @@ pub enum Kind {
     Function,
     /// A built-in function, constructor or namespace: a number in the registry.
     Native,
-    /// A built-in function with values of its own, such as the resolving functions of a promise.
-    Bound,
+    /// A built-in function with captured values, such as the resolving functions of a promise.
+    NativeClosure,
     /// A `Map`.
     Map,
     /// A `Set`.
@@ -42,16 +42,18 @@ pub enum Kind {
     Promise,
     /// An iterator of a built-in collection.
     Iterator,
-    /// A built-in object with state of its own, such as a date.
-    Exotic,
+    /// A built-in object with internal slots, such as a date.
+    InternalSlots,
     /// A BigInt.
     BigInt,
-    /// The namespace of an app's tools: a symbol.
+    /// The namespace of an app's tools: an atom.
     App,
     /// A tool as a function: a string handle of its full name.
     Tool,
-    /// JSON text of the host that nobody has looked at yet: a string handle. Only properties of objects are like
-    /// that, and whoever takes a value out of one has it read before; never seen by a script.
+    /// A function that an embedder has added: a number in the linker of the script.
+    HostFunction,
+    /// Unread JSON text of the host: a string handle. Only properties of objects hold it, and reading one parses it
+    /// first; never seen by a script.
     Unread,
     /// A cell of a captured variable; never seen by a script.
     Cell,
@@ -78,18 +80,19 @@ const fn tag_of(kind: Kind) -> u64 {
     }
 }
 
-/// The kinds behind the last tag, by the number in bits 32 to 47.
-const OTHERS: [Kind; 12] = [
+/// The kinds of the last tag, by the number in bits 32 to 47.
+const OTHERS: &[Kind] = &[
     Kind::Native,
-    Kind::Bound,
+    Kind::NativeClosure,
     Kind::Map,
     Kind::Set,
     Kind::Promise,
     Kind::Iterator,
-    Kind::Exotic,
+    Kind::InternalSlots,
     Kind::BigInt,
     Kind::App,
     Kind::Tool,
+    Kind::HostFunction,
     Kind::Unread,
     Kind::Cell,
 ];
@@ -119,7 +122,7 @@ impl Value {
         Self(number.to_bits())
     }
 
-    /// A number from data, whose NaN may have any bits.
+    /// A number from data, whose NaN may have any payload.
     pub fn foreign_number(number: f64) -> Self {
         if number.is_nan() { Self::NAN } else { Self(number.to_bits()) }
     }
@@ -166,7 +169,7 @@ impl Value {
         self.0 as u32
     }
 
-    /// All bits: the identity of anything but numbers, strings and BigInts.
+    /// All bits: the identity of all values except numbers, strings and BigInts.
     #[inline(always)]
     pub fn bits(self) -> u64 {
         self.0
@@ -198,7 +201,7 @@ impl Value {
 
     /// Whether `typeof` says `function`.
     pub fn is_callable(self) -> bool {
-        matches!(self.kind(), Kind::Function | Kind::Native | Kind::Bound | Kind::Tool)
+        matches!(self.kind(), Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction)
     }
 
     /// Whether it is an object in the sense of the specification: anything but a primitive.
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_again() {
-        for kind in OTHERS.into_iter().chain([Kind::String, Kind::Object, Kind::Array, Kind::Function]) {
+        for kind in OTHERS.iter().copied().chain([Kind::String, Kind::Object, Kind::Array, Kind::Function]) {
             let value = Value::handle(kind, 7);
             assert_eq!((value.kind(), value.payload()), (kind, 7));
             assert!(value.is(kind) && !value.is_number());

@@ -99,7 +99,7 @@ fn samples_of_syntax_compile() {
     assert!(samples.len() > 30, "{} samples", samples.len());
     for sample in samples.iter().skip(1) {
         let source = sample.trim_end_matches(" |").trim_matches('`').replace("\\|", "|");
-        let options = CompileOptions::of(&Policy::preset(Preset::Balanced));
+        let options = CompileOptions::for_policy(&Policy::preset(Preset::Balanced));
         if let Err(error) = compile(&source, &options) {
             panic!("{source}\n{:?}", error.diagnostics);
         }

@@ -3,8 +3,8 @@
 
 use crate::corpus::Case;
 use agentscript::{
-    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Loops, Outcome, Policy, Preset, Progress,
-    Run, ToolError, Tools,
+    Call, Clock, CompileOptions, Dialect, Event, Inputs, Language, Limit, Linker, Loops, Outcome, Policy, Preset,
+    Progress, Run, ToolError, Tools,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -188,16 +188,16 @@ pub fn policy(case: &Case) -> Policy {
 #[must_use]
 pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     let policy = policy(case);
-    let mut options = CompileOptions::of(&policy);
+    let mut options = CompileOptions::for_policy(&policy);
     options.language = case.language.as_deref().map(|language| match language {
         "typescript" => Language::TypeScript,
         _ => Language::JavaScript,
     });
-    options.dialect = match case.dialect.as_deref() {
+    options.linker = Linker::new(match case.dialect.as_deref() {
         None => Dialect::Async,
         Some("sync") => Dialect::Sync,
         Some(other) => panic!("{}: there is no dialect '{other}'", case.name),
-    };
+    });
     let script = match agentscript::compile(&case.script, &options) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),

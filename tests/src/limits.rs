@@ -232,7 +232,7 @@ impl Tools for Users {
 /// Run a script to its end: `users:wait` takes as long as it is told, `users:most` tells how many calls
 /// were under way at once, and others answer at once.
 fn execute(script: &str, policy: &Policy) -> Outcome {
-    let script = match agentscript::compile(script, &CompileOptions::of(policy)) {
+    let script = match agentscript::compile(script, &CompileOptions::for_policy(policy)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };

@@ -29,7 +29,7 @@ fn main() {
         }
         let script = source(body, count);
         let began = processor_time();
-        let script = agentscript::compile(&script, &CompileOptions::of(&policy)).expect("it compiles");
+        let script = agentscript::compile(&script, &CompileOptions::for_policy(&policy)).expect("it compiles");
         let Progress::Done(outcome) = script.start(Inputs::default(), &policy).resume([]) else {
             panic!("{name}: the script needs no host");
         };

@@ -27,7 +27,7 @@ return { total: users.length + teams.length, names: active.map((u) => `${u.name}
 
 fn main() {
     let policy = Policy::preset(Preset::Balanced);
-    let compile = || agentscript::compile(JOIN, &CompileOptions::of(&policy)).expect("the script compiles");
+    let compile = || agentscript::compile(JOIN, &CompileOptions::for_policy(&policy)).expect("the script compiles");
     let script = compile();
     waiting("of one script", &policy, || Arc::clone(&script));
     waiting("of a script each", &policy, compile);

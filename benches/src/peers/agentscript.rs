@@ -27,7 +27,7 @@ impl AgentScript {
         (limits.timeout_ms, limits.max_duration_ms) = (far, far);
         (limits.max_memory_bytes, limits.max_script_bytes, limits.max_result_bytes) = (1 << 30, 1 << 30, 1 << 30);
         limits.max_concurrency = 1 << 16;
-        Self { options: CompileOptions::of(&policy), policy, keep: false }
+        Self { options: CompileOptions::for_policy(&policy), policy, keep: false }
     }
 
     /// Scripts are compiled once a round.

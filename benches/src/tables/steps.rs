@@ -37,7 +37,7 @@ fn row(plan: &Plan, name: String, calls: usize, middle: &Middle) -> Result<Vec<S
         black_box(next.clone().compact().token(Some(KEY)));
         Ok(())
     })?;
-    let read = best(plan, || match Journal::of_token(&token, Some(KEY), usize::MAX) {
+    let read = best(plan, || match Journal::from_token(&token, Some(KEY), usize::MAX) {
         Ok(journal) => {
             black_box(journal);
             Ok(())

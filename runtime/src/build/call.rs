@@ -1,7 +1,8 @@
-//! Calls: nodes where a built-in is known to run nothing of the script, operations elsewhere.
+//! Calls: nodes where a built-in is known to run no function of the script, operations elsewhere.
 
 use super::expression::USUAL;
 use super::{Lowering, Origin};
+use crate::atom::known;
 use crate::builtins::Body as NativeBody;
 use crate::builtins::registry::{Static, registry};
 use crate::code::FunctionRef;
@@ -9,7 +10,6 @@ use crate::node::{
     self, Argument, Built, Call, Callee, Constant, Expression, FixedCall, LeafCall, MethodCall, NativeCall, OpKind,
     Spread, SpreadCall, SpreadNew, constant_global,
 };
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use agentscript_lang::program::{self, Expr, ExprKind, Place, Slot, TextId, Variable};
 use smallvec::SmallVec;
@@ -23,8 +23,8 @@ impl Lowering<'_, '_> {
         {
             return Built::Constant(Constant(Value::handle(Kind::Native, intrinsic)));
         }
-        constant_global(text, self.builder.global_of(name))
-            .unwrap_or_else(|| Built::of(node::Global { name: self.builder.symbol(name), at, typeof_only }))
+        constant_global(text, self.builder.constant_global(name))
+            .unwrap_or_else(|| Built::from_node(node::Global { name: self.builder.atom(name), at, typeof_only }))
     }
 
     /// The built-in function that a callee is known to be, with its receiver.
@@ -38,7 +38,7 @@ impl Lowering<'_, '_> {
             }
             program::Callee::Member(Expr { kind: ExprKind::Global(owner), .. }, name) => {
                 let owner = self.builder.global_of(*owner)?;
-                match registry.property(owner, self.builder.symbol(*name))? {
+                match registry.property(owner, self.builder.atom(*name))? {
                     Static::Native(native) => Some((native, Value::handle(Kind::Native, owner))),
                     Static::Number(_) => None,
                 }
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
             None => match &call.callee {
                 program::Callee::Member(_, name) => {
                     self.builder.program.written[name.0 as usize]
-                        || !registry().is_plain_method(self.builder.symbol(*name))
+                        || !registry().is_plain_method(self.builder.atom(*name))
                 }
                 program::Callee::Value(callee) => {
                     !self.is_leaf_callback(callee) || call.arguments.iter().any(|argument| argument.value.splits)
@@ -80,36 +80,44 @@ impl Lowering<'_, '_> {
             if spread {
                 let callee =
                     Callee::With(Box::new(Constant(Value::handle(Kind::Native, native))), Box::new(Constant(this)));
-                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+                return Built::from_node(SpreadCall {
+                    callee,
+                    arguments: self.arguments(&call.arguments),
+                    callee_span,
+                });
             }
             let makes_error = registry().natives[native as usize].construct.is_some();
             let arguments = self.plain_arguments(&call.arguments);
-            return Built::of(NativeCall { function, this, arguments, at, makes_error });
+            return Built::from_node(NativeCall { function, this, arguments, at, makes_error });
         }
         let (object, name) = match &call.callee {
             program::Callee::Member(object, name) => (object, name),
             program::Callee::Value(function) if spread => {
                 let callee = Callee::Value(self.tree(function));
-                return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+                return Built::from_node(SpreadCall {
+                    callee,
+                    arguments: self.arguments(&call.arguments),
+                    callee_span,
+                });
             }
             program::Callee::Value(function) => return self.leaf_call(function, &call.arguments),
             program::Callee::Index(..) | program::Callee::With { .. } => {
                 return Built::Constant(Constant(Value::UNDEFINED));
             }
         };
-        // Where arguments are operations, the method is read before them.
+        // If arguments are operations, the method is read first.
         if call.arguments.iter().any(|argument| argument.value.splits) {
             let callee = self.early_callee(call);
-            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
-        let name = self.builder.symbol(*name);
+        let name = self.builder.atom(*name);
         let object = self.value(object).node();
         if spread {
             let callee = Callee::Member(object, name);
-            return Built::of(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
+            return Built::from_node(SpreadCall { callee, arguments: self.arguments(&call.arguments), callee_span });
         }
         let call = MethodCall { object, name, arguments: self.plain_arguments(&call.arguments), callee_span };
-        if name == known::PUSH { Built::of(node::Push(call)) } else { Built::of(call) }
+        if name == known::PUSH { Built::from_node(node::Push(call)) } else { Built::from_node(call) }
     }
 
     /// Whether it is a variable of the prelude that is known to hold a leaf.
@@ -129,7 +137,7 @@ impl Lowering<'_, '_> {
             self.temp += 1;
         }
         self.temp = first;
-        Built::of(LeafCall { function, arguments: values.into(), first: first as usize })
+        Built::from_node(LeafCall { function, arguments: values.into(), first: first as usize })
     }
 
     fn plain_arguments(&mut self, arguments: &[program::Argument]) -> Box<[Expression]> {
@@ -164,8 +172,8 @@ impl Lowering<'_, '_> {
             program::Callee::With { function, this } => exprs.extend([function, this]),
         }
         exprs.extend(call.arguments.iter().map(|argument| &argument.value));
-        // JavaScript reads the method before it evaluates the arguments: where these suspend, so
-        // must the callee be read before.
+        // JavaScript reads the method before the arguments are evaluated, so if an argument can suspend, the callee is
+        // read first.
         let late = call.arguments.iter().any(|argument| argument.value.splits);
         let mut callee = None;
         if late && !apply {
@@ -182,7 +190,7 @@ impl Lowering<'_, '_> {
             }
             None => match &call.callee {
                 program::Callee::Value(_) => Callee::Value(next()),
-                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.symbol(*name)),
+                program::Callee::Member(_, name) => Callee::Member(next(), self.builder.atom(*name)),
                 program::Callee::Index(..) => {
                     let object = next();
                     Callee::Index(object, next())
@@ -209,7 +217,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The function of the script that a call is known to call, where it needs nothing but its arguments.
+    /// The function that a call is known to call, if entering it only stores the arguments.
     fn fixed(&self, call: &program::Call) -> Option<FunctionRef> {
         let program::Callee::Value(Expr { kind: ExprKind::Read(variable), .. }) = &call.callee else { return None };
         let Variable { place: Place::Global(index), checked: false, .. } = *variable else { return None };
@@ -232,7 +240,7 @@ impl Lowering<'_, '_> {
             }
             program::Callee::Member(object, name) => {
                 self.into_slot(object, this);
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 let member = node::member(Built::Local(node::Local(this.0 as usize)), name, at);
                 self.set(function, member.node());
             }
@@ -264,23 +272,23 @@ impl Lowering<'_, '_> {
 
     pub(super) fn construct(&mut self, path: &[TextId], arguments: &[program::Argument], expr: &Expr) -> Built {
         let at = expr.span.start;
-        let first = path.first().map_or(known::EMPTY, |&name| self.builder.symbol(name));
+        let first = path.first().map_or(known::EMPTY, |&name| self.builder.atom(name));
         let name = path.iter().map(|&name| self.builder.text(name)).collect::<Vec<_>>().join(".");
         let Some(native) = registry().path(&name) else {
-            // A constructor of the language that this version does not have is an unknown name.
+            // A constructor of ECMAScript that is not implemented is an unknown name.
             return match path.len() {
-                1 => Built::of(node::Global { name: first, at, typeof_only: false }),
-                _ => Built::of(node::NotAConstructor { name, at }),
+                1 => Built::from_node(node::Global { name: first, at, typeof_only: false }),
+                _ => Built::from_node(node::NotAConstructor { name, at }),
             };
         };
         let arguments = self.arguments(arguments);
         match registry().natives[native as usize].construct {
             Some(NativeBody::Native(function)) => {
                 if arguments.iter().any(|argument| argument.spread.is_some()) {
-                    return Built::of(SpreadNew { function, arguments, at });
+                    return Built::from_node(SpreadNew { function, arguments, at });
                 }
                 let arguments = arguments.into_iter().map(|argument| argument.value).collect();
-                Built::of(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
+                Built::from_node(NativeCall { function, this: Value::UNDEFINED, arguments, at, makes_error: true })
             }
             Some(NativeBody::Prelude(_)) => {
                 let slot = self.temp();
@@ -289,13 +297,13 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             Some(NativeBody::Namespace | NativeBody::Accessor { .. }) | None => {
-                Built::of(node::NotAConstructor { name, at })
+                Built::from_node(node::NotAConstructor { name, at })
             }
         }
     }
 }
 
-/// Where each argument that is spread stands.
+/// The position of each spread argument.
 fn spreads(arguments: &[program::Argument]) -> impl Iterator<Item = Option<Spread>> + '_ {
     let first = arguments.iter().position(|argument| argument.spread);
     arguments.iter().enumerate().map(move |(index, argument)| {

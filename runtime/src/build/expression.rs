@@ -1,23 +1,23 @@
 //! Expressions: trees where nothing suspends, operations before them where something does.
 
 use super::Lowering;
+use crate::atom::Atom;
 use crate::node::{
     self, AnyStatement, Argument, BigIntLiteral, Built, Conditional, Constant, Delete, Elements, Expression, Form,
     Items, LogicalNode, MakeIterator, Not, ObjectLiteral, ObjectRest, OpKind, Part, Prefix, Record, Regex,
     RequireObject, Sequence, Spread, Template, TemplateObject, Text, ToText, Uninitialized, Variable, WriteGlobal,
     operand,
 };
-use crate::symbol::Sym;
 use crate::value::Value;
 use agentscript_lang::program::{self, Binary, Element, Expr, ExprKind, Logical, Place, Property, Slot, TextId, Unary};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Operands that most calls and operators have at most.
+/// Most operands of usual calls and operators.
 pub(super) const USUAL: usize = 4;
 
-/// Most operands that are looked at to find whether a variable changes meanwhile: looking at all of them
-/// for each takes quadratic time.
+/// Most later operands that are searched for an assignment to a variable, because searching all of them takes
+/// quadratic time.
 const MANY: usize = 64;
 
 impl Lowering<'_, '_> {
@@ -27,7 +27,7 @@ impl Lowering<'_, '_> {
     }
 
     pub(super) fn variable(&self, variable: &program::Variable, at: u32) -> Variable {
-        let name = self.builder.symbol(variable.name);
+        let name = self.builder.atom(variable.name);
         Variable { place: variable.place, name, checked: variable.checked, at }
     }
 
@@ -35,12 +35,12 @@ impl Lowering<'_, '_> {
     fn regexp(&self, source: TextId, pattern: u32, at: u32) -> Built {
         let flags = self.builder.program.patterns[pattern as usize];
         let shared = Arc::clone(&self.builder.literals[pattern as usize]);
-        // The prelude's have no numbers of their own: they are made once a process.
+        // Those of the prelude have no numbers: they are compiled once per process.
         let number = if self.builder.is_prelude { u32::MAX } else { pattern };
-        Built::of(Regex { source: self.builder.symbol(source), flags, number, shared, at })
+        Built::from_node(Regex { source: self.builder.atom(source), flags, number, shared, at })
     }
 
-    /// Emit what has to be done before, and give what is left to be evaluated.
+    /// Emit the operations of an expression; gives the expression of its value.
     pub(super) fn value(&mut self, expr: &Expr) -> Built {
         self.builder.note(super::NODE_BYTES);
         let at = expr.span.start;
@@ -49,25 +49,27 @@ impl Lowering<'_, '_> {
             ExprKind::Null => Built::Constant(Constant(Value::NULL)),
             ExprKind::Bool(value) => Built::Constant(Constant(Value::bool(*value))),
             ExprKind::Number(value) => Built::Constant(Constant(Value::foreign_number(*value))),
-            ExprKind::String(text) => Built::of(Text(self.builder.symbol(*text))),
+            ExprKind::String(text) => Built::from_node(Text(self.builder.atom(*text))),
             ExprKind::Regex(source, pattern) => self.regexp(*source, *pattern, at),
-            ExprKind::BigInt(text) => Built::of(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default())),
-            ExprKind::Template(head, rest) => {
-                Built::of(Template { head: self.builder.symbol(*head), parts: self.holes(rest, at), at })
+            ExprKind::BigInt(text) => {
+                Built::from_node(BigIntLiteral(self.builder.text(*text).parse().unwrap_or_default()))
             }
-            ExprKind::TemplateObject(index) => Built::of(TemplateObject(*index)),
+            ExprKind::Template(head, rest) => {
+                Built::from_node(Template { head: self.builder.atom(*head), parts: self.holes(rest, at), at })
+            }
+            ExprKind::TemplateObject(index) => Built::from_node(TemplateObject(*index)),
             ExprKind::Array(elements) => self.array(elements, at),
             ExprKind::Object(site, properties) => self.object(*site, properties, at),
             ExprKind::Function(id) => {
                 let captures = self.builder.program.functions[id.0 as usize].captures.clone().into();
-                Built::of(node::Function { code: self.builder.function_ref(id.0), captures })
+                Built::from_node(node::Function { code: self.builder.function_ref(id.0), captures })
             }
             ExprKind::Read(program::Variable { place: Place::Global(index), .. }) if self.builder.is_prelude => {
-                // Functions of the prelude know each other by number; it has no state.
+                // Functions of the prelude refer to each other by number, as the prelude has no state.
                 let name = Some(self.builder.program.globals[*index as usize]);
                 let functions = &self.builder.program.functions;
                 let function = functions.iter().position(|function| function.name == name);
-                Built::of(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
+                Built::from_node(node::PreludeFunction(self.builder.function_ref(function.unwrap_or(0) as u32)))
             }
             ExprKind::Read(variable) => self.variable(variable, at).read(),
             ExprKind::Write(variable, value) => {
@@ -86,15 +88,15 @@ impl Lowering<'_, '_> {
             ExprKind::Global(name) => self.global(*name, false, at),
             ExprKind::TypeofGlobal(name) => {
                 let operand = self.global(*name, true, at).node();
-                Built::of(Prefix { operator: Unary::Typeof, operand, at })
+                Built::from_node(Prefix { operator: Unary::Typeof, operand, at })
             }
             ExprKind::WriteGlobal(name, value) => {
-                let name = self.builder.symbol(*name);
-                Built::of(WriteGlobal { name, value: self.value(value).node(), at })
+                let name = self.builder.atom(*name);
+                Built::from_node(WriteGlobal { name, value: self.value(value).node(), at })
             }
-            ExprKind::Uninitialized(name) => Built::of(Uninitialized { name: self.builder.symbol(*name), at }),
+            ExprKind::Uninitialized(name) => Built::from_node(Uninitialized { name: self.builder.atom(*name), at }),
             ExprKind::Member(object, name) => {
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 node::member(self.value(object), name, at)
             }
             ExprKind::Index(object, key) => {
@@ -104,21 +106,21 @@ impl Lowering<'_, '_> {
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
             ExprKind::DeleteMember(object, name) => {
-                let key = Box::new(Text(self.builder.symbol(*name)));
-                Built::of(Delete { object: self.value(object).node(), key, at })
+                let key = Box::new(Text(self.builder.atom(*name)));
+                Built::from_node(Delete { object: self.value(object).node(), key, at })
             }
             ExprKind::DeleteIndex(object, key) => {
                 let [object, key] = self.operands([object, key]);
-                Built::of(Delete { object: object.node(), key: key.node(), at })
+                Built::from_node(Delete { object: object.node(), key: key.node(), at })
             }
-            ExprKind::Unary(Unary::Not, operand) => Built::of(Not(self.value(operand).node())),
+            ExprKind::Unary(Unary::Not, operand) => Built::from_node(Not(self.value(operand).node())),
             ExprKind::Unary(Unary::Minus, operand) if matches!(operand.kind, ExprKind::Number(_)) => {
                 let ExprKind::Number(number) = operand.kind else { return Built::Constant(Constant(Value::NAN)) };
                 Built::Constant(Constant(Value::foreign_number(-number)))
             }
             ExprKind::Unary(operator, operand) => {
                 let operator = *operator;
-                operand!(self.value(operand).leaf(), operand => Built::of(Prefix { operator, operand, at }))
+                operand!(self.value(operand).leaf(), operand => Built::from_node(Prefix { operator, operand, at }))
             }
             ExprKind::Binary(operator @ (Binary::StrictEqual | Binary::StrictNotEqual), left, right)
                 if matches!(right.kind, ExprKind::String(_)) =>
@@ -142,18 +144,18 @@ impl Lowering<'_, '_> {
                 Built::Local(node::Local(slot.0 as usize))
             }
             ExprKind::RequireObject { value, first, origin } => {
-                let first = first.map(|first| self.builder.symbol(first));
-                Built::of(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
+                let first = first.map(|first| self.builder.atom(first));
+                Built::from_node(RequireObject { value: self.value(value).node(), first, origin: *origin, at })
             }
             ExprKind::ObjectRest(slot, taken) => {
                 let taken = self.nodes(taken.iter()).into();
-                Built::of(ObjectRest { object: slot.0 as usize, taken })
+                Built::from_node(ObjectRest { object: slot.0 as usize, taken })
             }
             ExprKind::Iterator(value, origin) => {
-                Built::of(MakeIterator { value: self.value(value).node(), origin: *origin, at })
+                Built::from_node(MakeIterator { value: self.value(value).node(), origin: *origin, at })
             }
-            ExprKind::IteratorNext(slot) => Built::of(node::IteratorNext(slot.0 as usize)),
-            ExprKind::IteratorRest(slot) => Built::of(node::IteratorRest(slot.0 as usize)),
+            ExprKind::IteratorNext(slot) => Built::from_node(node::IteratorNext(slot.0 as usize)),
+            ExprKind::IteratorRest(slot) => Built::from_node(node::IteratorRest(slot.0 as usize)),
         }
     }
 
@@ -169,7 +171,7 @@ impl Lowering<'_, '_> {
 
     fn set_member<F: Form>(&mut self, object: &Expr, name: TextId, value: &Expr, at: u32) -> F {
         let [object, value] = self.operands([object, value]);
-        node::set_member(object, self.builder.symbol(name), value, at)
+        node::set_member(object, self.builder.atom(name), value, at)
     }
 
     fn set_index<F: Form>(&mut self, object: &Expr, key: &Expr, value: &Expr, at: u32) -> F {
@@ -186,12 +188,12 @@ impl Lowering<'_, '_> {
                 variable.write(self.value(value))
             }
             ExprKind::Update { variable, delta, .. } => {
-                // Nobody sees the value, and the new one is at hand.
+                // The value is not used, so the prefix form will do.
                 self.variable(variable, at).update(f64::from(*delta), true)
             }
             ExprKind::SetMember(object, name, value) => self.set_member(object, *name, value, at),
             ExprKind::SetIndex(object, key, value) => self.set_index(object, key, value, at),
-            _ => AnyStatement::of(self.tree(expr)),
+            _ => AnyStatement::from_node(self.tree(expr)),
         }
     }
 
@@ -209,7 +211,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Emit an expression whose value goes into a slot.
+    /// Emit an expression and store its value in a slot.
     pub(super) fn into_slot(&mut self, expr: &Expr, slot: Slot) {
         match &expr.kind {
             ExprKind::Call(call) if expr.splits && self.is_op(call) => self.call_into(call, slot, expr.span),
@@ -245,20 +247,20 @@ impl Lowering<'_, '_> {
         self.operand_list(&exprs).into_iter().map(Built::node).collect()
     }
 
-    /// Build expressions that are evaluated one after the other. What stands before one that suspends
-    /// is saved to a temporary, unless it stays what it is meanwhile.
+    /// Build expressions that are evaluated in order. Those before one that can suspend are saved to temporaries,
+    /// unless they cannot change.
     pub(super) fn operand_list(&mut self, exprs: &[&Expr]) -> SmallVec<[Built; USUAL]> {
         let last = exprs.iter().rposition(|expr| expr.splits).unwrap_or(0);
         let mut built = SmallVec::with_capacity(exprs.len());
         for (index, expr) in exprs.iter().enumerate() {
             let value = self.value(expr);
-            built.push(if index < last { self.keep(value, &exprs[index + 1..=last]) } else { value });
+            built.push(if index < last { self.save(value, &exprs[index + 1..=last]) } else { value });
         }
         built
     }
 
-    /// The holes of a template with the texts behind them: each is a text before the next one is looked at.
-    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Sym)]> {
+    /// The expressions of a template with the texts after them; each is converted to text before the next is evaluated.
+    fn holes(&mut self, holes: &[(Expr, TextId)], at: u32) -> Box<[(Expression, Atom)]> {
         let last = holes.iter().rposition(|(hole, _)| hole.splits).unwrap_or(0);
         let mut built = Vec::with_capacity(holes.len());
         for (index, (hole, text)) in holes.iter().enumerate() {
@@ -268,12 +270,13 @@ impl Lowering<'_, '_> {
                 self.set(slot, Box::new(ToText { value, at }));
                 value = Box::new(node::Local(slot.0 as usize));
             }
-            built.push((value, self.builder.symbol(*text)));
+            built.push((value, self.builder.atom(*text)));
         }
         built.into()
     }
 
-    fn keep(&mut self, value: Built, later: &[&Expr]) -> Built {
+    /// A value that is not changed by what is evaluated after it: saved to a temporary where it could be.
+    fn save(&mut self, value: Built, later: &[&Expr]) -> Built {
         match value {
             Built::Constant(_) => value,
             Built::Local(local)
@@ -296,7 +299,7 @@ impl Lowering<'_, '_> {
         });
         let nodes = self.nodes(exprs);
         if elements.iter().all(|element| matches!(element, Element::Item(_))) {
-            return Built::of(Items(nodes.into()));
+            return Built::from_node(Items(nodes.into()));
         }
         let mut nodes = nodes.into_iter();
         let elements = elements
@@ -309,7 +312,7 @@ impl Lowering<'_, '_> {
                 }
             })
             .collect();
-        Built::of(Elements { elements, at })
+        Built::from_node(Elements { elements, at })
     }
 
     fn object(&mut self, site: u32, properties: &[Property], at: u32) -> Built {
@@ -324,14 +327,14 @@ impl Lowering<'_, '_> {
         let mut keys = Vec::with_capacity(properties.len());
         for property in properties {
             if let Property::Named(name, _) = property {
-                let name = self.builder.symbol(*name);
+                let name = self.builder.atom(*name);
                 if !keys.contains(&name) && keys.len() < 24 {
                     keys.push(name);
                 }
             }
         }
         if keys.len() == properties.len() {
-            return Built::of(Record {
+            return Built::from_node(Record {
                 site: (self.builder.first_site + site) as usize,
                 keys: keys.into(),
                 values: nodes.collect(),
@@ -342,7 +345,7 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|property| match property {
                 Property::Named(name, _) => {
-                    Part::Named(self.builder.symbol(*name), nodes.next().unwrap_or_else(undefined))
+                    Part::Named(self.builder.atom(*name), nodes.next().unwrap_or_else(undefined))
                 }
                 Property::Computed(_, value) => {
                     let key = nodes.next().unwrap_or_else(undefined);
@@ -352,10 +355,10 @@ impl Lowering<'_, '_> {
                 Property::Spread(_) => Part::Spread(nodes.next().unwrap_or_else(undefined)),
             })
             .collect();
-        Built::of(ObjectLiteral { parts, at })
+        Built::from_node(ObjectLiteral { parts, at })
     }
 
-    /// Whether it is a function that takes the name of what it is put into.
+    /// Whether it is an anonymous function, which takes the name of its binding.
     fn is_anonymous_function(&self, value: &Expr) -> bool {
         matches!(value.kind, ExprKind::Function(id) if self.builder.program.functions[id.0 as usize].name.is_none())
     }
@@ -374,7 +377,7 @@ impl Lowering<'_, '_> {
         if !right.splits {
             let left = self.value(left).node();
             let right = self.value(right).node();
-            return Built::of(LogicalNode { operator, left, right });
+            return Built::from_node(LogicalNode { operator, left, right });
         }
         let slot = self.temp();
         let end = self.target();
@@ -386,7 +389,7 @@ impl Lowering<'_, '_> {
             Logical::Coalesce => OpKind::JumpUnlessNullish(slot, end.0 as u32),
         });
         self.into_slot(right, slot);
-        self.place(end);
+        self.bind(end);
         Built::Local(node::Local(slot.0 as usize))
     }
 
@@ -395,7 +398,7 @@ impl Lowering<'_, '_> {
             let test = self.value(test).node();
             let yes = self.value(yes).node();
             let no = self.value(no).node();
-            return Built::of(Conditional { test, yes, no });
+            return Built::from_node(Conditional { test, yes, no });
         }
         let slot = self.temp();
         let (other, end) = (self.target(), self.target());
@@ -403,17 +406,17 @@ impl Lowering<'_, '_> {
         self.emit(OpKind::JumpUnless(test, other.0 as u32));
         self.into_slot(yes, slot);
         self.jump(end);
-        self.place(other);
+        self.bind(other);
         self.into_slot(no, slot);
-        self.place(end);
+        self.bind(end);
         Built::Local(node::Local(slot.0 as usize))
     }
 
     fn sequence(&mut self, expressions: &[Expr]) -> Built {
         let Some(split) = expressions.iter().rposition(|expr| expr.splits) else {
-            return Built::of(Sequence(self.nodes(expressions.iter()).into()));
+            return Built::from_node(Sequence(self.nodes(expressions.iter()).into()));
         };
-        // What comes before the last suspension is done; what follows is left to be evaluated.
+        // Everything up to the last suspension is emitted; the rest is the remaining expression.
         for expr in &expressions[..split] {
             self.effect(expr);
         }
@@ -422,6 +425,6 @@ impl Lowering<'_, '_> {
             return self.value(last);
         }
         self.effect(&rest[0]);
-        Built::of(Sequence(self.nodes(rest[1..].iter()).into()))
+        Built::from_node(Sequence(self.nodes(rest[1..].iter()).into()))
     }
 }

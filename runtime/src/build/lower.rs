@@ -1,4 +1,4 @@
-//! Questions about parts of the program that decide how they are lowered.
+//! Predicates on parts of the program that decide how they are lowered.
 
 use super::Lowering;
 use agentscript_lang::program::{self, Expr, ExprKind, Label, Place, Stmt, StmtKind, Variable};
@@ -16,7 +16,7 @@ pub(super) fn assigns(expr: &Expr, slot: usize) -> bool {
     found
 }
 
-/// Built-in functions that take memory and change nothing, by name.
+/// Built-in functions that allocate and have no effect, by name.
 const PURE: &[&str] = &[
     "Array",
     "Boolean",
@@ -68,11 +68,11 @@ const PURE: &[&str] = &[
     "with",
 ];
 
-/// Built-in functions that change something when all else that they do is done.
+/// Built-in functions whose effect comes last.
 const CHANGE_LAST: &[&str] = &["add", "push", "set"];
 
 impl Lowering<'_, '_> {
-    /// Whether a statement, which is one operation, or its last one, may be begun again where it ran out of memory.
+    /// Whether a statement that is one operation may be retried after running out of memory.
     pub(super) fn repeats(&self, statement: &Stmt) -> bool {
         match &statement.kind {
             StmtKind::Init(_, value) | StmtKind::Return(Some(value)) => self.is_pure(value),
@@ -86,12 +86,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The same of a call of a built-in function that is an operation of its own.
+    /// The same for a call of a built-in function that is its own operation.
     pub(super) fn repeats_call(&self, call: &program::Call) -> bool {
         call.arguments.iter().all(|argument| self.is_pure(&argument.value))
     }
 
-    /// Whether evaluating an expression changes nothing. What is an operation of its own has been evaluated before.
+    /// Whether evaluating an expression has no effect. Parts that are operations have been evaluated before.
     fn is_pure(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Undefined
@@ -126,7 +126,7 @@ impl Lowering<'_, '_> {
         all
     }
 
-    /// Whether a call that is no operation calls a built-in function of one of these names.
+    /// Whether a call that is a node calls a built-in function of one of these names.
     fn is_named(&self, call: &program::Call, names: &[&str]) -> bool {
         let name = match &call.callee {
             program::Callee::Value(Expr { kind: ExprKind::Global(name), .. }) | program::Callee::Member(_, name) => {

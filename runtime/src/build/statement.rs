@@ -49,7 +49,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether the subject of a `switch` is the value of a case.
+    /// The test of a `switch` subject against a case.
     fn case(&mut self, subject: Slot, test: &Expr) -> Expression {
         self.same(Built::Local(Local(subject.0 as usize)), test, false).node()
     }
@@ -135,7 +135,7 @@ impl Lowering<'_, '_> {
                 self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
                 self.statement(body);
                 self.scopes.pop();
-                self.place(end);
+                self.bind(end);
             }
             StmtKind::Break(label) => self.leave(Leave::Break(label.0)),
             StmtKind::Continue(label) => self.leave(Leave::Continue(label.0)),
@@ -155,12 +155,12 @@ impl Lowering<'_, '_> {
         self.statement(yes);
         if let Some(no) = no {
             self.jump(end);
-            self.place(other);
+            self.bind(other);
             self.statement(no);
         } else {
-            self.place(other);
+            self.bind(other);
         }
-        self.place(end);
+        self.bind(end);
     }
 
     /// Whether a loop can be one operation.
@@ -177,14 +177,14 @@ impl Lowering<'_, '_> {
             return self.emit(OpKind::Loop(each));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
-        self.place(start);
+        self.bind(start);
         match test.map(|test| self.value(test).node()) {
             Some(test) if self.builder.is_prelude => self.emit(OpKind::JumpUnless(test, end.0 as u32)),
             Some(test) => self.emit(OpKind::While(test, end.0 as u32)),
             None => self.turn(),
         }
         self.loop_body(label, body, next, end);
-        self.place(next);
+        self.bind(next);
         if !fresh.is_empty() {
             self.emit(OpKind::Run(Box::new(Refresh(fresh))));
         }
@@ -192,11 +192,10 @@ impl Lowering<'_, '_> {
             self.effect(update);
         }
         self.jump(start);
-        self.place(end);
+        self.bind(end);
     }
 
-    /// A loop whose parts cannot suspend: test and update are parts of it where they are what they are
-    /// in most loops.
+    /// A loop whose parts cannot suspend; the common forms of test and update are fused into it.
     fn one_loop(
         &mut self,
         test: Built,
@@ -236,13 +235,13 @@ impl Lowering<'_, '_> {
             return self.emit(OpKind::Loop(Box::new(each)));
         }
         let (start, next, end) = (self.target(), self.target(), self.target());
-        self.place(start);
+        self.bind(start);
         self.turn();
         self.loop_body(label, body, next, end);
-        self.place(next);
+        self.bind(next);
         let test = self.value(test).node();
         self.emit(OpKind::JumpIf(test, start.0 as u32));
-        self.place(end);
+        self.bind(end);
     }
 
     fn lower_each(&mut self, label: Label, kind: ForEach, iterable: &Expr, slots: (Slot, Slot), body: &Stmt) {
@@ -257,7 +256,7 @@ impl Lowering<'_, '_> {
             return self.emit(OpKind::Each(Box::new(each)));
         }
         let (next, over, end) = (self.target(), self.target(), self.target());
-        self.place(next);
+        self.bind(next);
         self.emit(OpKind::Next { iterator, item, end: over.0 as u32 });
         if kind == ForEach::AwaitOf {
             self.emit(OpKind::AwaitItem(item));
@@ -269,16 +268,16 @@ impl Lowering<'_, '_> {
             self.loop_body(label, body, next, end);
             self.jump(next);
         }
-        self.place(over);
+        self.bind(over);
         if kind == ForEach::AwaitOf {
             // The end of the iterator is awaited like an item.
             self.set(item, Box::new(Constant(Value::UNDEFINED)));
             self.emit(OpKind::AwaitItem(item));
         }
-        self.place(end);
+        self.bind(end);
     }
 
-    /// The body of `for await`: whoever leaves it early waits until the iterator is closed.
+    /// The body of `for await`: leaving it early awaits the closing of the iterator.
     fn closing_body(&mut self, label: Label, body: &Stmt, next: Target, end: Target, item: Slot) {
         let close = |this: &mut Self| this.emit(OpKind::Await(Box::new(Constant(Value::UNDEFINED)), item));
         let completion = (self.temp(), self.temp());
@@ -288,7 +287,7 @@ impl Lowering<'_, '_> {
             this.jump(next);
         };
         self.guarded(completion, guarded, close);
-        self.place(broken);
+        self.bind(broken);
         close(self);
         self.jump(end);
     }
@@ -311,11 +310,11 @@ impl Lowering<'_, '_> {
         self.jump(default);
         self.scopes.push(Scope::Target { label: label.0, break_to: end, continue_to: None });
         for (case, start) in cases.iter().zip(starts) {
-            self.place(start);
+            self.bind(start);
             self.statements(&case.body);
         }
         self.scopes.pop();
-        self.place(end);
+        self.bind(end);
     }
 
     fn lower_return(&mut self, value: Option<&Expr>, at: u32) {
@@ -337,7 +336,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Emit a way out: straight, or through the finalizers in between.
+    /// Emit an exit: a jump, or through the finalizers in between.
     fn leave(&mut self, way: Leave) {
         for index in (0..self.scopes.len()).rev() {
             match (&mut self.scopes[index], way) {
@@ -378,7 +377,7 @@ impl Lowering<'_, '_> {
         self.guarded(completion, |this| this.lower_catch(body, catch), |this| this.statements(finally));
     }
 
-    /// What `body` emits, and what `finally` emits for every way out of it.
+    /// Emit `body` guarded by `finally`, which runs on every exit.
     fn guarded(&mut self, (kind, value): (Slot, Slot), body: impl FnOnce(&mut Self), finally: impl FnOnce(&mut Self)) {
         let (start, caught) = (self.target(), self.target());
         let from = self.ops.len() as u32;
@@ -388,31 +387,31 @@ impl Lowering<'_, '_> {
         self.set_number(kind, ENDED);
         let to = self.ops.len() as u32;
         self.jump(start);
-        self.place(caught);
+        self.bind(caught);
         let target = self.ops.len() as u32;
         self.handlers.push(Handler { from, to, target, slot: value });
         self.set_number(kind, THROWN);
-        self.place(start);
+        self.bind(start);
         finally(self);
-        // How the guarded part ended decides where to go on.
+        // Dispatch on the exit that was taken.
         let (end, rethrow) = (self.target(), self.target());
         let ways: Vec<Target> = exits.iter().map(|_| self.target()).collect();
         let targets = [end, rethrow].iter().chain(&ways).map(|target| target.0 as u32).collect();
         self.emit(OpKind::Dispatch(kind, targets));
-        self.place(rethrow);
+        self.bind(rethrow);
         self.emit(OpKind::Rethrow(value));
         for (way, target) in exits.into_iter().zip(ways) {
-            self.place(target);
+            self.bind(target);
             if way == Leave::Return {
                 self.return_slot(value);
             } else {
                 self.leave(way);
             }
         }
-        self.place(end);
+        self.bind(end);
     }
 
-    /// Return the value in a slot, through the finalizers around.
+    /// Return the value in a slot, through the enclosing finalizers.
     fn return_slot(&mut self, slot: Slot) {
         let value: Expression = Box::new(Local(slot.0 as usize));
         let outer = self.scopes.iter().rev().find_map(|scope| match scope {
@@ -438,7 +437,7 @@ impl Lowering<'_, '_> {
         let target = self.ops.len() as u32;
         self.handlers.push(Handler { from, to, target, slot: *slot });
         self.statements(handler);
-        self.place(end);
+        self.bind(end);
     }
 }
 

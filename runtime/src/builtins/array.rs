@@ -1,8 +1,7 @@
 //! `Array` and the methods of arrays.
 //!
-//! Methods that change an array have two ways: a short one for arrays that nothing forbids to change,
-//! here, and the one of the specification for everything else, in [`generic`]. Methods that only read
-//! treat anything with a length as the array of its items.
+//! Methods that change an array have a fast path here, for ordinary extensible arrays, and the path of the
+//! specification in [`generic`]. Methods that only read copy array-likes into an array first.
 
 mod flat;
 mod generic;
@@ -11,11 +10,11 @@ mod sort;
 mod walk;
 
 use super::{Body, Global, Row, arg, native, prelude};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::Yields;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -366,14 +365,14 @@ fn with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let array = as_array(vm, this)?;
     let length = vm.heap.length(array) as f64;
     let index = vm.to_integer(arg(arguments, 0))?;
-    let place = if index < 0.0 { length + index } else { index };
-    if place < 0.0 || place >= length {
+    let position = if index < 0.0 { length + index } else { index };
+    if position < 0.0 || position >= length {
         let index = vm.describe(arg(arguments, 0));
         return Err(vm.range_error(&format!("Invalid index : {index}")));
     }
     let mut items = counted(vm, length as usize)?;
     items.extend(vm, vm.heap.items(array).iter().map(|&item| filled(item)))?; // charged: by counted
-    if let Some(item) = items.get_mut(place as usize) {
+    if let Some(item) = items.get_mut(position as usize) {
         *item = arg(arguments, 1);
     }
     Ok(vm.array_of(items))
@@ -411,19 +410,19 @@ fn list(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.array_of(items))
 }
 
-/// Whether it is an array that nothing forbids to change.
+/// Whether it is an array that is not frozen, sealed or non-extensible.
 #[inline]
 fn is_free(vm: &Vm, this: Value) -> bool {
     this.is(Kind::Array) && vm.heap.arrays[this.index()].flags == 0
 }
 
-/// An item as it is read: holes are `undefined`.
+/// An item as a script reads it: holes are `undefined`.
 #[inline]
 fn filled(item: Value) -> Value {
     if item == Value::HOLE { Value::UNDEFINED } else { item }
 }
 
-/// Ask for room for items, and charge for filling it.
+/// Reserve memory for items, and charge for filling it.
 fn room(vm: &mut Vm, items: usize) -> Result<()> {
     vm.reserve(items.saturating_mul(8))?;
     vm.work(items / 8)
@@ -462,7 +461,7 @@ pub fn length_of(vm: &mut Vm, this: Value) -> Result<f64> {
     Ok(vm.to_integer(length)?.clamp(0.0, generic::MAX_SAFE))
 }
 
-/// A receiver that is only read, as an array: what is none is copied into one, with its holes.
+/// A receiver that is only read, as an array: array-likes are copied into one, with their holes.
 fn as_array(vm: &mut Vm, this: Value) -> Result {
     if this.is(Kind::Array) {
         return Ok(this);
@@ -492,8 +491,8 @@ fn copy_items(vm: &mut Vm, source: Value, length: f64, missing: Value) -> Result
     Ok(items)
 }
 
-/// Charge for comparing a value with all items of an array, where that is a look at each. Gives whether it is: a long
-/// text or BigInt is compared by [`search`].
+/// Charge for comparing a value with all items of an array, if each comparison is cheap. Gives whether it is: long
+/// strings and BigInts are compared by [`search`].
 fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<bool> {
     vm.work(vm.heap.length(array) / 4)?;
     Ok(match target.kind() {
@@ -503,20 +502,20 @@ fn charge_search(vm: &mut Vm, array: Value, target: Value) -> Result<bool> {
     })
 }
 
-/// The first place of those at which an item is the same as a long text or BigInt; each comparison is charged for.
+/// The first position of those at which an item is the same as a long text or BigInt; each comparison is charged for.
 #[cold]
-fn search(vm: &mut Vm, array: Value, target: Value, places: impl Iterator<Item = usize>) -> Result<Option<usize>> {
-    for place in places {
-        if let Some(item) = vm.heap.at(array, place)
+fn search(vm: &mut Vm, array: Value, target: Value, positions: impl Iterator<Item = usize>) -> Result<Option<usize>> {
+    for position in positions {
+        if let Some(item) = vm.heap.at(array, position)
             && vm.strict_equals(item, target)?
         {
-            return Ok(Some(place));
+            return Ok(Some(position));
         }
     }
     Ok(None)
 }
 
-/// What `splice` and `toSpliced` remove: from where and how many.
+/// The range that `splice` and `toSpliced` remove: start and count.
 fn splice_range(vm: &mut Vm, arguments: &[Value], length: usize) -> Result<(usize, usize)> {
     let from = vm.to_position(arg(arguments, 0), length, 0)?;
     let most = length - from;

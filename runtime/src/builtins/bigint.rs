@@ -1,7 +1,7 @@
 //! `BigInt`: the constructor, and arithmetic on integers of any size.
 //!
-//! Work is charged before it is done, by the number of 64-bit limbs: a product of two integers costs
-//! what its size says, so that no power stalls a run. What takes more than some milliseconds is done in pieces ([`large`]).
+//! Work is charged before it is done, by the number of 64-bit limbs: a product costs in proportion to its size, so
+//! that no power stalls a run. Operations of more than some milliseconds are done in pieces ([`large`]).
 
 pub mod large;
 
@@ -103,7 +103,7 @@ fn low_bits(vm: &mut Vm, value: Value, bits: u64) -> Result<BigInt> {
     Ok(&vm.heap.bigints[value.index()] & mask)
 }
 
-/// `bigint.toLocaleString(locales, options)`, in the one locale there is
+/// `bigint.toLocaleString(locales, options)`, in the only locale
 fn to_locale_string(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let this = receiver(vm, this, "toLocaleString")?;
     number_format::to_locale_string(vm, this, arguments, "BigInt.prototype.toLocaleString")
@@ -133,14 +133,14 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result {
 pub fn text(vm: &mut Vm, integer: Value, radix: u32) -> Result<String> {
     let size = limbs(vm, integer);
     let bits = vm.heap.bigints[integer.index()].bits() as usize; // bounded: the number of bits is known
-    // The text, and a list of its digits or a copy of it.
+    // The text, and a list of its digits or a copy.
     let _room = vm.hold(bits / radix.ilog2() as usize * 2)?;
     if radix.is_power_of_two() || size <= TEXT_LIMBS {
         vm.work(if radix.is_power_of_two() { size } else { text_steps(size) })?;
         // charged: above
         return Ok(vm.heap.bigints[integer.index()].to_str_radix(radix));
     }
-    // The integer, powers of the base that are as long together, and what a quotient of them takes.
+    // The integer, powers of the base of the same total size, and temporary memory of a division.
     let _more = vm.hold(size * 64)?;
     let number = vm.heap.bigints[integer.index()].clone(); // charged: piece by piece
     let mut digits = Vec::with_capacity(bits / radix.ilog2() as usize + 2); // charged: held above
@@ -174,7 +174,7 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
     }
 }
 
-/// The integer that a string stands for (ECMAScript 7.1.14).
+/// StringToBigInt (ECMAScript 7.1.14).
 pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     let Ok(text) = std::str::from_utf8(vm.charged_bytes(string)?) else { return Ok(None) };
     let Some((digits, radix, sign)) = digits_of(text) else { return Ok(None) };
@@ -196,7 +196,7 @@ pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
     Ok(integer.map(|integer| BigInt::from_biguint(sign, integer)))
 }
 
-/// The digits of a text that stands for an integer, their radix and its sign; nothing where it stands for none.
+/// The digits of the text of an integer, their radix and its sign; `None` where it is none.
 fn digits_of(text: &str) -> Option<(&str, u32, Sign)> {
     let text = text.trim_matches(crate::convert::is_space);
     let (digits, radix) = match text.as_bytes() {
@@ -263,7 +263,7 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
         Binary::BitAnd => a & b,
         Binary::BitOr => a | b,
         Binary::BitXor => a ^ b,
-        // Comparisons do not come here, the rest has returned.
+        // Comparisons are handled elsewhere, all others above.
         _ => return Ok(Value::UNDEFINED),
     };
     finish(vm, result)
@@ -272,7 +272,7 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
 /// A product, quotient or remainder that is made in pieces.
 fn large_operation(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Result {
     let (a, b) = (limbs(vm, left), limbs(vm, right));
-    // Both integers, the result, and what its parts take.
+    // Both integers, the result, and temporary memory.
     let _room = vm.hold((a + b) * 40)?;
     vm.work((a + b) / 8)?;
     // charged: above
@@ -315,7 +315,7 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
     };
     let size = (bits * u64::from(exponent) / 64 + 1) as usize;
     let _room = vm.hold(size * 40)?;
-    // The last squaring is half of the size, each before it half of that.
+    // The last squaring takes half of the size, each earlier one half of the next.
     let steps = product_steps(size / 2 + 1, size / 2 + 1).saturating_mul(2);
     if steps > MOST_STEPS {
         let base = vm.heap.bigints[left.index()].clone(); // charged: above
@@ -371,7 +371,7 @@ pub fn unary(vm: &mut Vm, operator: Unary, value: Value) -> Result {
         Unary::BitNot => -integer - 1,
         Unary::Increment => integer + 1,
         Unary::Decrement => integer - 1,
-        // The other operators do not ask for the type of their operand.
+        // The other operators do not depend on the type of their operand.
         _ => return Ok(value),
     };
     finish(vm, result)

@@ -1,8 +1,8 @@
 //! `Boolean`.
 
 use super::{Body, Global, Row, arg, native};
+use crate::atom::known;
 use crate::error::Result;
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -27,7 +27,7 @@ fn boolean(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 /// `boolean.toString()`
 fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let this = receiver(vm, this, "toString")?;
-    Ok(vm.symbol_string(if this == Value::TRUE { known::TRUE } else { known::FALSE }))
+    Ok(vm.atom_string(if this == Value::TRUE { known::TRUE } else { known::FALSE }))
 }
 
 /// `boolean.valueOf()`

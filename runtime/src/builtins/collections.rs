@@ -1,10 +1,10 @@
 //! `Map` and `Set`.
 
 use super::{Body, Global, Row, arg, getter, native, prelude};
+use crate::atom::known;
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::heap::Yields;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -283,7 +283,7 @@ pub fn charge_key(vm: &mut Vm, key: Value) -> Result<()> {
 }
 
 impl Vm {
-    /// Key and value of an entry that an iterable gave, for `new Map` and `Object.fromEntries`.
+    /// Key and value of an entry of an iterable, for `new Map` and `Object.fromEntries`.
     pub fn entry_of(&mut self, entry: Value) -> Result<(Value, Value)> {
         if !entry.is_object() {
             let what = self.describe(entry);

@@ -5,11 +5,11 @@ mod table;
 
 use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
+use crate::atom::Atom;
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::block;
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashMap;
@@ -45,10 +45,10 @@ pub const GLOBALS: &[Global] = &[Global {
 pub struct State {
     /// Columns that lines of open groups are indented by.
     indent: usize,
-    counts: HashMap<Sym, u64>,
+    counts: HashMap<Atom, u64>,
 }
 
-/// Columns that one group indents its lines by, and what they can come to.
+/// Columns of indentation of one group, and of all at most.
 const GROUP: usize = 2;
 const DEEPEST_GROUP: usize = 100;
 
@@ -57,24 +57,24 @@ const WARN: &str = "[warn] ";
 const ERROR: &str = "[error] ";
 
 impl Vm {
-    /// Keep a line of the log.
+    /// Add a line to the log.
     fn log_line(&mut self, prefix: &str, text: &str) -> Result {
-        let indent = " ".repeat(self.host.console.indent);
+        let indent = " ".repeat(self.output.console.indent);
         let limits = &self.heap.meter.limits;
         let (max_bytes, max_calls) = (limits.max_console_bytes as usize, limits.max_console_calls);
         self.charge_bytes(text.len())?;
         let lines = 1 + if indent.is_empty() { 0 } else { memchr::memchr_iter(b'\n', text.as_bytes()).count() };
         let length = prefix.len() + text.len() + lines * indent.len();
-        self.host.log_bytes += length;
-        self.host.log_calls += 1;
-        if self.host.log_calls > max_calls {
+        self.output.log_bytes += length;
+        self.output.log_calls += 1;
+        if self.output.log_calls > max_calls {
             return Err(Thrown::limit(
                 ErrorCode::ConsoleLimit,
                 // bounded: a number
                 format!("The script exceeded its console limit of {max_calls} calls; log less"),
             ));
         }
-        if self.host.log_bytes > max_bytes {
+        if self.output.log_bytes > max_bytes {
             return Err(too_much(max_bytes));
         }
         self.work(1 + length / 16)?;
@@ -82,8 +82,8 @@ impl Vm {
         // bounded: by what a script may log
         let text = if lines == 1 { text.to_owned() } else { text.replace('\n', &format!("\n{indent}")) };
         let line = format!("{prefix}{indent}{text}"); // bounded: the same
-        self.keep_bytes(size_of::<String>() + block(line.len()));
-        self.host.logs.push(line);
+        self.heap.meter.keep_bytes(size_of::<String>() + block(line.len()));
+        self.output.logs.push(line);
         Ok(Value::UNDEFINED)
     }
 
@@ -93,7 +93,7 @@ impl Vm {
         if bytes > limit { Err(too_much(limit)) } else { self.charge_bytes(bytes) }
     }
 
-    /// The text of a string that is logged: an error, before anything is read, where it is too long for that.
+    /// The text of a string that is logged; an error, before anything is read, where it is too long.
     fn line_text(&mut self, string: Value) -> Result<String> {
         let bytes = self.heap.str(string).bytes as usize;
         self.check_line(bytes)?;
@@ -122,7 +122,7 @@ fn error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.log_line(ERROR, &text)
 }
 
-/// `console.trace(...)`; where it was called is not shown.
+/// `console.trace(...)`, without the call stack.
 fn trace(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let text = vm.format(arguments)?;
     // bounded: by what a script may log
@@ -177,7 +177,7 @@ fn assert(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// The name of a counter.
-fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Sym> {
+fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Atom> {
     match arg(arguments, 0) {
         Value::UNDEFINED => Ok(vm.intern_text("default")),
         label => {
@@ -189,19 +189,19 @@ fn counter(vm: &mut Vm, arguments: &[Value]) -> Result<Sym> {
 
 fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
-    let count = vm.host.console.counts.entry(label).or_insert(0);
+    let count = vm.output.console.counts.entry(label).or_insert(0);
     *count += 1;
     let text = format!(": {count}"); // bounded: a number
-    vm.check_line(vm.symbols.text(label).len())?;
-    let text = crate::heap::lossy(vm.symbols.text(label)).into_owned() + &text; // charged: above
+    vm.check_line(vm.atoms.text(label).len())?;
+    let text = crate::heap::lossy(vm.atoms.text(label)).into_owned() + &text; // charged: above
     vm.log_line(LOG, &text)
 }
 
 fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
-    if vm.host.console.counts.remove(&label).is_none() {
-        vm.check_line(vm.symbols.text(label).len())?;
-        let text = format!("Count for '{}' does not exist", crate::heap::lossy(vm.symbols.text(label))); // bounded: above
+    if vm.output.console.counts.remove(&label).is_none() {
+        vm.check_line(vm.atoms.text(label).len())?;
+        let text = format!("Count for '{}' does not exist", crate::heap::lossy(vm.atoms.text(label))); // bounded: above
         return vm.log_line(WARN, &text);
     }
     Ok(Value::UNDEFINED)
@@ -211,11 +211,11 @@ fn group(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if !arguments.is_empty() {
         log(vm, this, arguments)?;
     }
-    vm.host.console.indent = (vm.host.console.indent + GROUP).min(DEEPEST_GROUP);
+    vm.output.console.indent = (vm.output.console.indent + GROUP).min(DEEPEST_GROUP);
     Ok(Value::UNDEFINED)
 }
 
 fn group_end(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    vm.host.console.indent = vm.host.console.indent.saturating_sub(GROUP);
+    vm.output.console.indent = vm.output.console.indent.saturating_sub(GROUP);
     Ok(Value::UNDEFINED)
 }

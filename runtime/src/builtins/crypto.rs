@@ -1,5 +1,5 @@
-//! `crypto`, as far as it gives identifiers. Its randomness is the host's, so that a run can be
-//! replayed; nothing here is fit for secrets.
+//! `crypto.randomUUID`. Its random numbers come from the seed, so that a run can be replayed; they are not fit for
+//! secrets.
 
 use super::{Body, Global, native};
 use crate::error::Result;
@@ -22,7 +22,7 @@ fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     vm.work(1)?;
     let mut bytes = [0_u8; 16];
     for byte in &mut bytes {
-        *byte = (vm.random() * 256.0) as u8;
+        *byte = (vm.random.next() * 256.0) as u8;
     }
     bytes[6] = bytes[6] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;

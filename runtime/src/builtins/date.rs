@@ -9,7 +9,7 @@ use super::intl::date_time_format::{Wanted, locale_text};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::Hint;
 use crate::error::Result;
-use crate::heap::Exotic;
+use crate::heap::InternalSlots;
 use crate::value::Value;
 use crate::vm::Vm;
 use calendar::{Fields, MS_PER_DAY, full_year, make_date, make_day, make_time, time_clip};
@@ -87,7 +87,7 @@ const INVALID: &str = "Invalid Date";
 
 /// The time of the host.
 pub fn current(vm: &Vm) -> f64 {
-    time_clip(vm.host.inputs.clock.unix_ms().floor())
+    time_clip(vm.timer.clock.unix_ms().floor())
 }
 
 /// A date as `util.inspect` prints it.
@@ -105,8 +105,8 @@ fn date(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
 fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let time = match arguments {
         [] => current(vm),
-        &[value] => match vm.heap.exotic(value) {
-            Some(&Exotic::Date(time)) => time,
+        &[value] => match vm.heap.internal_slots_of(value) {
+            Some(&InternalSlots::Date(time)) => time,
             _ => {
                 let value = vm.to_primitive(value, Hint::Default)?;
                 if value.is_string() { parsed(vm, value)? } else { vm.to_number(value)? }
@@ -114,7 +114,7 @@ fn new_date(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         },
         _ => components(vm, arguments)?,
     };
-    Ok(vm.heap.new_exotic(Exotic::Date(time_clip(time))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Date(time_clip(time))))
 }
 
 /// `Date.UTC(year, …)`
@@ -133,7 +133,7 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     parsed(vm, text).map(Value::foreign_number)
 }
 
-/// Bytes of the longest text that is read as a date: the parser looks at no limit.
+/// Bytes of the longest text that is parsed as a date, as the parser charges nothing.
 const LONGEST: u32 = 1 << 20;
 
 fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
@@ -156,8 +156,8 @@ fn components(vm: &mut Vm, arguments: &[Value]) -> Result<f64> {
 
 /// The time of a receiver.
 fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
-    match vm.heap.exotic(this) {
-        Some(&Exotic::Date(time)) => Ok(time),
+    match vm.heap.internal_slots_of(this) {
+        Some(&InternalSlots::Date(time)) => Ok(time),
         _ => Err(vm.type_error("this is not a Date object.")),
     }
 }
@@ -168,7 +168,7 @@ fn get<const FIELD: u8>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if time.is_nan() {
         return Ok(Value::foreign_number(f64::NAN));
     }
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     Ok(Value::number(match FIELD {
         YEAR => fields.year,
         MONTH => fields.month,
@@ -196,12 +196,12 @@ fn get_timezone_offset(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 fn get_year(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     check_date(vm, this, "getYear")?;
     let time = this_time(vm, this)?;
-    Ok(Value::foreign_number(if time.is_nan() { time } else { (Fields::of(time).year - 1900) as f64 }))
+    Ok(Value::foreign_number(if time.is_nan() { time } else { (Fields::from_time(time).year - 1900) as f64 }))
 }
 
-fn keep(vm: &mut Vm, this: Value, time: f64) -> Result {
+fn set_time_value(vm: &mut Vm, this: Value, time: f64) -> Result {
     let time = time_clip(time);
-    vm.heap.set_exotic(this, Exotic::Date(time));
+    vm.heap.set_internal_slots(this, InternalSlots::Date(time));
     Ok(Value::foreign_number(time))
 }
 
@@ -219,8 +219,8 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
     let first = usize::from(FIRST);
     check_date(vm, this, NAMES[first][usize::from(UTC)])?;
     let mut given = [vm.to_number(arg(arguments, 0))?, f64::NAN, f64::NAN, f64::NAN];
-    // As in V8, the time is read between the first conversion and the others. A year makes a date of
-    // an invalid one; everything else leaves it invalid.
+    // As in V8, the time is read between the first conversion and the others. A year makes an invalid date valid;
+    // other fields leave it invalid.
     let time = match this_time(vm, this)? {
         time if time.is_nan() && FIRST == YEAR => 0.0,
         time => time,
@@ -232,18 +232,18 @@ fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: 
     for (index, number) in given.iter_mut().enumerate().take(count).skip(1) {
         *number = vm.to_number(arg(arguments, index))?;
     }
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     let mut parts = [fields.year, fields.month, fields.day, fields.hour, fields.minute, fields.second, fields.ms]
         .map(|field| field as f64);
     parts[first..first + count].copy_from_slice(&given[..count]);
     let [year, month, day, hour, minute, second, ms] = parts;
     let day = if FIRST < HOUR { make_day(year, month, day) } else { (time / MS_PER_DAY).floor() };
-    keep(vm, this, make_date(day, make_time(hour, minute, second, ms)))
+    set_time_value(vm, this, make_date(day, make_time(hour, minute, second, ms)))
 }
 
 /// A `TypeError` in the words of V8 for methods that change a date or write it.
 fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
-    if matches!(vm.heap.exotic(this), Some(Exotic::Date(_))) {
+    if matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Date(_))) {
         return Ok(());
     }
     let what = vm.to_text_lossy(this);
@@ -255,7 +255,7 @@ fn check_date(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
 fn set_time(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     check_date(vm, this, "setTime")?;
     let time = vm.to_number(arg(arguments, 0))?;
-    keep(vm, this, time)
+    set_time_value(vm, this, time)
 }
 
 /// `date.setYear(year)`
@@ -264,12 +264,12 @@ fn set_year(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let year = vm.to_number(arg(arguments, 0))?;
     let time = this_time(vm, this)?;
     if year.is_nan() {
-        return keep(vm, this, year);
+        return set_time_value(vm, this, year);
     }
     let time = if time.is_nan() { 0.0 } else { time };
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     let day = make_day(full_year(year), fields.month as f64, fields.day as f64);
-    keep(vm, this, make_date(day, time.rem_euclid(MS_PER_DAY)))
+    set_time_value(vm, this, make_date(day, time.rem_euclid(MS_PER_DAY)))
 }
 
 fn written(vm: &mut Vm, this: Value, method: &str, write: fn(f64) -> String) -> Result {

@@ -1,11 +1,11 @@
 //! `Error` and its kin.
 
 use super::{Body, Global, Row, arg, native};
+use crate::atom::known;
 use crate::error::Result;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -34,7 +34,7 @@ const fn constructor(name: &'static str, body: Body) -> Global {
 
 /// `Error(message, {cause})`
 fn error<const CLASS: u8>(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    let class = Class::ERRORS.into_iter().find(|&class| class as u8 == CLASS).unwrap_or(Class::Error);
+    let class = Class::ERRORS.iter().copied().find(|&class| class as u8 == CLASS).unwrap_or(Class::Error);
     vm.construct_error(class, arg(arguments, 0), arg(arguments, 1))
 }
 
@@ -51,7 +51,7 @@ fn aggregate_error(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 impl Vm {
-    /// What the constructors of errors make (ECMAScript 20.5.1.1).
+    /// The common part of the constructors of errors (ECMAScript 20.5.1.1).
     fn construct_error(&mut self, class: Class, message: Value, options: Value) -> Result {
         let message = if message.is_undefined() { None } else { Some(self.to_string(message)?) };
         let error = self.heap.new_of_class(class);
@@ -61,7 +61,7 @@ impl Vm {
         }
         if options.is_object()
             && !options.is(Kind::App)
-            && let Some(cause) = self.own_property(options, PropertyKey::Symbol(known::CAUSE))?
+            && let Some(cause) = self.own_property(options, PropertyKey::Name(known::CAUSE))?
         {
             self.heap.set_own(error, known::CAUSE, cause);
             self.heap.add_flags(error, HIDDEN_CAUSE);

@@ -2,16 +2,16 @@
 
 use super::registry::registry;
 use super::{Global, Row, arg, native, prelude};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Action, Bound};
-use crate::symbol::known;
+use crate::heap::{Action, NativeClosure};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
 
-/// There is no `Function`.
+/// There is no constructor `Function`.
 pub const GLOBALS: &[Global] = &[];
 
 /// Methods of functions.
@@ -31,9 +31,9 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let bound = vm.string("bound ");
     let name = vm.concat(bound, name)?;
     let first = arguments.get(1..).unwrap_or(&[]);
-    // What is bound again calls the same function, not a chain of bound ones.
-    let (target, receiver, before) = match this.is(Kind::Bound).then(|| vm.heap.bound[this.index()]) {
-        Some(Bound { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
+    // Binding a bound function refers to its target, not to a chain.
+    let (target, receiver, before) = match this.is(Kind::NativeClosure).then(|| vm.heap.native_closures[this.index()]) {
+        Some(NativeClosure { action: Action::Apply, data: [target, receiver, own] }) => (target, receiver, Some(own)),
         _ => (this, arg(arguments, 0), None),
     };
     let count = before.map_or(1, |own| vm.heap.length(own)) + first.len();
@@ -45,7 +45,7 @@ fn bind(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     }
     own.extend_from_slice(vm, first)?;
     let own = vm.array_of(own);
-    Ok(vm.heap.new_bound(Action::Apply, [target, receiver, own]))
+    Ok(vm.heap.new_native_closure(Action::Apply, [target, receiver, own]))
 }
 
 /// `$bind(function, receiver)`
@@ -71,26 +71,28 @@ impl Vm {
     fn function_source(&self, function: Value) -> Option<&str> {
         let code = function.is(Kind::Function).then(|| self.heap.closures[function.index()].code)?;
         let span = (!code.is_prelude()).then(|| self.function(code).span)?;
-        Some(self.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
+        Some(self.realm.script.source().get(span.start as usize..span.end as usize).unwrap_or_default())
     }
 
-    /// The text of a function: the source of one of the script, as long as the script at most; other functions do
-    /// not show theirs.
+    /// The text of a function: the source of one of the script, which is no longer than the script; `[native code]`
+    /// for others.
     pub(super) fn function_text(&mut self, function: Value) -> Cow<'_, str> {
-        // A borrow that is returned in one case lasts in all of them.
+        // The borrow checker extends a conditionally returned borrow, hence the second call.
         if self.function_source(function).is_some() {
             return self.function_source(function).unwrap_or_default().into();
         }
-        if let Kind::Function | Kind::Bound = function.kind() {
+        if let Kind::Function | Kind::NativeClosure = function.kind() {
             return "function () { [native code] }".into();
         }
         format!("function {}() {{ [native code] }}", self.callable_name(function)).into() // bounded: the name is cut
     }
 
-    /// A value as V8 prints it in messages, without running anything: a long text is cut.
+    /// A value as V8 prints it in messages, without running functions of the script; a long text is cut.
     pub fn describe(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Function | Kind::Bound | Kind::Tool => shortened(&self.function_text(value)),
+            Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                shortened(&self.function_text(value))
+            }
             Kind::Native if registry().natives[value.index()].is_function() => self.function_text(value).into(),
             Kind::Object if self.heap.class(value).is_error() => {
                 self.short_error(value).unwrap_or_else(|_| "Error".into())

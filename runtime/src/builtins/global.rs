@@ -2,12 +2,12 @@
 
 use super::url::coded;
 use super::{Global, native, object};
+use crate::atom::known;
 use crate::charge::{BYTES_A_STEP, Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, code_points};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use base64::Engine as _;
@@ -23,7 +23,7 @@ pub const GLOBALS: &[Global] = &[
     Global::function(native("btoa", 1, btoa)),
 ];
 
-/// Base64 without padding, whose last character may have bits that belong to no byte.
+/// Base64 without padding, allowing trailing bits.
 const FORGIVING: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -31,10 +31,10 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// How much of Base64 is read between two looks at the limits: a multiple of four.
+/// How much Base64 is decoded between two charges: a multiple of four.
 const PIECE: usize = 1 << 14;
 
-/// `atob(text)`: the bytes behind Base64, each as a character.
+/// `atob(text)`: decoded Base64, each byte as a character.
 fn atob(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let input = base64_input(vm, arguments)?;
     let bytes = vm.heap.str(input).bytes as usize;
@@ -86,10 +86,10 @@ fn btoa(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let length = base64::encoded_len(bytes.len(), true).unwrap_or(usize::MAX);
     let hold = vm.hold(length)?;
     let encoded = STANDARD.encode(&*bytes);
-    Ok(vm.string_of(Buffer::of(encoded.into_bytes(), hold)))
+    Ok(vm.string_of(Buffer::from_parts(encoded.into_bytes(), hold)))
 }
 
-/// The string that is given, charged for.
+/// The argument as a string, charged for.
 fn base64_input(vm: &mut Vm, arguments: &[Value]) -> Result {
     let Some(&input) = arguments.first() else {
         return Err(coded(vm, "ERR_MISSING_ARGS", "The \"input\" argument must be specified"));
@@ -106,7 +106,7 @@ fn is_blank(byte: u8) -> bool {
 
 fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let Some(&value) = arguments.first() else {
-        return Err(of_webidl(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
+        return Err(webidl_error(vm, "ERR_MISSING_ARGS", "The value argument must be specified"));
     };
     check_clone_options(vm, super::arg(arguments, 1))?;
     let mut cloner = Cloner { clones: HashMap::new(), pending: Buffer::new(), hold: Hold::NONE };
@@ -117,14 +117,14 @@ fn structured_clone(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(clone)
 }
 
-/// Only `transfer` is an option, and there is nothing that could be transferred.
+/// `transfer` is the only option, and no value is transferable.
 fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
     if options.is_nullish() {
         return Ok(());
     }
     if !options.is_object() {
         let message = "The options argument must be either an object or undefined";
-        return Err(of_webidl(vm, "ERR_INVALID_ARG_TYPE", message));
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", message));
     }
     let name = vm.intern_text("transfer");
     let transfer = vm.get(options, name)?;
@@ -132,32 +132,32 @@ fn check_clone_options(vm: &mut Vm, options: Value) -> Result<()> {
         return Ok(());
     }
     if !transfer.is_object() || !vm.is_iterable(transfer) {
-        return Err(of_webidl(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
+        return Err(webidl_error(vm, "ERR_INVALID_ARG_TYPE", "Optional transferList argument must be an iterable"));
     }
     if vm.iterate_to_list(transfer)?.is_empty() {
         return Ok(());
     }
-    Err(of_webidl(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
+    Err(webidl_error(vm, "ERR_INVALID_TRANSFER_OBJECT", "Found invalid object in transferList"))
 }
 
-/// A `TypeError` with a code that its text does not tell.
+/// A `TypeError` with a code that is not part of its text.
 #[cold]
-fn of_webidl(vm: &mut Vm, code: &str, message: &str) -> Thrown {
+fn webidl_error(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     let error = vm.new_error(Class::TypeError, message);
     let code = vm.string(code);
     vm.heap.set_own(error, known::CODE, code);
     Thrown::value(error)
 }
 
-/// Bytes that one clone takes in the table of all, while that grows.
+/// Bytes of an entry in the table of clones, while it grows.
 const CLONE_BYTES: usize = 40;
 
-/// A copy that is being made of everything that can be reached from a value.
+/// A deep copy in progress.
 struct Cloner {
     clones: HashMap<Value, Value>,
-    /// Clones that have no content yet.
+    /// Clones that are to be filled.
     pending: Buffer<(Value, Value)>,
-    /// What `clones` takes.
+    /// Counts `clones`.
     hold: Hold,
 }
 
@@ -180,9 +180,9 @@ impl Cloner {
                 vm.array_of(holes)
             }
             Kind::Map | Kind::Set => vm.heap.new_map(value.kind()),
-            Kind::Exotic => match vm.heap.exotics[value.index()].structured_clone() {
-                Some(exotic) => vm.heap.new_exotic(exotic),
-                // They are no platform objects to Node's algorithm, and have no own properties.
+            Kind::InternalSlots => match vm.heap.internal_slots[value.index()].structured_clone() {
+                Some(slots) => vm.heap.new_with_slots(slots),
+                // Node clones these as plain objects without properties.
                 None if !vm.inherited_names(value).is_empty() => vm.heap.new_object(),
                 None => return Err(not_cloned(vm, value)),
             },
@@ -242,7 +242,7 @@ impl Cloner {
         Ok(())
     }
 
-    /// Of an error its class, message, cause and stack are kept.
+    /// An error keeps its class, message, cause and stack.
     fn fill_error(&mut self, vm: &mut Vm, source: Value, clone: Value) -> Result<()> {
         vm.heap.add_flags(clone, HIDDEN_MESSAGE | HIDDEN_CAUSE);
         if let Some(message) = vm.own(source, known::MESSAGE)? {
@@ -264,7 +264,7 @@ impl Cloner {
     }
 }
 
-/// The class of the clone of a plain object or an error, which goes by its name.
+/// The class of the clone of a plain object or an error; that of an error depends on its name.
 fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
     if !vm.heap.class(value).is_error() {
         return Ok(Class::Plain);
@@ -272,7 +272,7 @@ fn clone_class(vm: &mut Vm, value: Value) -> Result<Class> {
     let name = vm.get(value, known::NAME)?;
     let name = if name.is_string() { vm.charged_bytes(name)? } else { b"" };
     let known = |class: &Class| class.name().as_bytes() == name && *class != Class::AggregateError;
-    Ok(Class::ERRORS.into_iter().find(known).unwrap_or(Class::Error))
+    Ok(Class::ERRORS.iter().copied().find(known).unwrap_or(Class::Error))
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! Values as `util.inspect` of Node prints them.
 //!
 //! Objects are shown to a depth, long arrays and strings are cut, and short things share a line: all
-//! by the rules of Node 20 with its default options. What is printed runs no function of the script.
+//! by the rules of Node 20 with its default options. Printing runs no function of the script.
 
 mod error;
 mod layout;
@@ -10,15 +10,15 @@ mod url;
 
 pub use text::width;
 
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::convert::number_text;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::NULL_PROTOTYPE;
-use crate::heap::{Entry, Exotic, Yields, block};
+use crate::heap::{Entry, InternalSlots, Yields, block};
 use crate::promise::State;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -37,7 +37,7 @@ pub struct Options {
     pub limit: usize,
 }
 
-/// Levels that are shown at most, whatever is asked for.
+/// Most levels, whatever the options.
 const DEEPEST: usize = 100;
 /// UTF-16 code units of a string that are shown.
 const MAX_STRING: usize = 10_000;
@@ -60,21 +60,21 @@ impl Vm {
 struct Inspector<'a> {
     vm: &'a mut Vm,
     options: Options,
-    /// The objects around this place.
+    /// The objects around the present one.
     seen: Vec<Value>,
-    /// The objects that were met inside of themselves.
+    /// Objects with circular references.
     circular: Vec<Value>,
     /// Columns that lines are indented by.
     indent: usize,
     /// The level of the object that was printed last.
     deepest: usize,
-    /// Bytes of text of primitives.
+    /// Bytes of the text of primitives so far.
     printed: usize,
 }
 
-/// An object as far as it is known before its parts are printed.
+/// The outline of an object: everything but its parts.
 struct Outline {
-    /// What stands before the brace.
+    /// The text before the brace.
     base: String,
     open: String,
     close: &'static str,
@@ -87,14 +87,14 @@ struct Outline {
 }
 
 impl Outline {
-    /// Of an object whose parts stand in braces.
+    /// The outline of an object with parts in braces.
     fn plain(label: &str, open: String, parts: Parts) -> Self {
         // bounded: names of ours
         let (empty, label) = (format!("{open}}}"), format!("[{label}]"));
         Self { base: String::default(), empty, open, close: "}", array: false, parts, label }
     }
 
-    /// Of something that has a text of its own, or none.
+    /// The outline of an object with a text of its own, or none.
     fn with_base(base: String, open: String, label: &str) -> Self {
         let plain = Self::plain(label, open, Parts::None);
         if base.is_empty() { plain } else { Self { empty: base.clone(), base, ..plain } }
@@ -117,7 +117,7 @@ struct Property {
     enumerable: bool,
 }
 
-/// What the parts of an object are printed as, counted.
+/// The printed parts of an object, counted.
 #[derive(Default)]
 struct Output {
     parts: Buffer<String>,
@@ -182,7 +182,7 @@ impl Inspector<'_> {
         self.vm.reserve(bytes.saturating_mul(8))
     }
 
-    /// Text whose further lines are indented as this place is.
+    /// Text whose further lines are indented as the present line is.
     fn indented(&mut self, text: String) -> Result<String> {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         if self.indent == 0 || lines == 0 {
@@ -192,7 +192,7 @@ impl Inspector<'_> {
         Ok(text.replace('\n', &format!("\n{}", " ".repeat(self.indent)))) // charged: above
     }
 
-    /// The part of a long string that is shown. Only what may be part of it is looked at.
+    /// The part of a long string that is shown; only that much is read.
     fn beginning(&mut self, string: Value) -> Value {
         let bytes = self.vm.heap.bytes(string); // bounded: one character is looked at
         // No code unit takes more than three bytes.
@@ -265,7 +265,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// What an object is printed with, its properties, and what they take.
+    /// The outline of an object, its properties, and what counts them.
     fn outline(&mut self, object: Value) -> Result<(Outline, Vec<Property>, Hold)> {
         let (mut properties, hold) = self.properties(object)?;
         let plain = Outline::plain;
@@ -283,7 +283,7 @@ impl Inspector<'_> {
             Kind::Promise => plain("Promise", "Promise {".into(), Parts::Promise),
             Kind::Iterator => {
                 let iterator = &self.vm.heap.iterators[object.index()];
-                // Iterators over pairs have a name of their own only where they are printed.
+                // Iterators over pairs have a different name only when printed.
                 let name = match (iterator.source.kind(), iterator.yields) {
                     (_, Yields::Matches) => "RegExp String Iterator",
                     (Kind::Map, _) => "Map Iterator",
@@ -302,8 +302,10 @@ impl Inspector<'_> {
                     _ => plain(&label, format!("{label} {{"), Parts::None),                         // bounded: as above
                 }
             }
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.callable(object)?,
-            Kind::Exotic => self.exotic(object)?,
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                self.callable(object)?
+            }
+            Kind::InternalSlots => self.internal_slots_of(object)?,
             Kind::Object if self.vm.heap.class(object).is_error() => {
                 let base = self.error(object, &mut properties)?;
                 let label = self.vm.heap.class(object).name();
@@ -318,15 +320,15 @@ impl Inspector<'_> {
         Ok((outline, properties, hold))
     }
 
-    fn exotic(&mut self, object: Value) -> Result<Outline> {
-        let exotic = &self.vm.heap.exotics[object.index()];
-        let (class, tag) = (exotic.class(), exotic.tag());
-        let (base, open) = match exotic {
-            Exotic::Date(time) => (super::date::inspected(*time), "{".into()),
-            Exotic::RegExp(_) => (super::regexp::shown(self.vm, object)?, "{".into()),
+    fn internal_slots_of(&mut self, object: Value) -> Result<Outline> {
+        let slots = &self.vm.heap.internal_slots[object.index()];
+        let (class, tag) = (slots.class(), slots.tag());
+        let (base, open) = match slots {
+            InternalSlots::Date(time) => (super::date::inspected(*time), "{".into()),
+            InternalSlots::RegExp(_) => (super::regexp::literal_text(self.vm, object)?, "{".into()),
             // bounded: names of ours
-            Exotic::Url(_) | Exotic::Params(_) => (String::default(), format!("{class} {{")),
-            Exotic::Collator(_) | Exotic::DateTimeFormat(_) | Exotic::NumberFormat(_) => {
+            InternalSlots::Url(_) | InternalSlots::Params(_) => (String::default(), format!("{class} {{")),
+            InternalSlots::Collator(_) | InternalSlots::DateTimeFormat(_) | InternalSlots::NumberFormat(_) => {
                 (String::default(), format!("{class} [{tag}] {{")) // bounded: as above
             }
         };
@@ -355,7 +357,7 @@ impl Inspector<'_> {
         Ok(Outline::with_base(base, "{".into(), class))
     }
 
-    /// The properties that are shown, but for the items of arrays, and what they take.
+    /// The properties that are shown, except items of arrays, and what counts them.
     fn properties(&mut self, object: Value) -> Result<(Vec<Property>, Hold)> {
         let shown = |(key, value)| Property { key, value, enumerable: true };
         let mut hold = Hold::NONE;
@@ -364,25 +366,25 @@ impl Inspector<'_> {
             let entries = named.map_or_else(|| Ok(Buffer::new()), |named| self.vm.charged_properties(named))?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             // The raw texts of a tagged template are not enumerable.
-            let is_template = self.vm.templates.contains(&object);
+            let is_template = self.vm.realm.templates.contains(&object);
             let entries = entries.into_iter().filter(|&(name, _)| name != known::RAW || !is_template);
-            entries.map(|(name, value)| shown((PropertyKey::Symbol(name), value))).collect() // charged: above
+            entries.map(|(name, value)| shown((PropertyKey::Name(name), value))).collect() // charged: above
         } else {
             let entries = self.vm.enumerable_entries(object)?;
             self.vm.work(entries.len())?;
             hold.grow(self.vm, entries.len() * size_of::<Property>())?;
             entries.into_iter().map(shown).collect() // charged: above
         };
-        let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::Bound);
+        let counts = matches!(object.kind(), Kind::Array | Kind::Function | Kind::Native | Kind::NativeClosure);
         if self.options.hidden && self.vm.heap.regexp(object).is_some() {
-            let key = PropertyKey::Symbol(known::LAST_INDEX);
+            let key = PropertyKey::Name(known::LAST_INDEX);
             let value = self.vm.own_property(object, key)?;
             properties.splice(0..0, value.map(|value| Property { key, value, enumerable: false }));
         }
         if self.options.hidden && counts {
             let names = if object.is(Kind::Array) { &[known::LENGTH][..] } else { &[known::LENGTH, known::NAME] };
             let mut hidden = Vec::new(); // bounded: two
-            for key in names.iter().copied().map(PropertyKey::Symbol) {
+            for key in names.iter().copied().map(PropertyKey::Name) {
                 let value = self.vm.own_property(object, key)?;
                 hidden.extend(value.map(|value| Property { key, value, enumerable: false }));
             }
@@ -395,13 +397,13 @@ impl Inspector<'_> {
         self.indent += 2;
         let value = self.value(property.value, depth)?;
         self.indent -= 2;
-        let symbol = self.vm.key_symbol(property.key);
-        self.check(self.vm.symbols.text(symbol).len())?;
-        let key = self.vm.symbols.text(symbol);
-        let name = if symbol == known::PROTO {
+        let atom = self.vm.key_atom(property.key);
+        self.check(self.vm.atoms.text(atom).len())?;
+        let key = self.vm.atoms.text(atom);
+        let name = if atom == known::PROTO {
             "['__proto__']".into()
         } else if !property.enumerable {
-            format!("[{}]", self.vm.symbol_text(symbol)) // bounded: a name of ours
+            format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
         } else if text::is_identifier(key) {
             crate::heap::lossy(key).into_owned() // charged: above
         } else {
@@ -422,7 +424,7 @@ impl Inspector<'_> {
             Parts::None | Parts::Items => {}
             Parts::Set | Parts::Map => {
                 let data = &self.vm.heap.maps[object.index()];
-                self.vm.work(data.places() / 8)?;
+                self.vm.work(data.entry_count() / 8)?;
                 let data = &self.vm.heap.maps[object.index()];
                 let mut entries = Buffer::new();
                 entries.extend(self.vm, data.entries().take(self.options.items))?;
@@ -434,7 +436,7 @@ impl Inspector<'_> {
                     }
                     output.push(self.vm, text)?;
                 }
-                self.rest(self.vm.heap.maps[object.index()].len(), &mut output)?;
+                self.push_more_items(self.vm.heap.maps[object.index()].len(), &mut output)?;
             }
             Parts::Promise => {
                 let promise = &self.vm.heap.promises[object.index()];
@@ -480,10 +482,10 @@ impl Inspector<'_> {
         Ok(output)
     }
 
-    /// What an iterator of a `Map` or `Set` still gives.
+    /// The remaining items of an iterator of a `Map` or `Set`.
     fn remaining(&mut self, iterator: Value, depth: usize, output: &mut Output) -> Result<()> {
         let crate::heap::Iterator { source, yields, mut position } = self.vm.heap.iterators[iterator.index()];
-        self.vm.work(self.vm.heap.maps[source.index()].places() / 8)?;
+        self.vm.work(self.vm.heap.maps[source.index()].entry_count() / 8)?;
         let mut count = 0;
         while let Some(Entry { key, value, behind, .. }) = self.vm.heap.maps[source.index()].entry_from(position) {
             position = behind;
@@ -506,11 +508,11 @@ impl Inspector<'_> {
             };
             output.push(self.vm, text)?;
         }
-        self.rest(count, output)
+        self.push_more_items(count, output)
     }
 
     /// Say how many of `length` parts are not shown.
-    fn rest(&self, length: usize, output: &mut Output) -> Result<()> {
+    fn push_more_items(&self, length: usize, output: &mut Output) -> Result<()> {
         match length.checked_sub(self.options.items) {
             None | Some(0) => Ok(()),
             Some(left) => output.push(self.vm, more(left)),

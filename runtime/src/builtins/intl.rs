@@ -1,4 +1,4 @@
-//! `Intl` (ECMA-402): formatting for readers, in the one locale en-US. Another locale falls back to it.
+//! `Intl` (ECMA-402): formatting in the only locale en-US, to which others fall back.
 //!
 //! This file has the namespace and what its constructors share: locales and options.
 
@@ -36,7 +36,7 @@ fn get_canonical_locales(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(texts(vm, &tags))
 }
 
-/// `supportedLocalesOf(locales)`: of those that are asked for, the ones in English.
+/// `supportedLocalesOf(locales)`: the requested locales that are English.
 fn supported_locales_of(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let mut tags = canonical_locales(vm, super::arg(arguments, 0))?;
     tags.retain(|tag| tag.split('-').next() == Some("en"));
@@ -48,10 +48,10 @@ fn texts(vm: &mut Vm, texts: &[String]) -> Value {
     vm.heap.new_array(items)
 }
 
-/// Bytes of the longest option that is a word. None that exists is nearly as long.
+/// Most bytes of an option that is read in full; valid ones are far shorter.
 const LONGEST_WORD: usize = 256;
 
-/// An option as text. What is too long to be any is cut: it is wrong in any case, and messages show its beginning.
+/// An option as text. One that is too long to be valid is cut, for messages.
 pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.bytes(string); // charged: by a bound on what is read of it
@@ -64,8 +64,7 @@ pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     Ok(if end < bytes.len() { text + "…" } else { text }.into())
 }
 
-/// The locale that an object of `Intl` says it has: what was asked for where it is English of the
-/// United States, else `en-US`.
+/// The resolved locale: the requested one where it is a form of en-US, else `en-US`.
 pub fn resolved_locale(vm: &mut Vm, locales: Value) -> Result<String> {
     let tags = canonical_locales(vm, locales)?;
     Ok(match tags.first() {
@@ -117,7 +116,7 @@ pub fn canonical_locales(vm: &mut Vm, locales: Value) -> Result<Vec<String>> {
     Ok(tags)
 }
 
-/// A language tag in the spelling that is usual; `None` where it is none (UTS 35, section 3).
+/// The canonical form of a language tag; `None` where it is invalid (UTS 35, section 3).
 fn canonical_tag(tag: &str) -> Option<String> {
     let mut parts = tag.split('-').peekable();
     let is_alpha = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -191,7 +190,7 @@ pub fn option(vm: &mut Vm, options: Value, name: &str) -> Result {
     vm.get(options, name)
 }
 
-/// An option that is one of some words (ECMA-402 9.2.13): its place among them. `service` is the
+/// An option that is one of some words (ECMA-402 9.2.13): its index among them. `service` is the
 /// constructor, as messages name it.
 pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&str]) -> Result<Option<usize>> {
     let value = option(vm, options, name)?;
@@ -200,9 +199,9 @@ pub fn choice(vm: &mut Vm, options: Value, service: &str, name: &str, words: &[&
     }
     let text = word(vm, value)?;
     match words.iter().position(|&word| word == text) {
-        Some(place) => Ok(Some(place)),
+        Some(index) => Ok(Some(index)),
         None => {
-            // An object is not shown as the text that it was converted to.
+            // The message shows the object, not its text.
             let shown = if value.is_object() { vm.object_tag(value) } else { text };
             // bounded: the longest word
             Err(vm.range_error(&format!("Value {shown} out of range for {service} options property {name}")))

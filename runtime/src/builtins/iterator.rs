@@ -1,12 +1,12 @@
-//! Iterators of built-in collections: the state behind `for…of`, spread and `next()`.
+//! Iterators of built-in collections, for `for…of`, spread and `next()`.
 //!
-//! Only built-in values are iterable: a script has no `Symbol.iterator` to make its own with.
+//! Only built-in values are iterable: scripts have no `Symbol.iterator`.
 
 use super::{Row, native};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
-use crate::heap::{Entry, Exotic, Iterator, Yields, first_code_point};
-use crate::symbol::known;
+use crate::heap::{Entry, InternalSlots, Iterator, Yields, first_code_point};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -17,7 +17,7 @@ impl Vm {
     /// Whether [`Vm::iterate`] would give an iterator.
     pub fn is_iterable(&self, value: Value) -> bool {
         matches!(value.kind(), Kind::Array | Kind::String | Kind::Map | Kind::Set | Kind::Iterator)
-            || matches!(self.heap.exotic(value), Some(Exotic::Params(_)))
+            || matches!(self.heap.internal_slots_of(value), Some(InternalSlots::Params(_)))
     }
 
     /// An iterator over a value, as `for…of` and spread use it.
@@ -25,7 +25,7 @@ impl Vm {
         match value.kind() {
             Kind::Iterator => Ok(value),
             Kind::Map => Ok(self.heap.new_iterator(value, Yields::Entries)),
-            Kind::Exotic if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Entries)),
+            Kind::InternalSlots if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Entries)),
             _ if self.is_iterable(value) => Ok(self.heap.new_iterator(value, Yields::Values)),
             _ => Err(self.not_iterable(value)),
         }
@@ -38,7 +38,7 @@ impl Vm {
         self.type_error(&format!("{what} is not iterable (cannot read property Symbol(Symbol.iterator))"))
     }
 
-    /// The next item of an iterator; nothing when it has ended.
+    /// The next item of an iterator; `None` when it is exhausted.
     #[inline]
     pub fn iterator_next(&mut self, iterator: Value) -> Result<Option<Value>> {
         let &Iterator { source, yields, position } = &self.heap.iterators[iterator.index()];
@@ -59,7 +59,7 @@ impl Vm {
             (Kind::Array, Yields::Matches) => super::regexp::next_match(self, source)?.map(|found| (found, 0)),
             (Kind::Array, Yields::ForIn) => self.next_key(source, position)?,
             (Kind::String, Yields::Values) => self.next_character(source, position),
-            (Kind::Exotic, _) => {
+            (Kind::InternalSlots, _) => {
                 let bytes = self.pair_bytes(source, position);
                 self.work(bytes / 16)?;
                 self.reserve(4 * bytes)?;
@@ -93,7 +93,7 @@ impl Vm {
                 Ok(Some(item))
             }
             // Pairs may be added to these later.
-            None if state.source.is(Kind::Exotic) => Ok(None),
+            None if state.source.is(Kind::InternalSlots) => Ok(None),
             None => {
                 state.source = Value::UNDEFINED;
                 Ok(None)
@@ -109,20 +109,20 @@ impl Vm {
         }
     }
 
-    /// The character at a byte position, and the position behind it.
+    /// The character at a byte position, and the position after it.
     fn next_character(&mut self, string: Value, position: usize) -> Option<(Value, usize)> {
         let (_, length) = first_code_point(self.heap.bytes(string).get(position..)?)?; // bounded: a character
         let behind = position + length;
         Some((self.heap.slice_bytes(string, position, behind), behind))
     }
 
-    /// The first key at or behind a position that the object still has.
+    /// The first key from a position on that the object still has.
     fn next_key(&mut self, keys: Value, mut position: usize) -> Result<Option<(Value, usize)>> {
         let object = self.heap.at(keys, 0).unwrap_or(Value::UNDEFINED);
         while let Some(key) = self.heap.at(keys, position + 1) {
             position += 1;
             let name = self.to_property_key(key)?;
-            if self.has_own(object, name) || object.is(Kind::Exotic) && self.has_property(object, name)? {
+            if self.has_own(object, name) || object.is(Kind::InternalSlots) && self.has_property(object, name)? {
                 return Ok(Some((key, position)));
             }
             self.work(1)?;
@@ -139,7 +139,7 @@ impl Vm {
         }
         for row in self.inherited_names(value) {
             let name = self.intern_text(row.name);
-            let name = self.symbol_string(name);
+            let name = self.atom_string(name);
             items.push(self, name)?;
         }
         let source = self.array_of(items);
@@ -185,7 +185,7 @@ fn next(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(result)
 }
 
-/// The key of the entry of a map that an iterator over it gave last.
+/// The key of the last entry that an iterator of a map gave.
 pub fn last_key(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let &Iterator { source, position, .. } = &vm.heap.iterators[super::arg(arguments, 0).index()];
     let entry = position.checked_sub(1).and_then(|last| vm.heap.maps[source.index()].entry_from(last));

@@ -86,7 +86,7 @@ fn own(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// `$json_define(object, key, value)`: make or change an own property, remove it for `undefined`;
-/// nothing where the object cannot be changed.
+/// no effect where the object cannot be changed.
 fn define(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (object, value) = (arg(arguments, 0), arg(arguments, 2));
     let key = vm.to_property_key(arg(arguments, 1))?;
@@ -101,7 +101,7 @@ fn define(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::UNDEFINED)
 }
 
-/// `$json_to(value, key)`: what the `toJSON` of a value makes of it.
+/// `$json_to(value, key)`: the result of the `toJSON` of a value.
 fn to_json(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let key = vm.to_property_key(arg(arguments, 1))?;
     Ok(vm.apply_to_json(arg(arguments, 0), key)?.0)

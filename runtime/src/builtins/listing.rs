@@ -1,11 +1,11 @@
-//! What there is, for documentation: made from the tables that the interpreter itself uses.
+//! Lists of the built-ins for documentation and tests, made from the interpreter's own tables.
 //!
 //! bounded: by the tables of built-ins
 
 use super::Body;
 use super::registry::{Registry, Static, registry};
+use crate::atom::Atom;
 use crate::dialect::Dialect;
-use crate::symbol::Sym;
 
 /// A global name of the language: a constructor, a function, or a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// Whether it can be called.
     pub is_function: bool,
-    /// Whether `new` makes something of it.
+    /// Whether it can be constructed with `new`.
     pub is_constructor: bool,
     /// Its own functions and numbers, in the order of the tables.
     pub statics: Vec<&'static str>,
@@ -28,10 +28,10 @@ pub fn builtins() -> Vec<BuiltIn> {
     let registry = registry();
     let mut all: Vec<BuiltIn> = registry
         .globals()
-        .filter(|&(_, number)| registry.is_known_in(Dialect::default(), number))
+        .chain(host_functions(registry))
         .map(|(name, number)| {
             let native = &registry.natives[number as usize];
-            let shown = |symbol: Sym| registry.names[symbol.0 as usize];
+            let shown = |atom: Atom| registry.names[atom.0 as usize];
             BuiltIn {
                 name,
                 is_function: native.is_function(),
@@ -43,6 +43,12 @@ pub fn builtins() -> Vec<BuiltIn> {
         .collect();
     all.sort_by_key(|builtin| builtin.name);
     all
+}
+
+/// The functions of the host in the default dialect.
+fn host_functions(registry: &Registry) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+    let of_default = registry.host_functions.iter().filter(|&&(dialect, _)| dialect == Dialect::default());
+    of_default.map(|&(_, number)| (registry.natives[number as usize].name, number))
 }
 
 /// How a script uses a [`Callable`].
@@ -60,7 +66,7 @@ pub enum Use {
     Set,
 }
 
-/// One way in which a script makes a built-in work.
+/// One way in which a script uses a built-in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Callable {
     /// Of a static function, the path of its owner (`Intl.NumberFormat`), empty for a global; otherwise the family
@@ -72,13 +78,13 @@ pub struct Callable {
     pub way: Use,
 }
 
-/// Every way in which a script of the default dialect makes a built-in work, from the tables that the interpreter
-/// itself uses, so that a test of all of them knows a new one at once. Functions of two names are there twice.
+/// Every way in which a script of the default dialect uses a built-in, from the interpreter's own tables, so that
+/// tests cover new ones. Functions with two names are listed twice.
 #[must_use]
 pub fn callables() -> Vec<Callable> {
     let registry = registry();
     let mut all = Vec::new();
-    let globals = registry.globals().filter(|&(_, number)| registry.is_known_in(Dialect::default(), number));
+    let globals = registry.globals().chain(host_functions(registry));
     for (name, number) in globals {
         functions(registry, String::new(), name, number, &mut all);
     }
@@ -109,9 +115,9 @@ fn functions(registry: &Registry, owner: String, name: &'static str, number: u32
         all.push(Callable { owner: owner.clone(), name, way: Use::New });
     }
     let path = if owner.is_empty() { name.to_owned() } else { format!("{owner}.{name}") };
-    for symbol in registry.property_names(number) {
-        if let Some(Static::Native(function)) = registry.property(number, symbol) {
-            functions(registry, path.clone(), registry.names[symbol.0 as usize], function, all);
+    for atom in registry.property_names(number) {
+        if let Some(Static::Native(function)) = registry.property(number, atom) {
+            functions(registry, path.clone(), registry.names[atom.0 as usize], function, all);
         }
     }
 }

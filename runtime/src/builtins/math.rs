@@ -1,5 +1,5 @@
-//! `Math`. Where V8 has its own functions, which go back to fdlibm, so do ours, to the last digit: a
-//! script sees it. What the `libm` crate has as V8 has it comes from there, the rest is in [`fdlibm`].
+//! `Math`. Functions that V8 takes from fdlibm give the same digits here. Those that the `libm` crate computes in the
+//! same way come from it, the others are in [`fdlibm`].
 
 pub mod fdlibm;
 
@@ -124,7 +124,7 @@ fn min(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     extreme(vm, arguments, f64::INFINITY, |x, y| x < y || x == 0.0 && y == 0.0 && x.is_sign_negative())
 }
 
-/// The argument that is `better` than the others; NaN where one is.
+/// The argument that is `better` than the others; NaN if any is NaN.
 fn extreme(vm: &mut Vm, arguments: &[Value], none: f64, better: impl Fn(f64, f64) -> bool) -> Result {
     vm.work(arguments.len() / 4)?;
     let mut best = none;
@@ -139,7 +139,7 @@ fn extreme(vm: &mut Vm, arguments: &[Value], none: f64, better: impl Fn(f64, f64
 
 /// `Math.random()`
 fn random(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
-    Ok(Value::number(vm.random()))
+    Ok(Value::number(vm.random.next()))
 }
 
 /// `Math.round(x)`: a half is rounded up, and the sign of zero is kept.

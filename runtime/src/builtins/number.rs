@@ -96,7 +96,7 @@ fn test(arguments: &[Value], holds: impl Fn(f64) -> bool) -> Value {
 fn parse_float(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     if value.is_number() && value.as_number() != 0.0 {
-        // What its text reads as; only the sign of zero is lost on the way.
+        // Printing and parsing a number gives the same, except for the sign of zero.
         return Ok(value);
     }
     let text = vm.to_string(value)?;

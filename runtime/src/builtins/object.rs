@@ -1,17 +1,17 @@
 //! `Object` and the methods that every value has.
 //!
-//! There are no wrapper objects: `Object(1)` is 1. Functions that change how properties work do not
-//! exist.
+//! There are no wrapper objects: `Object(1)` is 1. Functions that change property attributes other than freezing do
+//! not exist.
 
 use super::registry::registry;
 use super::{Body, Global, Row, arg, function, native, prelude};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Yields;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, NULL_PROTOTYPE, SEALED};
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -72,8 +72,8 @@ fn assign(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for &source in arguments.iter().skip(1).filter(|source| !source.is_nullish()) {
         for (key, value) in pairs(vm, source)? {
             vm.work(1)?;
-            // Data may have such a key: it is copied and changes no prototype.
-            if key == PropertyKey::Symbol(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
+            // Data may have the key `__proto__`: it is copied and changes no prototype.
+            if key == PropertyKey::Name(known::PROTO) && target.is_object() && vm.heap.flags(target) == 0 {
                 vm.define(target, key, value);
             } else {
                 vm.set_key(target, key, value)?;
@@ -217,17 +217,17 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Kind::Object if vm.heap.class(this).is_error() => "Error",
         Kind::Function if vm.function(vm.heap.closures[this.index()].code).is_async => "AsyncFunction",
         Kind::Native if !registry().natives[this.index()].is_function() => registry().natives[this.index()].name,
-        Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "Function",
+        Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
         Kind::Map => "Map",
         Kind::Set => "Set",
         Kind::Promise => "Promise",
-        Kind::Exotic => vm.heap.exotics[this.index()].tag(),
+        Kind::InternalSlots => vm.heap.internal_slots[this.index()].tag(),
         Kind::Iterator if vm.heap.iterators[this.index()].yields == Yields::Matches => "RegExp String Iterator",
         Kind::Iterator => match vm.heap.iterators[this.index()].source.kind() {
             Kind::Map => "Map Iterator",
             Kind::Set => "Set Iterator",
             Kind::String => "String Iterator",
-            Kind::Exotic => "URLSearchParams Iterator",
+            Kind::InternalSlots => "URLSearchParams Iterator",
             _ => "Array Iterator",
         },
         Kind::Object | Kind::App => "Object",
@@ -274,11 +274,11 @@ fn list_of_keys(vm: &mut Vm, value: Value, all: bool) -> Result {
     Ok(vm.array_of(names))
 }
 
-/// A key as a string. Large indices are no names that are worth keeping.
+/// A key as a string. Strings of large indices are not cached.
 fn name(vm: &mut Vm, key: PropertyKey) -> Value {
     match key {
         PropertyKey::Index(index) if index >= 256 => vm.string(&index.to_string()),
-        PropertyKey::Index(_) | PropertyKey::Symbol(_) => vm.key_string(key),
+        PropertyKey::Index(_) | PropertyKey::Name(_) => vm.key_string(key),
     }
 }
 
@@ -298,14 +298,14 @@ pub fn pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> 
     counted_pairs(vm, value)
 }
 
-/// The same for who charges for plain objects while walking over them.
+/// The same, where the caller charges for plain objects while iterating.
 pub fn counted_pairs(vm: &mut Vm, value: Value) -> Result<Buffer<(PropertyKey, Value)>> {
     if value.is(Kind::Object) && !vm.heap.class(value).is_error() {
         let properties = vm.counted_properties(value)?;
         let mut pairs = Buffer::with_capacity(vm, properties.len())?;
         let mut indices = false;
         for (name, value) in properties {
-            let key = vm.symbol_key(name);
+            let key = vm.atom_key(name);
             indices |= matches!(key, PropertyKey::Index(_));
             pairs.push(vm, (key, value))?;
         }
@@ -330,7 +330,7 @@ fn restrict(vm: &mut Vm, value: Value, flags: u8) -> Result {
     Ok(value)
 }
 
-/// Whether a value is frozen or sealed; without properties it is so when nothing can be added.
+/// Whether a value is frozen or sealed; without properties that means not extensible.
 fn is_restricted(vm: &mut Vm, value: Value, flag: u8) -> Result {
     if !value.is_object() {
         return Ok(Value::TRUE);

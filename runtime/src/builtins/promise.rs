@@ -1,16 +1,15 @@
-//! `Promise`: constructor, combinators, `then` and its kin, with the ticks of ECMAScript 27.2.
+//! `Promise`: constructor, combinators, and methods, with the microtasks of ECMAScript 27.2.
 //!
 //! The combinators list their argument in the prelude, because that may run iterators; the rest is
-//! here. What one of them knows is an array of the run: the promise that it gives, what it has
-//! collected, and how many parts are missing.
+//! here. The state of a combinator is an array: its promise, the collected values, and the number of missing ones.
 
 use super::registry::registry;
 use super::{Body, Global, NativeFn, Row, arg, native, prelude};
+use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Action, Class};
 use crate::promise::Reaction;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use std::borrow::Cow;
@@ -121,7 +120,7 @@ fn catch(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     then(vm, this, &[Value::UNDEFINED, arg(arguments, 0)])
 }
 
-/// `$executor(executor)`: a new promise and its resolving functions, once the executor is one.
+/// `$executor(executor)`: a new promise and its resolving functions; an error unless the executor is callable.
 fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let executor = arg(arguments, 0);
     if crate::convert::type_of(executor) != "function" {
@@ -133,7 +132,7 @@ fn executor(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(vm.heap.new_array(vec![promise, resolve, reject])) // bounded: three
 }
 
-/// `$combinable(value)`: the value, once it can be iterated over.
+/// `$combinable(value)`: the value; an error unless it is iterable.
 fn combinable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let value = arg(arguments, 0);
     let what: Cow<'_, str> = match value.kind() {
@@ -173,19 +172,21 @@ fn finally_receiver(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// `$promise_all(items)` (27.2.4.1)
 fn all(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(keep, part), rejects))
+    combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, (_, rejects)| (vm.part(resolve_element, part), rejects))
 }
 
 /// `$promise_all_settled(items)` (27.2.4.2)
 fn all_settled(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     combine(vm, arg(arguments, 0), Vm::resolve_once, |vm, part, _| {
-        (vm.part(keep_value, part), vm.part(keep_reason, part))
+        (vm.part(settle_fulfilled, part), vm.part(settle_rejected, part))
     })
 }
 
 /// `$promise_any(items)` (27.2.4.3)
 fn any(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| (resolves, vm.part(keep_error, part)))
+    combine(vm, arg(arguments, 0), Vm::reject_with_all, |vm, part, (resolves, _)| {
+        (resolves, vm.part(reject_element, part))
+    })
 }
 
 /// `$promise_race(items)` (27.2.4.5)
@@ -201,15 +202,13 @@ fn race(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(result)
 }
 
-/// Where the number of missing parts stands in what a combinator knows.
+/// The index of the number of missing values in the state of a combinator.
 const MISSING: usize = 2;
 
-/// Makes the functions that are told of an item: of the state, its index, and the promise of the
-/// combinator.
+/// Makes the reactions to an item, from the state, its index, and the promise of the combinator.
 type Handlers = fn(&mut Vm, (Value, usize), (Value, Value)) -> (Value, Value);
 
-/// Wait for all items with the functions that `handlers` makes for each; `finish` is what happens
-/// where there are none.
+/// Subscribe to all items with the reactions that `handlers` makes; `finish` is called where there are none.
 fn combine(vm: &mut Vm, items: Value, finish: fn(&mut Vm, Value, Value), handlers: Handlers) -> Result {
     let items = vm.charged_items_copy(items)?;
     let result = vm.heap.new_promise();
@@ -241,18 +240,18 @@ impl Vm {
         derived
     }
 
-    /// A function that is told of one item of a combinator.
+    /// A reaction to one item of a combinator.
     fn part(&mut self, native: NativeFn, (state, index): (Value, usize)) -> Value {
-        self.heap.new_bound(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
+        self.heap.new_native_closure(Action::Native(native), [state, Value::number(index as f64), Value::UNDEFINED])
     }
 
-    /// Keep what an item has come to, the first time it is told; whether it was the last one missing.
+    /// Store the value of an item, the first time; gives the promise and values if it was the last one.
     fn collect_part(&mut self, function: Value, value: Value) -> Option<(Value, Value)> {
-        let [state, index, _] = self.heap.bound[function.index()].data;
+        let [state, index, _] = self.heap.native_closures[function.index()].data;
         if state.is_undefined() {
             return None;
         }
-        self.heap.bound[function.index()].data[0] = Value::UNDEFINED;
+        self.heap.native_closures[function.index()].data[0] = Value::UNDEFINED;
         let [result, collected, missing] = self.heap.items(state) else { return None }; // bounded: three
         let (result, collected, missing) = (*result, *collected, missing.as_number() - 1.0);
         self.heap.with_items(collected, |items| items[index.as_number() as usize] = value);
@@ -263,17 +262,21 @@ impl Vm {
     /// How V8 names a receiver in messages.
     fn receiver_text(&mut self, value: Value) -> String {
         match value.kind() {
-            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::Exotic => self.object_tag(value),
+            Kind::Object | Kind::Array | Kind::Map | Kind::Set | Kind::Promise | Kind::InternalSlots => {
+                self.object_tag(value)
+            }
             Kind::App | Kind::Iterator => "#<Object>".into(),
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => self.function_text(value).into(),
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => {
+                self.function_text(value).into()
+            }
             _ => self.to_text_lossy(value),
         }
     }
 
     /// `{status, value}` or `{status, reason}`
-    fn settlement(&mut self, status: &str, name: Sym, value: Value) -> Value {
+    fn settlement(&mut self, status: &str, name: Atom, value: Value) -> Value {
         let status = self.intern_text(status);
-        let status = self.symbol_string(status);
+        let status = self.atom_string(status);
         let object = self.heap.new_object();
         self.heap.set_own(object, known::STATUS, status);
         self.heap.set_own(object, name, value);
@@ -281,28 +284,28 @@ impl Vm {
     }
 }
 
-/// Told of the value of an item of `Promise.all`.
-fn keep(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the value of an item of `Promise.all`.
+fn resolve_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
         vm.resolve_once(result, collected);
     }
     Ok(Value::UNDEFINED)
 }
 
-/// Told of the value of an item of `Promise.allSettled`.
-fn keep_value(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the value of an item of `Promise.allSettled`.
+fn settle_fulfilled(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("fulfilled", known::VALUE, arg(arguments, 0));
-    keep(vm, this, &[settled])
+    resolve_element(vm, this, &[settled])
 }
 
-/// Told of the reason of an item of `Promise.allSettled`.
-fn keep_reason(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the reason of an item of `Promise.allSettled`.
+fn settle_rejected(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let settled = vm.settlement("rejected", known::REASON, arg(arguments, 0));
-    keep(vm, this, &[settled])
+    resolve_element(vm, this, &[settled])
 }
 
-/// Told of the reason of an item of `Promise.any`.
-fn keep_error(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
+/// Takes the reason of an item of `Promise.any`.
+fn reject_element(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     if let Some((result, collected)) = vm.collect_part(this, arg(arguments, 0)) {
         vm.reject_with_all(result, collected);
     }

@@ -1,8 +1,7 @@
-//! `RegExp` (ECMAScript 22.2): the constructor and what regular expressions do themselves. Searching
-//! is in [`exec`], what methods of strings do with them in [`text`] and [`replace`].
+//! `RegExp` (ECMAScript 22.2): the constructor and properties. Searching is in [`exec`], methods of strings are in
+//! [`text`] and [`replace`].
 //!
-//! A script cannot replace `exec`, nor `Symbol.match` and its like, so that methods of strings need
-//! not ask for them.
+//! A script cannot replace `exec`, `Symbol.match` and similar methods, so methods of strings do not look them up.
 
 mod exec;
 mod replace;
@@ -13,11 +12,11 @@ pub use replace::replace_matches;
 pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
+use crate::atom::known;
 use crate::error::Result;
-use crate::heap::{Exotic, RegExp, lossy, push_utf16, to_utf16};
+use crate::heap::{InternalSlots, RegExp, lossy, push_utf16, to_utf16};
 use crate::node::Regex;
 use crate::regexp::{Program, compile};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::regexp::{Flags, message};
@@ -61,7 +60,7 @@ pub const INTRINSICS: &[Row] = &[
 /// Programs of a run by pattern and flags.
 pub type Cache = HashMap<(Box<[u8]>, Flags), Arc<Program>>;
 
-/// Programs that are kept, and the greatest that is.
+/// Most programs in the cache, and the largest one that is cached.
 const CACHED: usize = 64;
 const CACHED_BYTES: usize = 16 << 10;
 
@@ -80,7 +79,7 @@ fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let known = vm.heap.regexp(pattern).map(|known| (known.source, known.program.flags));
     let source = match known {
         Some((source, _)) => source,
-        None if pattern.is_undefined() => vm.symbol_string(known::EMPTY),
+        None if pattern.is_undefined() => vm.atom_string(known::EMPTY),
         None => vm.to_string(pattern)?,
     };
     let flags = match known {
@@ -113,7 +112,7 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     if length <= CACHED_BYTES {
         // charged: above
         let bytes = vm.heap.bytes(source);
-        if let Some(program) = vm.regexps.get(&(bytes.into(), flags)) {
+        if let Some(program) = vm.realm.regexp_cache.get(&(bytes.into(), flags)) {
             let program = Arc::clone(program);
             return Ok(vm.heap.new_regexp(program, source));
         }
@@ -121,17 +120,17 @@ fn from_text(vm: &mut Vm, source: Value, flags: Flags) -> Result {
     vm.charge_piece(64 + length.saturating_mul(16), 40)?;
     let program = made(vm, source, flags)?;
     if length + program.bytes() <= CACHED_BYTES {
-        if vm.regexps.len() >= CACHED {
-            vm.regexps.clear();
+        if vm.realm.regexp_cache.len() >= CACHED {
+            vm.realm.regexp_cache.clear();
         }
         // charged: above
         let bytes = vm.heap.bytes(source).into();
-        vm.regexps.insert((bytes, flags), Arc::clone(&program));
+        vm.realm.regexp_cache.insert((bytes, flags), Arc::clone(&program));
     }
     Ok(vm.heap.new_regexp(program, source))
 }
 
-/// Bytes that a byte of a pattern takes at most while it is read and its program is made, its classes apart.
+/// Most bytes per byte of a pattern while it is parsed and compiled, classes excluded.
 const BYTES_MADE: usize = 256;
 
 /// The program of a text, which has been charged for.
@@ -158,13 +157,13 @@ fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
     vm.throw(crate::heap::Class::SyntaxError, message)
 }
 
-/// Literals of a script that share their programs with other runs, and the greatest program that is shared: the others
-/// are made by each run, so that a script that is kept stays small.
+/// Most literals of a script that share their programs between runs, and the largest shared program. Others are
+/// compiled by each run, so that cached scripts stay small.
 const SHARED: u32 = 64;
 const SHARED_BYTES: usize = 16 << 10;
 
-/// The program of a literal that this run has not evaluated yet. A run pays for it whether it was there or not, so that
-/// it takes the same steps again.
+/// The program of a literal that this run has not evaluated yet. A run is charged whether it is compiled already or
+/// not, so that steps are deterministic.
 pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Program>> {
     let length = vm.heap.str(source).bytes as usize;
     vm.charge_piece(4 + length, 200)?;
@@ -178,13 +177,13 @@ pub fn literal(vm: &mut Vm, literal: &Regex, source: Value) -> Result<Arc<Progra
     if literal.number < SHARED && program.bytes() <= SHARED_BYTES {
         let _ = literal.shared.set(Arc::clone(&program));
     }
-    let place = literal.number as usize;
+    let number = literal.number as usize;
     if literal.number != u32::MAX {
-        let more = (place + 1).saturating_sub(vm.literals.len());
+        let more = (number + 1).saturating_sub(vm.realm.regexp_literals.len());
         vm.reserve(program.bytes() + more * 16)?;
-        vm.keep_bytes(program.bytes() + more * 8);
-        vm.literals.resize(vm.literals.len() + more, None);
-        vm.literals[place] = Some(Arc::clone(&program));
+        vm.heap.meter.keep_bytes(program.bytes() + more * 8);
+        vm.realm.regexp_literals.resize(vm.realm.regexp_literals.len() + more, None);
+        vm.realm.regexp_literals[number] = Some(Arc::clone(&program));
     }
     Ok(program)
 }
@@ -210,8 +209,8 @@ fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(text)
 }
 
-/// A regular expression as a literal has it, whatever its properties are.
-pub fn shown(vm: &mut Vm, regexp: Value) -> Result<String> {
+/// The literal of a regular expression, independent of its properties.
+pub fn literal_text(vm: &mut Vm, regexp: Value) -> Result<String> {
     let (source, flags) = (source(vm, regexp, &[])?, flags(vm, regexp, &[])?);
     // charged: by who shows it
     Ok(format!("/{}/{}", vm.heap.text(source), vm.heap.text(flags)))
@@ -227,7 +226,7 @@ fn source(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if !bytes.iter().any(|byte| matches!(byte, b'/' | b'\n' | b'\r' | 0xE2)) {
         return Ok(source);
     }
-    // Each may need five more.
+    // Each character may need five more bytes.
     let length = bytes.len();
     let _room = vm.hold(length.saturating_mul(10))?;
     // bounded: held
@@ -276,5 +275,5 @@ fn flag(vm: &mut Vm, this: Value, which: fn(Flags) -> bool) -> Result {
 
 /// `$isRegExp(value)`
 fn is_regexp(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Ok(Value::bool(matches!(vm.heap.exotic(arg(arguments, 0)), Some(Exotic::RegExp(_)))))
+    Ok(Value::bool(matches!(vm.heap.internal_slots_of(arg(arguments, 0)), Some(InternalSlots::RegExp(_)))))
 }

@@ -1,17 +1,26 @@
-//! All built-ins by name and number: made once for the process and shared by all runs.
+//! The registry of all built-ins by name and number: created once per process, shared by all runs.
 //!
 //! bounded: by the tables of built-ins, which are read once for the process
 
 use super::{Body, DirectFn, Global, NativeFn, Row};
+use crate::atom::{Atom, known};
 use crate::dialect::Dialect;
-use crate::symbol::{Sym, known};
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// Which table of methods a value has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Family {
+macro_rules! families {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// Which table of methods a value has.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Family { $($(#[$doc])+ $name),+ }
+
+        /// How many families there are.
+        const FAMILIES: usize = [$(Family::$name),+].len();
+    };
+}
+
+families! {
     /// Plain objects; every other family falls back to it.
     Object,
     /// Arrays.
@@ -52,10 +61,8 @@ pub enum Family {
     NumberFormat,
 }
 
-const FAMILIES: usize = 19;
-
-/// Methods with two names, which are one function: the second is its own.
-const ALIASES: [(Family, &str, &str); 4] = [
+/// Aliases: methods with two names, of which the second is the function's own.
+const ALIASES: &[(Family, &str, &str)] = &[
     (Family::Date, "toGMTString", "toUTCString"),
     (Family::Set, "keys", "values"),
     (Family::String, "trimLeft", "trimStart"),
@@ -72,10 +79,8 @@ pub struct Native {
     pub call: Body,
     /// What `new` does.
     pub construct: Option<Body>,
-    /// What is tried before a function of the prelude is called.
+    /// The fast path that is tried before a function of the prelude is called.
     pub direct: Option<DirectFn>,
-    /// The only dialect that knows it; absent: all do.
-    pub only: Option<Dialect>,
 }
 
 impl Native {
@@ -96,27 +101,29 @@ pub enum Static {
 
 /// All built-ins.
 pub struct Registry {
-    /// The texts of the fixed symbols.
+    /// The texts of the fixed atoms.
     pub names: Vec<&'static str>,
-    /// The same behind each other.
+    /// The same, concatenated.
     pub text: Arc<[u8]>,
-    /// Where each name stands in it.
+    /// The range of each name in it.
     pub ranges: Vec<(u32, u32)>,
     /// Functions and namespaces by number.
     pub natives: Vec<Native>,
-    symbols: HashMap<&'static [u8], Sym>,
-    /// For each fixed symbol and family, one more than the number of the method.
+    atoms: HashMap<&'static [u8], Atom>,
+    /// For each fixed atom and family, the number of the method plus one.
     methods: Vec<[u16; FAMILIES]>,
-    /// The same as functions of Rust, those of `Object.prototype` for every family, as far as they are such.
+    /// The same for methods that are functions of Rust, those of `Object.prototype` included in every family.
     functions: Vec<[Option<NativeFn>; FAMILIES]>,
-    statics: HashMap<(u32, Sym), Static>,
-    static_names: HashMap<u32, Vec<Sym>>,
+    statics: HashMap<(u32, Atom), Static>,
+    static_names: HashMap<u32, Vec<Atom>>,
     globals: HashMap<&'static str, u32>,
-    /// For each fixed symbol, whether [`Self::is_plain_method`], and one more than the number of the global.
+    /// For each fixed atom, [`Self::is_plain_method`], and the number of the global plus one.
     plain: Vec<bool>,
     global_numbers: Vec<u32>,
     /// The families in the order of [`Family`], with the names of their constructors.
     families: Vec<(String, Family)>,
+    /// The functions of hosts, by dialect: [`Linker`](crate::linker::Linker) gives them to scripts.
+    pub host_functions: Vec<(Dialect, u32)>,
     /// Functions that only the prelude can call.
     intrinsics: HashMap<&'static str, u32>,
 }
@@ -135,7 +142,7 @@ impl Registry {
             text: Arc::default(),
             ranges: Vec::new(),
             natives: Vec::new(),
-            symbols: HashMap::new(),
+            atoms: HashMap::new(),
             methods: Vec::new(),
             functions: Vec::new(),
             statics: HashMap::new(),
@@ -144,13 +151,14 @@ impl Registry {
             plain: Vec::new(),
             global_numbers: Vec::new(),
             families: Vec::new(),
+            host_functions: Vec::new(),
             intrinsics: HashMap::new(),
         };
         for text in known::TEXTS {
             this.name(text);
         }
         use super::*;
-        let globals: [&[Global]; 21] = [
+        let globals: &[&[Global]] = &[
             object::GLOBALS,
             array::GLOBALS,
             function::GLOBALS,
@@ -173,15 +181,14 @@ impl Registry {
             console::GLOBALS,
             global::GLOBALS,
         ];
-        for global in globals.into_iter().flatten() {
+        for global in globals.iter().copied().flatten() {
             let number = this.constructor(global);
             this.globals.insert(global.name, number);
         }
-        for (dialect, globals) in tool::GLOBALS {
-            for global in *globals {
-                let number = this.constructor(global);
-                this.natives[number as usize].only = Some(*dialect);
-                this.globals.insert(global.name, number);
+        for &(dialect, rows) in tool::FUNCTIONS {
+            for row in rows {
+                let number = this.row(row);
+                this.host_functions.push((dialect, number));
             }
         }
         let namespace = this.globals["Intl"];
@@ -189,12 +196,12 @@ impl Registry {
             let number = this.constructor(constructor);
             this.static_property(namespace, constructor.name, Static::Native(number));
         }
-        let methods: [(Family, &[Row]); FAMILIES + 1] = [
+        let methods: &[(Family, &[Row])] = &[
             (Family::Object, object::METHODS),
             (Family::Array, array::METHODS),
             (Family::Function, function::METHODS),
             (Family::String, string::METHODS),
-            (Family::String, &string::html::METHODS),
+            (Family::String, string::html::METHODS),
             (Family::Number, number::METHODS),
             (Family::Boolean, boolean::METHODS),
             (Family::BigInt, bigint::METHODS),
@@ -211,19 +218,19 @@ impl Registry {
             (Family::Params, url::params::METHODS),
             (Family::DateTimeFormat, intl::date_time_format::METHODS),
         ];
-        for (family, rows) in methods {
+        for &(family, rows) in methods {
             this.families.push((format!("{family:?}"), family));
             for row in rows {
                 let number = this.row(row) as u16 + 1;
-                let symbol = this.name(row.name);
-                this.methods[symbol.0 as usize][family as usize] = number;
+                let atom = this.name(row.name);
+                this.methods[atom.0 as usize][family as usize] = number;
             }
         }
-        for (family, name, other) in ALIASES {
+        for &(family, name, other) in ALIASES {
             let (name, other) = (this.name(name), this.name(other));
             this.methods[name.0 as usize][family as usize] = this.methods[other.0 as usize][family as usize];
         }
-        let intrinsics: [&[Row]; 10] = [
+        let intrinsics: &[&[Row]] = &[
             array::INTRINSICS,
             collections::INTRINSICS,
             error::INTRINSICS,
@@ -235,7 +242,7 @@ impl Registry {
             tool::INTRINSICS,
             url::params::INTRINSICS,
         ];
-        for row in intrinsics.into_iter().flatten() {
+        for row in intrinsics.iter().copied().flatten() {
             let number = this.row(row);
             let before = this.intrinsics.insert(row.name, number);
             debug_assert!(before.is_none(), "two intrinsics are called {}", row.name);
@@ -259,22 +266,22 @@ impl Registry {
             text.extend_from_slice(name.as_bytes());
         }
         this.text = text.into();
-        this.plain = (0..this.methods.len()).map(|symbol| this.has_plain_method(symbol)).collect();
+        this.plain = (0..this.methods.len()).map(|atom| this.has_plain_method(atom)).collect();
         this.global_numbers = vec![0; this.names.len()];
         for (&name, &number) in &this.globals {
-            if let Some(symbol) = this.symbols.get(name.as_bytes()) {
-                this.global_numbers[symbol.0 as usize] = number + 1;
+            if let Some(atom) = this.atoms.get(name.as_bytes()) {
+                this.global_numbers[atom.0 as usize] = number + 1;
             }
         }
         this
     }
 
-    fn name(&mut self, text: &'static str) -> Sym {
-        let Self { symbols, names, methods, .. } = self;
-        *symbols.entry(text.as_bytes()).or_insert_with(|| {
+    fn name(&mut self, text: &'static str) -> Atom {
+        let Self { atoms, names, methods, .. } = self;
+        *atoms.entry(text.as_bytes()).or_insert_with(|| {
             names.push(text);
             methods.push([0; FAMILIES]);
-            Sym((names.len() - 1) as u32)
+            Atom((names.len() - 1) as u32)
         })
     }
 
@@ -291,7 +298,7 @@ impl Registry {
             }
         }
         self.name(name);
-        self.natives.push(Native { name, length, call, construct, direct: None, only: None });
+        self.natives.push(Native { name, length, call, construct, direct: None });
         (self.natives.len() - 1) as u32
     }
 
@@ -315,20 +322,20 @@ impl Registry {
     }
 
     fn static_property(&mut self, owner: u32, name: &'static str, property: Static) {
-        let symbol = self.name(name);
-        self.statics.insert((owner, symbol), property);
-        self.static_names.entry(owner).or_default().push(symbol);
+        let atom = self.name(name);
+        self.statics.insert((owner, atom), property);
+        self.static_names.entry(owner).or_default().push(atom);
     }
 
-    /// The fixed symbol of a text.
+    /// The fixed atom of a text.
     #[inline]
-    pub fn symbol(&self, text: &[u8]) -> Option<Sym> {
-        self.symbols.get(text).copied()
+    pub fn atom(&self, text: &[u8]) -> Option<Atom> {
+        self.atoms.get(text).copied()
     }
 
     /// The method of that name of a family, or of `Object.prototype`.
     #[inline]
-    pub fn method(&self, family: Family, name: Sym) -> Option<u32> {
+    pub fn method(&self, family: Family, name: Atom) -> Option<u32> {
         let row = self.methods.get(name.0 as usize)?;
         let number = match row[family as usize] {
             0 => row[Family::Object as usize],
@@ -339,32 +346,32 @@ impl Registry {
 
     /// The same, where it is a function of Rust.
     #[inline]
-    pub fn function(&self, family: Family, name: Sym) -> Option<NativeFn> {
+    pub fn function(&self, family: Family, name: Atom) -> Option<NativeFn> {
         self.functions.get(name.0 as usize)?[family as usize]
     }
 
     /// Whether a family has a method of that name that is not the one of `Object.prototype`.
-    pub fn has_own_method(&self, family: Family, name: Sym) -> bool {
+    pub fn has_own_method(&self, family: Family, name: Atom) -> bool {
         self.methods.get(name.0 as usize).is_some_and(|row| row[family as usize] != 0)
     }
 
-    /// How a property that the objects of a family compute is written: `None` where there is no such
-    /// property, `Some(None)` where it is only read.
-    pub fn setter(&self, family: Family, name: Sym) -> Option<Option<NativeFn>> {
+    /// The setter of an accessor of a family: `None` where there is no such accessor, `Some(None)` where it is
+    /// read-only.
+    pub fn setter(&self, family: Family, name: Atom) -> Option<Option<NativeFn>> {
         match self.natives[self.method(family, name)? as usize].call {
             Body::Accessor { set, .. } => Some(set),
             _ => None,
         }
     }
 
-    /// Whether some family has a method of that name, and none of them runs functions of the script.
+    /// Whether some family has a method of that name, and none of these methods runs functions of the script.
     #[inline]
-    pub fn is_plain_method(&self, name: Sym) -> bool {
+    pub fn is_plain_method(&self, name: Atom) -> bool {
         self.plain.get(name.0 as usize).copied().unwrap_or(false)
     }
 
-    fn has_plain_method(&self, symbol: usize) -> bool {
-        let numbers = self.methods[symbol];
+    fn has_plain_method(&self, atom: usize) -> bool {
+        let numbers = self.methods[atom];
         numbers.iter().any(|&number| number != 0)
             && numbers
                 .iter()
@@ -373,12 +380,12 @@ impl Registry {
     }
 
     /// A static property.
-    pub fn property(&self, owner: u32, name: Sym) -> Option<Static> {
+    pub fn property(&self, owner: u32, name: Atom) -> Option<Static> {
         self.statics.get(&(owner, name)).copied()
     }
 
     /// The names of the static properties.
-    pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Sym> + '_ {
+    pub fn property_names(&self, owner: u32) -> impl Iterator<Item = Atom> + '_ {
         self.static_names.get(&owner).into_iter().flatten().copied()
     }
 
@@ -389,13 +396,13 @@ impl Registry {
     }
 
     /// The names of the methods and computed properties of what a global makes, in alphabetical order.
-    pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Sym> {
+    pub fn methods_of(&self, global: &str) -> impl Iterator<Item = Atom> {
         let family = self.families.iter().find(|(name, _)| name == global).map(|&(_, family)| family);
         let has = |row: &[u16; FAMILIES]| family.is_some_and(|family| row[family as usize] != 0);
         let rows = self.methods.iter().enumerate().filter(|(_, row)| has(row));
-        let mut symbols: Vec<Sym> = rows.map(|(index, _)| Sym(index as u32)).collect();
-        symbols.sort_by_key(|symbol| self.names[symbol.0 as usize]);
-        symbols.into_iter()
+        let mut atoms: Vec<Atom> = rows.map(|(index, _)| Atom(index as u32)).collect();
+        atoms.sort_by_key(|atom| self.names[atom.0 as usize]);
+        atoms.into_iter()
     }
 
     /// The methods and computed properties of all families, those of `Object.prototype` once.
@@ -411,30 +418,19 @@ impl Registry {
         })
     }
 
-    /// All globals with their numbers.
+    /// All globals of the language with their numbers.
     pub fn globals(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         self.globals.iter().map(|(&name, &number)| (name, number))
     }
 
-    /// The global of that name.
+    /// The global of the language of that name.
     pub fn global(&self, name: &str) -> Option<u32> {
         self.globals.get(name).copied()
     }
 
-    /// The same for a script of a dialect.
-    pub fn global_in(&self, dialect: Dialect, name: &str) -> Option<u32> {
-        self.global(name).filter(|&number| self.is_known_in(dialect, number))
-    }
-
-    /// Whether scripts of a dialect know a built-in.
+    /// The number of a global by the atom of its name.
     #[inline]
-    pub fn is_known_in(&self, dialect: Dialect, number: u32) -> bool {
-        self.natives[number as usize].only.is_none_or(|only| only == dialect)
-    }
-
-    /// The number of a global by the symbol of its name.
-    #[inline]
-    pub fn global_of(&self, name: Sym) -> Option<u32> {
+    pub fn global_of(&self, name: Atom) -> Option<u32> {
         self.global_numbers.get(name.0 as usize)?.checked_sub(1)
     }
 
@@ -442,7 +438,7 @@ impl Registry {
     pub fn path(&self, name: &str) -> Option<u32> {
         let mut names = name.split('.');
         let first = self.global(names.next()?)?;
-        names.try_fold(first, |owner, name| match self.property(owner, self.symbol(name.as_bytes())?)? {
+        names.try_fold(first, |owner, name| match self.property(owner, self.atom(name.as_bytes())?)? {
             Static::Native(native) => Some(native),
             Static::Number(_) => None,
         })

@@ -1,5 +1,5 @@
-//! `String`: the constructor, characters and slices. Searching is in [`search`], what makes a string
-//! look different in [`shape`].
+//! `String`: the constructor, characters and slices. Searching is in [`search`]; case, padding and trimming are in
+//! [`transform`].
 //!
 //! Positions that scripts see are UTF-16 code units. Where a string is ASCII they are bytes; else
 //! they are translated by walking, or by the copy that the heap keeps of strings that were indexed.
@@ -7,16 +7,16 @@
 pub mod html;
 pub mod normalize;
 mod search;
-mod shape;
+mod transform;
 
 use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::convert::{leading_text, number_text, to_int32};
 use crate::error::Result;
 use crate::heap::first_code_point;
 use crate::operator::MAX_STRING;
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -57,20 +57,20 @@ pub const METHODS: &[Row] = &[
     native("search", 1, regexp::search),
     native("split", 2, search::split),
     native("startsWith", 1, search::starts_with),
-    native("isWellFormed", 0, shape::is_well_formed),
+    native("isWellFormed", 0, transform::is_well_formed),
     native("localeCompare", 1, locale_compare),
     native("normalize", 0, normalize::normalize),
-    native("padEnd", 1, shape::pad_end),
-    native("padStart", 1, shape::pad_start),
-    native("repeat", 1, shape::repeat),
-    native("toLocaleLowerCase", 0, shape::to_locale_lower_case),
-    native("toLocaleUpperCase", 0, shape::to_locale_upper_case),
-    native("toLowerCase", 0, shape::to_lower_case),
-    native("toUpperCase", 0, shape::to_upper_case),
-    native("toWellFormed", 0, shape::to_well_formed),
-    native("trim", 0, shape::trim),
-    native("trimEnd", 0, shape::trim_end),
-    native("trimStart", 0, shape::trim_start),
+    native("padEnd", 1, transform::pad_end),
+    native("padStart", 1, transform::pad_start),
+    native("repeat", 1, transform::repeat),
+    native("toLocaleLowerCase", 0, transform::to_locale_lower_case),
+    native("toLocaleUpperCase", 0, transform::to_locale_upper_case),
+    native("toLowerCase", 0, transform::to_lower_case),
+    native("toUpperCase", 0, transform::to_upper_case),
+    native("toWellFormed", 0, transform::to_well_formed),
+    native("trim", 0, transform::trim),
+    native("trimEnd", 0, transform::trim_end),
+    native("trimStart", 0, transform::trim_start),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
@@ -85,7 +85,7 @@ pub const INTRINSICS: &[Row] = &[
 fn string(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     match arguments.first() {
         Some(&value) => vm.to_string(value),
-        None => Ok(vm.symbol_string(known::EMPTY)),
+        None => Ok(vm.atom_string(known::EMPTY)),
     }
 }
 
@@ -100,7 +100,7 @@ fn from_char_code(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     string_of_units(vm, &units)
 }
 
-/// A new string of code units, in room that is asked for.
+/// A new string of code units, after a check of the memory limit.
 fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
     let _room = vm.hold(units.len() * 3)?;
     Ok(vm.heap.new_utf16(units))
@@ -133,7 +133,7 @@ fn raw(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     }
     let length = vm.get(pieces, known::LENGTH)?;
     let length = vm.to_integer(length)?;
-    let mut text = vm.symbol_string(known::EMPTY);
+    let mut text = vm.atom_string(known::EMPTY);
     let mut index = 0.0;
     while index < length {
         vm.work(1)?;
@@ -163,7 +163,7 @@ fn at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn char_at(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let string = receiver(vm, this, "charAt")?;
     let index = vm.to_integer(arg(arguments, 0))?;
-    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.symbol_string(known::EMPTY)))
+    Ok(character(vm, string, index)?.unwrap_or_else(|| vm.atom_string(known::EMPTY)))
 }
 
 /// `string.charCodeAt(index)`
@@ -280,7 +280,7 @@ fn clamped(vm: &mut Vm, value: Value, length: usize, default: usize) -> Result<u
     Ok(vm.to_integer(value)?.clamp(0.0, length as f64) as usize)
 }
 
-/// The code unit at a position that may be anything.
+/// The code unit at a position given by any value.
 fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
     let header = vm.heap.str(string);
     if !(0.0..f64::from(header.units)).contains(&index) {
@@ -292,18 +292,18 @@ fn unit(vm: &mut Vm, string: Value, index: f64) -> Result<Option<u16>> {
     Ok(vm.heap.unit_at(string, index as usize))
 }
 
-/// Make sure that the UTF-16 of a string that is not ASCII is there, or can be made.
+/// Reserve memory for the UTF-16 copy of a string that is not ASCII, unless it exists.
 pub fn translate(vm: &mut Vm, string: Value) -> Result<()> {
     if vm.heap.has_utf16(string) {
         return Ok(());
     }
     let header = vm.heap.str(string);
     vm.charge_bytes(header.bytes as usize * 4)?;
-    // It is made of a list that has a place for every byte.
+    // It is made of a list with an entry for every byte.
     vm.reserve(header.bytes as usize * 2 + header.units as usize * 2)
 }
 
-/// The string of the code unit at a position that may be anything.
+/// The string of the code unit at a position given by any value.
 fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
     let Some(unit) = unit(vm, string, index)? else { return Ok(None) };
     if vm.heap.str(string).is_ascii() {
@@ -312,13 +312,13 @@ fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
     Ok(Some(vm.heap.new_utf16(&[unit])))
 }
 
-/// Strings that are longer than this are translated once, not walked each time.
+/// Longer strings get a UTF-16 copy instead of being walked each time.
 const WALK: u32 = 512;
 
 /// The part of a string between two positions; nothing where the second is before the first.
 pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     let header = vm.heap.str(string);
     if header.is_ascii() {
@@ -342,8 +342,7 @@ pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Resu
     Ok(vm.heap.slice(string, start, end))
 }
 
-/// Where the code unit of that number begins, and whether that is inside of a pair of surrogates: then
-/// it is the end of the pair.
+/// The byte position of a code unit, and whether that is inside a surrogate pair: then it is the end of the pair.
 fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
     let (mut at, mut left) = (0, units);
     while left > 0 {
@@ -358,7 +357,7 @@ fn byte_position(bytes: &[u8], units: usize) -> (usize, bool) {
     (at, false)
 }
 
-/// Charge for a look at every byte.
+/// Charge for reading every byte.
 fn scan(vm: &mut Vm, string: Value) -> Result<()> {
     vm.work(vm.heap.str(string).bytes as usize / 32)
 }
@@ -372,7 +371,7 @@ fn room(vm: &mut Vm, units: u64, bytes: u64) -> Result<()> {
     vm.work((bytes / 64) as usize)
 }
 
-/// Join pairs of surrogates whose halves have met, in place: what is joined is shorter.
+/// Join adjacent halves of surrogate pairs in place, as the result is shorter.
 fn join(bytes: &mut Vec<u8>) {
     let (mut from, mut to) = (0, 0);
     while let Some(&byte) = bytes.get(from) {
@@ -392,11 +391,11 @@ fn join(bytes: &mut Vec<u8>) {
     bytes.truncate(to);
 }
 
-/// Bytes of text that are changed between two looks at the clock.
+/// Bytes of text that are changed between two charges.
 const PIECE: usize = 64 << 10;
 
-/// The string whose text is changed piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
-/// by itself, or nothing where that depends on what follows.
+/// Change the text of a string piece by piece; lone surrogates stay. `cut` gives how much of a text can be changed
+/// independently, or `None` where that depends on what follows.
 fn by_text(
     vm: &mut Vm,
     string: Value,

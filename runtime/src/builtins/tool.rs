@@ -1,13 +1,15 @@
-//! What a script can call of its host: tools, messages, and many of them at once.
+//! Functions of the host in every run: tool calls, messages, and running several in parallel.
 //!
-//! Nothing here runs a tool. A call is noted for the host and gives a promise, which
-//! [`Vm::settle_call`] settles when the host has an answer.
+//! Nothing here runs a tool. A call is queued for the host and gives a promise, which [`Vm::settle_call`] settles with
+//! the host's answer.
 
+mod function;
 mod settle;
 mod waiting;
 
 use super::registry::{Family, registry};
-use super::{Global, Row, arg, native, prelude};
+use super::{Row, arg, native, prelude};
+use crate::atom::{Atom, known};
 use crate::calls::Style;
 use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
@@ -17,48 +19,43 @@ use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
 use crate::json::LEVELS;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
-/// The functions of the host, by dialect. The input of the run is no function: see [`Vm::context_value`].
-pub const GLOBALS: &[(Dialect, &[Global])] = &[
+/// The functions that the host has in every run, by dialect. The input of the run is no function: see
+/// [`Vm::context_value`].
+pub const FUNCTIONS: &[(Dialect, &[Row])] = &[
     (
         Dialect::Async,
         &[
-            Global::function(native("callTool", 2, call_tool)),
-            Global::function(native("getTool", 1, get_tool)),
-            Global::function(native("mcpLog", 2, mcp_log)),
-            Global::function(native("mcpNotify", 2, mcp_notify)),
-            Global::function(prelude("parallel", 2, "tool_parallel")),
-            Global::function(prelude("__safe_parallel", 2, "tool_parallel")),
+            native("callTool", 2, call_tool),
+            native("getTool", 1, get_tool),
+            native("mcpLog", 2, mcp_log),
+            native("mcpNotify", 2, mcp_notify),
+            prelude("parallel", 2, "tool_parallel"),
+            prelude("__safe_parallel", 2, "tool_parallel"),
         ],
     ),
-    (
-        Dialect::Sync,
-        &[
-            Global::function(prelude("call_tool", 3, "tool_call_tool")),
-            Global::function(prelude("call_tools", 1, "tool_call_tools")),
-        ],
-    ),
+    (Dialect::Sync, &[prelude("call_tool", 3, "tool_call_tool"), prelude("call_tools", 1, "tool_call_tools")]),
 ];
 
 /// Functions that only the prelude can call; their names begin with `$`.
 pub const INTRINSICS: &[Row] = &[
     native("$call_tool", 3, waiting::call_tool),
     native("$call_tools", 1, waiting::call_tools),
+    prelude("$wait_for", 1, "tool_wait_for"),
     native("$parallel_jobs", 2, parallel_jobs),
     native("$parallel_width", 2, parallel_width),
     native("$parallel_failed", 2, parallel_failed),
 ];
 
-/// Work that a message is beside its text.
+/// Steps of a message beside its text.
 const MESSAGE_WORK: usize = 256;
-/// Longest name of a tool, in bytes, and how much of a longer one is said in messages.
+/// Longest name of a tool, in bytes, and how much of a longer one is printed in messages.
 const MAX_NAME: usize = 256;
 const SHOWN_NAME: usize = 64;
-/// Functions that `parallel` takes, runs at a time unless told, and runs at a time at most.
+/// Of `parallel`: most functions, the default concurrency, and the highest.
 const MAX_PARALLEL: usize = 100;
 const PARALLEL: f64 = 10.0;
 const WIDEST: f64 = 20.0;
@@ -88,7 +85,7 @@ fn get_tool(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         return Err(vm.type_error(&format!("getTool expects the name of a tool as a string, not {what}")));
     }
     let name = vm.tool_name(name)?;
-    match vm.host.inputs.tools.describe(&name) {
+    match vm.host.tools.describe(&name) {
         Some(text) => vm.parse_json(text, 0),
         None => {
             let message = format!("Tool '{name}' was not found{}", vm.suggestion(&name)); // bounded: by MAX_NAME
@@ -191,13 +188,13 @@ fn parallel_failed(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 impl Vm {
     /// The value of `codecallContext`, or of `input`.
     pub fn context_value(&mut self) -> Result {
-        if let Some(context) = self.host.context {
+        if let Some(context) = self.realm.input {
             return Ok(context);
         }
-        let text = self.host.inputs.context.clone().unwrap_or_else(|| "{}".into());
-        let is_frozen = self.script.dialect.input_is_frozen();
+        let text = self.host.input.clone().unwrap_or_else(|| "{}".into());
+        let is_frozen = self.realm.script.linker.dialect().input_is_frozen();
         let context = self.given_data(text, if is_frozen { 0 } else { LEVELS })?;
-        self.host.context = Some(context);
+        self.realm.input = Some(context);
         if !is_frozen {
             return Ok(context);
         }
@@ -217,7 +214,7 @@ impl Vm {
         Ok(context)
     }
 
-    /// The value of JSON text that the host gives. So many levels of it may be left unread.
+    /// The value of JSON text from the host; up to `levels` levels may be left unread.
     fn given_data(&mut self, text: String, levels: u8) -> Result {
         let before = self.heap.meter.bytes;
         let value = self.parse_json(text, levels)?;
@@ -227,21 +224,21 @@ impl Vm {
     }
 
     /// A tool of an app as a function: `users.list`.
-    pub(crate) fn tool_member(&mut self, app: Value, name: Sym) -> Result {
-        let app = self.symbol_text(Sym(app.payload()));
-        if self.symbols.text(name).len() > MAX_NAME {
-            let name = self.symbol_string(name);
+    pub(crate) fn tool_member(&mut self, app: Value, name: Atom) -> Result {
+        let app = self.atom_text(Atom(app.payload()));
+        if self.atoms.text(name).len() > MAX_NAME {
+            let name = self.atom_string(name);
             return self.tool_name(name).map(|_| Value::UNDEFINED);
         }
-        let tool = self.symbol_text(name);
-        if let Some(full) = self.host.inputs.tools.member(&app, &tool) {
+        let tool = self.atom_text(name);
+        if let Some(full) = self.host.tools.member(&app, &tool) {
             let full = self.string(&full);
             return Ok(Value::handle(Kind::Tool, full.payload()));
         }
         if let Some(native) = registry().method(Family::Object, name) {
             return Ok(Value::handle(Kind::Native, native));
         }
-        // Whoever awaits or writes any value asks for these.
+        // Awaiting or serializing a value reads these.
         if let known::THEN | known::TO_JSON | known::LENGTH = name {
             return Ok(Value::UNDEFINED);
         }
@@ -257,18 +254,18 @@ impl Vm {
         self.as_rejection(call)
     }
 
-    /// A plain value in place of an input, under the name that the tool has for it.
+    /// A single plain argument as an input, under the property that the tool names for it.
     fn named_input(&mut self, tool: Value, input: Value) -> Value {
         if input.is_undefined() || input.is(Kind::Object) {
             return input;
         }
         // bounded: a tool that there is
-        let Some(name) = self.host.inputs.tools.positional(&self.heap.text(tool)) else { return input };
+        let Some(name) = self.host.tools.positional(&self.heap.text(tool)) else { return input };
         let name = self.intern_text(&name);
         self.object_of(&[(name, input)])
     }
 
-    /// The name of a tool, where it is none that no tool can have.
+    /// The name of a tool; an error where it is too long.
     pub(super) fn tool_name(&mut self, name: Value) -> Result<String> {
         let bytes = self.heap.str(name).bytes as usize;
         if bytes > MAX_NAME {
@@ -296,14 +293,14 @@ impl Vm {
 
     fn start_call(&mut self, name: Value, input: Value, options: Value) -> Result {
         let text = self.tool_name(name)?;
-        if self.host.inputs.tools.is_reserved(&text) {
+        if self.host.tools.is_reserved(&text) {
             let message = format!("Tool '{text}' cannot be called from a script");
             return Err(Thrown::illegal(ErrorCode::SelfReferenceBlocked, Refusal::IllegalBuiltinAccess, message));
         }
         let input = self.tool_input(name, input)?;
         let (style, timeout_ms) = self.call_options(options)?;
         self.work(input.len() / 16)?;
-        // The input is kept for the host and for messages.
+        // The input is stored twice: for the host and for messages.
         self.reserve(input.len().saturating_mul(2))?;
         self.add_call((name, text), input, timeout_ms, style)
     }
@@ -331,10 +328,10 @@ impl Vm {
         Err(self.wrong_input(name, input))
     }
 
-    /// What the answer comes to, and the timeout.
+    /// The style of the answer, and the timeout.
     fn call_options(&mut self, options: Value) -> Result<(Style, u64)> {
         let limit = self.heap.meter.limits.tool_timeout_ms;
-        if self.script.dialect == Dialect::Sync {
+        if self.realm.script.linker.dialect() == Dialect::Sync {
             return Ok((Style::Ok, limit));
         }
         if options.is_nullish() {
@@ -356,7 +353,7 @@ impl Vm {
         Ok((style, (timeout.as_number().ceil() as u64).min(limit)))
     }
 
-    /// What a function that gives a promise gives: what it throws is a rejection.
+    /// Turn an exception into a rejected promise, for functions that return promises.
     fn as_rejection(&mut self, result: Result) -> Result {
         result.or_else(|thrown| match *thrown.0 {
             Cause::Value(reason) => {
@@ -372,16 +369,15 @@ impl Vm {
         self.work(MESSAGE_WORK + length)?;
         let bytes = size_of::<Message>() + 64 + length;
         self.reserve(bytes)?;
-        self.keep_bytes(bytes);
-        self.host.message_bytes += bytes;
-        self.host.messages.push(message);
+        self.heap.meter.keep_bytes(bytes);
+        self.output.send(message, bytes);
         Ok(Value::UNDEFINED)
     }
 
     /// `. Did you mean 'users:list'?`, or nothing.
     fn suggestion(&self, name: &str) -> String {
         // bounded: by three names of tools, here and below
-        let near = self.host.inputs.tools.similar(name);
+        let near = self.host.tools.similar(name);
         match &near[..near.len().min(3)] {
             [] => String::default(),
             [one] => format!(". Did you mean '{one}'?"), // bounded: as above
@@ -391,8 +387,8 @@ impl Vm {
 
     /// A property of an options object; `undefined` where there is none.
     pub(super) fn option(&mut self, options: Value, name: &str) -> Result {
-        match self.symbols.find(name.as_bytes()) {
-            Some(symbol) if options.is(Kind::Object) => Ok(self.own(options, symbol)?.unwrap_or(Value::UNDEFINED)),
+        match self.atoms.find(name.as_bytes()) {
+            Some(atom) if options.is(Kind::Object) => Ok(self.own(options, atom)?.unwrap_or(Value::UNDEFINED)),
             Some(_) | None => Ok(Value::UNDEFINED),
         }
     }
@@ -407,12 +403,12 @@ impl Vm {
             Kind::String => "a string",
             Kind::BigInt => "a BigInt",
             Kind::Array => "an array",
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool => "a function",
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "a function",
             Kind::Map => "a Map",
             Kind::Set => "a Set",
             Kind::Promise => "a promise",
             Kind::Iterator => "an iterator",
-            Kind::Exotic => self.heap.exotics[value.index()].class(),
+            Kind::InternalSlots => self.heap.internal_slots[value.index()].class(),
             Kind::Object | Kind::App => "an object that has no JSON object as its text",
         }
     }

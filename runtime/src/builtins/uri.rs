@@ -15,9 +15,9 @@ pub const GLOBALS: &[Global] = &[
     Global::function(native("encodeURIComponent", 1, encode_uri_component)),
 ];
 
-/// What separates the parts of a URI.
+/// The reserved characters of a URI.
 const RESERVED: &[u8] = b";/?:@&=+$,#";
-/// What needs no escape anywhere, besides letters and digits.
+/// The characters that are never escaped, besides letters and digits.
 const MARKS: &[u8] = b"-_.!~*'()";
 
 /// `decodeURI(text)`
@@ -40,10 +40,10 @@ fn encode_uri_component(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     encode(vm, arg(arguments, 0), b"")
 }
 
-/// Bytes that are worked on between two looks at the limits.
+/// Bytes that are processed between two charges.
 const PART: usize = 1 << 16;
 
-/// The bytes of a string from a position on, as many as are worked on at once, charged for.
+/// A block of the bytes of a string from a position on, charged for.
 fn part(vm: &mut Vm, text: Value, at: usize) -> Result<&[u8]> {
     let end = (at + PART).min(vm.heap.str(text).bytes as usize);
     vm.work((end - at) / 8)?;
@@ -83,7 +83,7 @@ fn encode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     Ok(vm.string_of(out))
 }
 
-/// Resolve escapes, but for those of `kept`.
+/// Decode escapes, except those of `kept`.
 fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     let text = vm.to_string(text)?;
     let length = vm.heap.str(text).bytes as usize;
@@ -103,7 +103,7 @@ fn decode(vm: &mut Vm, text: Value, kept: &[u8]) -> Result {
     Ok(vm.string_of(out))
 }
 
-/// Resolve the escapes of some bytes from a position on; gives where it stopped, nothing where an escape is wrong.
+/// Decode the escapes of a block from a position on; gives where it stopped, or `None` where an escape is invalid.
 fn decode_part(
     heap: &Heap,
     text: Value,

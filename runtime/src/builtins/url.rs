@@ -3,12 +3,12 @@
 pub mod params;
 
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
+use crate::atom::known;
 use crate::charge::Hold;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::CODED;
-use crate::heap::{Class, Exotic, lossy};
-use crate::symbol::known;
+use crate::heap::{Class, InternalSlots, lossy};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use url::{Url, quirks};
@@ -45,12 +45,12 @@ const fn both(name: &'static str, get: NativeFn, set: NativeFn) -> Row {
     Row { name, length: 0, body: Body::Accessor { get, set: Some(set) }, direct: None }
 }
 
-/// The state of a `URL`.
+/// The internal slots of a `URL`.
 #[derive(Clone, Debug)]
 pub struct UrlState {
     /// What it is.
     pub url: Url,
-    /// Its `searchParams`, `undefined` until it is asked for.
+    /// Its `searchParams`, `undefined` until it is read.
     pub params: Value,
 }
 
@@ -87,10 +87,10 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(url.map_or(Value::NULL, |url| make(vm, url)))
 }
 
-/// Bytes of the longest text that is parsed, as in Chrome; the parser looks at no limit, and a longer URL is invalid.
+/// Most bytes of a text that is parsed, as in Chrome; longer URLs are invalid, as the parser charges nothing.
 const LONGEST: usize = 2 << 20;
 
-/// An argument as text, counted until it is dropped; of one that is too long to be a URL only the beginning, and
+/// An argument as text, counted until it is dropped; only the beginning of one that is too long to be a URL, and
 /// whether it is.
 fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let string = vm.to_string(value)?;
@@ -103,7 +103,7 @@ fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     Ok((text, hold, bytes > LONGEST))
 }
 
-/// Both arguments as text, and what they give.
+/// Both arguments as text, and the URL they make.
 fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, Option<Url>)> {
     if arguments.is_empty() {
         return Err(coded(vm, "ERR_MISSING_ARGS", "The \"url\" argument must be specified"));
@@ -125,7 +125,7 @@ fn parsed(vm: &mut Vm, arguments: &[Value]) -> Result<(String, Option<String>, O
 }
 
 fn make(vm: &mut Vm, url: Url) -> Value {
-    vm.heap.new_exotic(Exotic::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
+    vm.heap.new_with_slots(InternalSlots::Url(Box::new(UrlState { url, params: Value::UNDEFINED })))
 }
 
 /// The properties of an error about a text that is no URL.
@@ -146,13 +146,13 @@ pub fn coded(vm: &mut Vm, code: &str, message: &str) -> Thrown {
     Thrown::value(error)
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn state(vm: &mut Vm, this: Value) -> Result<&mut UrlState> {
-    if !matches!(vm.heap.exotic(this), Some(Exotic::Url(_))) {
+    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Url(_))) {
         return Err(vm.type_error("Receiver must be an instance of class URL"));
     }
-    match vm.heap.exotic_mut(this) {
-        Some(Exotic::Url(state)) => Ok(state),
+    match vm.heap.internal_slots_of_mut(this) {
+        Some(InternalSlots::Url(state)) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URL is missing")),
     }
 }
@@ -167,13 +167,13 @@ fn part(vm: &mut Vm, this: Value, get: impl FnOnce(&Url) -> String) -> Result {
     Ok(vm.string(&text))
 }
 
-/// Change a part of a URL; what does not fit changes nothing.
+/// Change a part of a URL; invalid values are ignored.
 fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut Url, &str)) -> Result {
     let (text, _hold, too_long) = text(vm, arg(arguments, 0))?;
     let before = state(vm, this)?.url.as_str().len();
     vm.work(4 + before / 8)?;
     let _copy = vm.hold(before.saturating_mul(2))?;
-    // What would be longer than any URL changes nothing.
+    // A value that makes the URL too long is ignored.
     if !too_long && before + text.len() <= LONGEST {
         set(&mut state(vm, this)?.url, &text);
     }
@@ -275,7 +275,7 @@ fn set_search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 
 /// `url.searchParams`: always the same object.
 fn get_search_params(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    params::of_url(vm, this)
+    params::for_url(vm, this)
 }
 
 fn get_hash(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -286,8 +286,8 @@ fn set_hash(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     change(vm, this, arguments, quirks::set_hash)
 }
 
-/// Schemes that have an authority and a path of their own rules.
-const SPECIAL: [&str; 5] = ["ftp", "http", "https", "ws", "wss"];
+/// The special schemes of the standard.
+const SPECIAL: &[&str] = &["ftp", "http", "https", "ws", "wss"];
 
 /// Set the scheme. The crate never changes to or from `file`, the standard does where nothing is lost.
 fn assign_protocol(url: &mut Url, text: &str) {
@@ -324,16 +324,18 @@ fn assign_host(url: &mut Url, text: &str, with_port: bool) {
 impl Vm {
     /// The names of the properties that `for…in` gives of an object beside its own.
     pub fn inherited_names(&self, object: Value) -> &'static [Row] {
-        match self.heap.exotic(object) {
-            Some(Exotic::Url(_)) => METHODS,
-            Some(Exotic::Params(_)) => params::METHODS,
+        match self.heap.internal_slots_of(object) {
+            Some(InternalSlots::Url(_)) => METHODS,
+            Some(InternalSlots::Params(_)) => params::METHODS,
             _ => &[],
         }
     }
 
-    /// The parts of a URL as `util.inspect` shows them; nothing for other values.
+    /// The parts of a URL as `util.inspect` shows them; `None` for other values.
     pub fn url_parts(&self, value: Value) -> Option<Vec<(&'static str, String)>> {
-        let Some(Exotic::Url(state)) = value.is(Kind::Exotic).then(|| self.heap.exotic(value)).flatten() else {
+        let Some(InternalSlots::Url(state)) =
+            value.is(Kind::InternalSlots).then(|| self.heap.internal_slots_of(value)).flatten()
+        else {
             return None;
         };
         let url = &state.url;

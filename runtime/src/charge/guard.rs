@@ -1,7 +1,6 @@
-//! No built-in function looks at data of a script, or grows memory with it, without a charge: the sources are read
-//! for what does neither by itself.
+//! A test of the sources: no built-in function reads data of a script, or grows memory with it, without a charge.
 //!
-//! A line that may do so for a reason ends with `// bounded: …` (it is small whatever the script does) or
+//! A line with a reason to do so ends with `// bounded: …` (it is small whatever the script does) or
 //! `// charged: …` (where that is done), or the line above is such a comment. The head of a file may say so for all of
 //! it, `//! bounded: …`, where the file cannot ask for data of a script: where it names no [`SEEING`] type.
 
@@ -32,12 +31,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("format!(", "text of bounded parts"),
 ];
 
-/// What makes a text of a few parts that is part of an error, or ends a run. Whatever shows a value in one cuts it:
-/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::symbol_text`, `Vm::callable_name`. There
-/// is nothing else that gives text without a charge.
+/// What formats a message of an error or a failure. Everything that prints a value there cuts it:
+/// `Vm::describe`, `Vm::to_text_lossy`, `Vm::short_text`, `Vm::key_text`, `Vm::atom_text`, `Vm::callable_name`.
+/// Nothing else gives text without a charge.
 const MESSAGES: &[&str] = &["_error(&format!(", "let message = format!("];
 
-/// What a file names that can see data of a script which is not handed to it as text.
+/// Types that a file needs to access data of a script, other than text passed to it.
 const SEEING: &[&str] = &["Vm", "Value", "Heap", "heap"];
 
 #[test]
@@ -55,10 +54,10 @@ fn misses(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     // Tests stand at the end.
     let lines = || text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
-    let said =
+    let has_reason =
         |line: &str, mark: &str| ["bounded", "charged"].iter().any(|why| line.contains(&format!("{mark} {why}: ")));
     let is_comment = |line: &str| line.trim_start().starts_with("//");
-    if lines().any(|line| line.starts_with("//!") && said(line, "//!")) {
+    if lines().any(|line| line.starts_with("//!") && has_reason(line, "//!")) {
         for (number, line) in lines().enumerate().filter(|(_, line)| !is_comment(line)) {
             let mut words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
             if words.any(|word| SEEING.contains(&word)) {
@@ -69,7 +68,7 @@ fn misses(name: &str, text: &str) -> Vec<String> {
     }
     let mut above = "";
     for (number, line) in lines().enumerate() {
-        if !(is_comment(line) || said(line, "//") || is_comment(above) && said(above, "//")) {
+        if !(is_comment(line) || has_reason(line, "//") || is_comment(above) && has_reason(above, "//")) {
             let is_message = MESSAGES.iter().any(|message| line.contains(message));
             let refused =
                 REFUSED.iter().filter(|(what, _)| line.contains(what) && !(is_message && *what == "format!("));

@@ -15,7 +15,7 @@ use agentscript_lang::program::Slot;
 use std::cell::Cell;
 
 impl Vm {
-    /// A call: its value where it can be had at once, else another frame is active.
+    /// A call: its value, or `None` when the callee's frame is active now.
     #[inline(always)]
     pub(super) fn call_operation<'s>(
         &mut self,
@@ -42,8 +42,8 @@ impl Vm {
         Ok(value)
     }
 
-    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of
-    /// a leaf; otherwise the frame was pushed and is active.
+    /// Call a function of the script: arguments are evaluated straight into its frame. Gives the value of a leaf, or
+    /// `None` when the frame is active now.
     #[inline(always)]
     fn call_function<'s>(
         &mut self,
@@ -74,7 +74,7 @@ impl Vm {
         self.begin_call(active, Active { function, fp: slots, pc: 0 }, (code, window), after, at)
     }
 
-    /// Call a function that is known since the script was compiled, and that needs nothing but its arguments.
+    /// Call a function that is known at compile time and needs nothing but its arguments.
     #[inline(always)]
     pub(super) fn call_fixed<'s>(
         &mut self,
@@ -120,7 +120,7 @@ impl Vm {
         (window, context.stack.slots(window))
     }
 
-    /// A function whose slots are filled begins: the value of a leaf, or it is what is active.
+    /// Begin a function whose slots are filled: gives the value of a leaf, or `None` when its frame is active now.
     #[inline(always)]
     fn begin_call<'s>(
         &mut self,
@@ -135,14 +135,14 @@ impl Vm {
             return self.leaf(code, &callee.function.body, callee.fp).map(Some);
         };
         self.check_depth(at)?;
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots });
-        self.current = code;
+        self.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots });
+        self.stack.current = code;
         *active = callee;
         Ok(None)
     }
 
-    /// A call of what is no function of the script, or with arguments that are spread: its value, unless
-    /// a frame was pushed.
+    /// Call something else than a function of the script, or with spread arguments: gives the value, unless a frame
+    /// was pushed.
     #[inline(never)]
     fn call_other(
         &mut self,
@@ -172,8 +172,7 @@ impl Vm {
         self.called(context, called, next, at)
     }
 
-    /// Call a built-in that is written in the language: its receiver comes before the arguments. Where
-    /// its callbacks are leaves, so may it be.
+    /// Call a built-in of the prelude, with the receiver as its first argument; it may be a leaf if its callbacks are.
     fn call_builtin(
         &mut self,
         context: &Context<'_>,
@@ -205,7 +204,7 @@ impl Vm {
         };
         self.check_depth(at)?;
         let after = self.after(function, After::Call);
-        self.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
+        self.stack.frames.push(Frame { code, pc: 0, dst: Slot(0), after, slots: window });
         Ok(None)
     }
 
@@ -251,7 +250,7 @@ impl Vm {
         Ok(rest)
     }
 
-    /// What follows from what a call has come to: its value, unless a frame was pushed.
+    /// Push the frame of a call that has one: gives the value otherwise.
     pub(super) fn called(
         &mut self,
         context: &Context<'_>,
@@ -263,16 +262,16 @@ impl Vm {
             Called::Value(value) => Ok(Some(value)),
             Called::Frame(callee) => {
                 self.check_depth(at)?;
-                self.place(context, callee, next);
+                self.push_waiting(context, callee, next);
                 Ok(None)
             }
         }
     }
 
-    /// Whether one more frame may be pushed.
+    /// An error where the stack is too deep for one more frame.
     #[inline(always)]
     fn check_depth(&mut self, at: u32) -> Result<()> {
-        if self.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
+        if self.stack.frames.len() as u64 > self.heap.meter.limits.max_call_depth {
             return Err(self.range_error("Maximum call stack size exceeded").at(self, at));
         }
         Ok(())

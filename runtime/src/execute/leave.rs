@@ -1,4 +1,4 @@
-//! The end of frames: returns, exceptions, and what waits.
+//! Leaving frames: returns, exceptions, and suspension.
 
 use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
@@ -10,24 +10,24 @@ use crate::vm::Vm;
 use agentscript_lang::program::Slot;
 
 impl Vm {
-    /// The frame that is executed returns to a caller that waits for nothing but its value.
+    /// Return a value to the caller on the stack: the common case.
     #[inline(always)]
     pub(super) fn return_to_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Option<Active<'s>> {
-        let [below @ .., caller, Frame { after: After::Call, .. }] = &*self.frames else { return None };
+        let [below @ .., caller, Frame { after: After::Call, .. }] = &*self.stack.frames else { return None };
         if below.len() < context.base {
             return None;
         }
         let active = context.active(caller);
         active.fp[caller.dst.0 as usize].set(value);
-        self.current = caller.code;
-        self.frames.pop();
+        self.stack.current = caller.code;
+        self.stack.frames.pop();
         Some(active)
     }
 
-    /// The frame that is executed returns. An error: nothing goes on.
+    /// Return from the current frame. `Err`: execution stops.
     #[inline(never)]
     pub(super) fn leave<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
-        let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
+        let Some(frame) = self.stack.frames.pop() else { return Err(Exit::Idle) };
         match frame.after {
             After::Call => self.resume_caller(context, value),
             After::Async(promise, waiter) => {
@@ -42,18 +42,18 @@ impl Vm {
         }
     }
 
-    /// Go on with the caller of a frame that was popped; it gets a value.
+    /// Resume the caller of a popped frame with a value.
     fn resume_caller<'s>(&mut self, context: &Context<'s>, value: Value) -> Onward<'s> {
-        if self.frames.len() <= context.base {
+        if self.stack.frames.len() <= context.base {
             return Err(Exit::Nested(Ok(value)));
         }
-        let Some(&Frame { dst, .. }) = self.frames.last() else { return Err(Exit::Idle) };
+        let Some(&Frame { dst, .. }) = self.stack.frames.last() else { return Err(Exit::Idle) };
         let caller = self.topmost(context)?;
         caller.fp[dst.0 as usize].set(value);
         Ok(caller)
     }
 
-    /// An async function waits or has ended: who wants its promise gets it.
+    /// An async function waits or has ended: hand its promise over.
     fn hand_over<'s>(&mut self, context: &Context<'s>, promise: Value, waiter: Waiter) -> Onward<'s> {
         match waiter {
             Waiter::Caller => return self.resume_caller(context, promise),
@@ -63,41 +63,41 @@ impl Vm {
         Err(Exit::Idle)
     }
 
-    /// The frame that is executed waits for a promise.
+    /// Suspend the current frame until a promise is settled.
     pub(super) fn suspend<'s>(&mut self, context: &Context<'s>, promise: Value) -> Onward<'s> {
-        let Some(frame) = self.frames.pop() else { return Err(Exit::Idle) };
+        let Some(frame) = self.stack.frames.pop() else { return Err(Exit::Idle) };
         let After::Async(result, waiter) = frame.after else { return Err(Exit::Idle) };
         let length = context.function(frame.code).slots;
         let slots = self.take_slots(length);
         for (to, from) in slots.iter().zip(&context.stack.slots(frame.slots)[..length as usize]) {
             to.set(from.get());
         }
-        // What a frame had in them before is nobody's any more.
+        // Clear values of an earlier frame.
         slots[length as usize..].iter().for_each(|slot| slot.set(Value::UNDEFINED));
         let (mut waiting, _) = frame.with(slots);
         waiting.after = After::Async(result, Waiter::Nobody);
-        let number = self.waiting.add(Some(waiting));
-        self.heap.meter.add_bytes(Waiting::PLACE);
+        let number = self.stack.suspended.add(Some(waiting));
+        self.heap.meter.add_bytes(Waiting::COST);
         self.react(promise, Reaction::Await(number));
         self.hand_over(context, result, waiter)
     }
 
-    /// Something was thrown in the frame that is executed: find the frame that handles it.
+    /// Unwind to the handler of what was thrown in the current frame.
     #[cold]
     pub(super) fn unwind<'s>(&mut self, context: &Context<'s>, thrown: Thrown) -> Onward<'s> {
         let value = match *thrown.0 {
             Cause::Value(value) => value,
             Cause::Stop(failure) => {
-                self.frames.truncate(context.base);
-                return Err(if self.nesting > 0 {
+                self.stack.frames.truncate(context.base);
+                return Err(if self.stack.nesting > 0 {
                     Exit::Nested(Err(Thrown(Box::new(Cause::Stop(failure)))))
                 } else {
                     Exit::Stopped(failure)
                 });
             }
         };
-        while self.frames.len() > context.base
-            && let Some(frame) = self.frames.last_mut()
+        while self.stack.frames.len() > context.base
+            && let Some(frame) = self.stack.frames.last_mut()
         {
             let pc = frame.pc.saturating_sub(1);
             let handlers = &context.function(frame.code).handlers;
@@ -107,7 +107,7 @@ impl Vm {
                 return self.topmost(context);
             }
             let after = frame.after;
-            self.frames.pop();
+            self.stack.frames.pop();
             match after {
                 After::Call => {}
                 After::Async(promise, waiter) => {
@@ -124,10 +124,10 @@ impl Vm {
         Err(Exit::Nested(Err(Thrown::value(value))))
     }
 
-    /// What a promise stands for goes into a slot. Gives whether it could; if not, all frames wait for it.
+    /// Store the value of a promise in a slot. Gives whether it is settled; if not, all frames wait for it.
     #[inline(never)]
     pub(super) fn wait(&mut self, value: Value, fp: &Slots, dst: Slot) -> Result<bool> {
-        self.blocked = None;
+        self.stack.blocked_on = None;
         if !value.is(Kind::Promise) {
             fp[dst.0 as usize].set(value);
             return Ok(true);
@@ -139,11 +139,11 @@ impl Vm {
                 Ok(true)
             }
             (State::Rejected, reason) => Err(Thrown::value(reason)),
-            (State::Pending, _) if self.nesting > 0 => {
+            (State::Pending, _) if self.stack.nesting > 0 => {
                 Err(self.type_error("A tool cannot be waited for inside of an implicit conversion; call it before"))
             }
             (State::Pending, _) => {
-                self.blocked = Some(value);
+                self.stack.blocked_on = Some(value);
                 Ok(false)
             }
         }

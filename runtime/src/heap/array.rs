@@ -1,6 +1,6 @@
 //! Arrays: dense, with holes marked.
 
-use super::{Heap, block, place};
+use super::{Heap, block, slab_cost};
 use crate::charge::LARGE;
 use crate::convert::as_int32;
 use crate::value::{Kind, Value};
@@ -15,7 +15,7 @@ pub struct Array {
 
 impl Array {
     pub(super) fn cost(&self) -> usize {
-        place::<Self>() + block(self.items.capacity() * 8)
+        slab_cost::<Self>() + block(self.items.capacity() * 8)
     }
 }
 
@@ -39,10 +39,10 @@ impl Heap {
         self.arrays[array.index()].items.len()
     }
 
-    /// What stands at a place of an array, where there is such a place: an item or a hole.
+    /// The element at an index of an array, where it has one: an item or a hole.
     #[inline(always)]
-    pub fn at(&self, array: Value, place: usize) -> Option<Value> {
-        self.arrays[array.index()].items.get(place).copied()
+    pub fn at(&self, array: Value, index: usize) -> Option<Value> {
+        self.arrays[array.index()].items.get(index).copied()
     }
 
     /// The item at an index, where there is one.
@@ -53,7 +53,7 @@ impl Heap {
         self.arrays[array.index()].items.get(index).copied().filter(|&item| item != Value::HOLE)
     }
 
-    /// Replace the item at an index, or append it behind the last; `false` where that is not all.
+    /// Replace the item at an index, or append it at the end; `false` where neither is enough.
     #[inline(always)]
     pub fn set_item(&mut self, array: Value, index: f64, value: Value) -> bool {
         let Some(index) = as_int32(index) else { return false };
@@ -96,7 +96,7 @@ impl Heap {
         self.meter.add_bytes(grown * 8);
     }
 
-    /// Change the items of an array in a way that may need room, and count it.
+    /// Change the items of an array in a way that may allocate, and count the difference.
     pub fn with_items<T>(&mut self, array: Value, change: impl FnOnce(&mut Vec<Value>) -> T) -> T {
         let items = &mut self.arrays[array.index()].items;
         let before = items.capacity();

@@ -1,20 +1,21 @@
 //! Mark and sweep.
 //!
-//! Marking is tolerant of stale handles, which slots of frames may hold: free places count as marked,
-//! so that a stale handle keeps at most a thing alive that took its place. What is alive is counted
-//! while it is marked; sweeping looks only at what is not.
+//! Marking tolerates stale handles, which slots of frames may hold: free entries count as marked, so a stale
+//! handle keeps at most the thing alive that is in the entry now. Live data is counted while it is marked; sweeping
+//! visits only the rest.
 
 use super::object::FAR_COST;
-use super::{Bound, COLLECT_FIRST, Exotic, Heap, Iterator, Slab, Slots, bigint_cost};
+use super::{Heap, InternalSlots, Iterator, NativeClosure, Slab, Slots, bigint_cost};
+use crate::meter::COLLECT_FIRST;
 use crate::promise::{Promise, Reaction, Reactions};
 use crate::value::{Kind, Value};
 
-/// One bit for each place of a slab.
+/// One bit for each entry of a slab.
 pub struct Marks(Vec<u64>);
 
 impl Marks {
-    /// Free places and those behind the last are marked.
-    fn of<T>(slab: &Slab<T>) -> Self {
+    /// Free entries and those behind the last are marked.
+    fn for_slab<T>(slab: &Slab<T>) -> Self {
         let mut marks = Self(vec![0; slab.items.len().div_ceil(64)]);
         if let Some(last) = marks.0.last_mut()
             && !slab.items.len().is_multiple_of(64)
@@ -27,12 +28,12 @@ impl Marks {
         marks
     }
 
-    /// Whether a place is marked.
+    /// Whether an entry is marked.
     pub fn get(&self, index: usize) -> bool {
         self.0.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 
-    /// Mark a place; whether it was not marked before.
+    /// Mark an entry; whether it was not marked before.
     #[inline]
     fn set(&mut self, index: usize) -> bool {
         let Some(word) = self.0.get_mut(index / 64) else { return false };
@@ -42,7 +43,7 @@ impl Marks {
         fresh
     }
 
-    /// Unmark what is behind the last place.
+    /// Unmark what is behind the last entry.
     fn end_at(&mut self, length: usize) {
         if let Some(last) = self.0.last_mut()
             && !length.is_multiple_of(64)
@@ -57,7 +58,7 @@ impl Marks {
         }
     }
 
-    /// The places that are marked.
+    /// The entries that are marked.
     pub(super) fn iter(&self) -> impl std::iter::Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(number, &word)| {
             let mut rest = word;
@@ -69,7 +70,7 @@ impl Marks {
         })
     }
 
-    /// The places that are not marked, the last first.
+    /// The entries that are not marked, the last first.
     fn gaps(&self) -> impl std::iter::Iterator<Item = u32> + '_ {
         self.0.iter().enumerate().rev().flat_map(|(number, &word)| {
             let mut gaps = !word;
@@ -83,26 +84,26 @@ impl Marks {
 }
 
 impl<T> Slab<T> {
-    /// Bytes of free places.
+    /// Bytes of free entries.
     fn free_bytes(&self) -> usize {
         self.free.len() * size_of::<T>()
     }
 
-    /// Give back the room at the end.
+    /// Release spare capacity.
     fn shrink(&mut self) {
         self.items.shrink_to_fit();
         self.free.shrink_to_fit();
     }
 
-    /// Free the places that are not marked: `release` drops what a thing there holds. Gives how many
-    /// things are left; then only these are marked.
+    /// Free the entries that are not marked; `release` drops their contents. Gives how many items are left, which
+    /// alone are marked afterwards.
     pub(super) fn sweep(&mut self, marks: &mut Marks, mut release: impl FnMut(&mut T)) -> usize {
         marks.gaps().for_each(|index| release(&mut self.items[index as usize]));
         marks.end_at(self.items.len());
         for index in self.free.drain(..) {
             marks.clear(index as usize);
         }
-        // Places at the end are given back; of the others the first is taken first.
+        // Entries at the end are given back; of the others the first is used first.
         let end = self.items.len();
         let mut length = end;
         for index in marks.gaps().skip_while(|&index| index as usize >= end) {
@@ -113,7 +114,7 @@ impl<T> Slab<T> {
             }
         }
         self.items.truncate(length);
-        // Room for what may come until the next collection, but not for what was there in a peak.
+        // Keep capacity for what the next cycle may add, but not for an earlier peak.
         let room = length + length / 4 + COLLECT_FIRST / size_of::<T>();
         self.items.shrink_to(room);
         self.free.shrink_to(room);
@@ -121,54 +122,54 @@ impl<T> Slab<T> {
     }
 }
 
-/// Parts of a value that wait at a time.
+/// How many parts of a large value are queued at a time.
 const PART: usize = 256;
 
-/// What is marked so far, and what waits for it.
+/// The marks so far, and the values still to be traced.
 pub struct Marker {
     objects: Marks,
     far: Marks,
     arrays: Marks,
     strings: Marks,
     closures: Marks,
-    bound: Marks,
+    native_closures: Marks,
     cells: Marks,
     maps: Marks,
     promises: Marks,
     iterators: Marks,
-    exotics: Marks,
+    internal_slots: Marks,
     bigints: Marks,
-    /// Values whose parts are not marked yet.
+    /// Values to be traced.
     work: Vec<Value>,
-    /// Large values whose parts are marked as far as it says.
+    /// Large values, with how many of their parts are traced.
     large: Vec<(Value, usize)>,
-    /// What the marked things cost, but those that all cost the same.
+    /// The cost of marked values whose cost varies.
     bytes: usize,
 }
 
 impl Marker {
-    /// Nothing is marked.
+    /// A marker with no marks.
     pub fn new(heap: &Heap) -> Self {
         Self {
-            objects: Marks::of(&heap.objects),
-            far: Marks::of(&heap.far),
-            arrays: Marks::of(&heap.arrays),
-            strings: Marks::of(&heap.strings),
-            closures: Marks::of(&heap.closures),
-            bound: Marks::of(&heap.bound),
-            cells: Marks::of(&heap.cells),
-            maps: Marks::of(&heap.maps),
-            promises: Marks::of(&heap.promises),
-            iterators: Marks::of(&heap.iterators),
-            exotics: Marks::of(&heap.exotics),
-            bigints: Marks::of(&heap.bigints),
+            objects: Marks::for_slab(&heap.objects),
+            far: Marks::for_slab(&heap.far),
+            arrays: Marks::for_slab(&heap.arrays),
+            strings: Marks::for_slab(&heap.strings),
+            closures: Marks::for_slab(&heap.closures),
+            native_closures: Marks::for_slab(&heap.native_closures),
+            cells: Marks::for_slab(&heap.cells),
+            maps: Marks::for_slab(&heap.maps),
+            promises: Marks::for_slab(&heap.promises),
+            iterators: Marks::for_slab(&heap.iterators),
+            internal_slots: Marks::for_slab(&heap.internal_slots),
+            bigints: Marks::for_slab(&heap.bigints),
             work: Vec::new(),
             large: Vec::new(),
             bytes: 0,
         }
     }
 
-    /// Have a value marked. Numbers need nothing and strings hold nothing, so neither has to wait.
+    /// Mark a value or queue it. Numbers need no mark and strings hold no values, so neither is queued.
     #[inline]
     fn reach(&mut self, value: Value) {
         if value.is_string() {
@@ -182,7 +183,7 @@ impl Marker {
         values.iter().for_each(|&value| self.reach(value));
     }
 
-    /// Have the parts of something large marked: some at a time, so that the list of what waits stays short.
+    /// Queue the parts of a large value, some at a time, so that the queue stays short.
     fn reach_part(&mut self, heap: &Heap, (value, from): (Value, usize)) {
         let length = match value.kind() {
             Kind::Array => {
@@ -210,7 +211,7 @@ impl Marker {
         }
     }
 
-    /// Mark what can be reached from `roots`, a few of these at a time.
+    /// Mark everything reachable from `roots`, tracing after every few roots.
     pub fn mark(
         &mut self,
         heap: &Heap,
@@ -282,7 +283,9 @@ impl Marker {
                     self.bytes += closure.cost();
                     self.reach_all(&closure.captures);
                 }
-                Kind::Bound if self.bound.set(index) => self.reach_all(&heap.bound[index].data),
+                Kind::NativeClosure if self.native_closures.set(index) => {
+                    self.reach_all(&heap.native_closures[index].data)
+                }
                 Kind::Map | Kind::Set if self.maps.set(index) => {
                     let map = &heap.maps[index];
                     self.bytes += map.cost();
@@ -290,10 +293,10 @@ impl Marker {
                 }
                 Kind::Promise if self.promises.set(index) => self.reach_promise(&heap.promises[index], awaited),
                 Kind::Iterator if self.iterators.set(index) => self.reach(heap.iterators[index].source),
-                Kind::Exotic if self.exotics.set(index) => {
-                    let exotic = &heap.exotics[index];
-                    self.bytes += exotic.cost();
-                    exotic.trace(&mut self.work);
+                Kind::InternalSlots if self.internal_slots.set(index) => {
+                    let slots = &heap.internal_slots[index];
+                    self.bytes += slots.cost();
+                    slots.trace(&mut self.work);
                 }
                 _ => continue,
             }
@@ -319,35 +322,36 @@ impl Marker {
         match owner.kind() {
             Kind::Array => self.arrays.get(index),
             Kind::Function => self.closures.get(index),
-            Kind::Bound => self.bound.get(index),
+            Kind::NativeClosure => self.native_closures.get(index),
             Kind::Map | Kind::Set => self.maps.get(index),
             Kind::Promise => self.promises.get(index),
             Kind::Iterator => self.iterators.get(index),
-            Kind::Exotic => self.exotics.get(index),
+            Kind::InternalSlots => self.internal_slots.get(index),
             _ => true,
         }
     }
 }
 
 impl Heap {
-    /// Give back the room that nothing is in, after a collection.
+    /// Release spare capacity after a collection.
     pub fn shrink(&mut self) {
         self.objects.shrink();
         self.far.shrink();
         self.arrays.shrink();
         self.strings.shrink();
         self.closures.shrink();
-        self.bound.shrink();
+        self.native_closures.shrink();
         self.cells.shrink();
         self.maps.shrink();
         self.promises.shrink();
         self.iterators.shrink();
-        self.exotics.shrink();
+        self.internal_slots.shrink();
         self.bigints.shrink();
         self.shrink_strings();
     }
 
-    /// Free what is not marked. Then [`Heap::collected`] has to be told of what is in use elsewhere.
+    /// Free everything unmarked. [`Heap::collected`] has to be called afterwards, with the bytes in use outside the
+    /// heap.
     pub fn sweep(&mut self, mut marker: Marker) {
         // Nothing waits any more.
         (marker.work, marker.large) = (Vec::new(), Vec::new());
@@ -358,13 +362,13 @@ impl Heap {
         bytes += self.far.sweep(&mut marker.far, |_| {}) * FAR_COST;
         self.arrays.sweep(&mut marker.arrays, |array| array.items = Vec::new());
         self.closures.sweep(&mut marker.closures, |closure| closure.captures = Box::default());
-        bytes += self.bound.sweep(&mut marker.bound, |_| {}) * Bound::COST;
+        bytes += self.native_closures.sweep(&mut marker.native_closures, |_| {}) * NativeClosure::COST;
         bytes += self.cells.sweep(&mut marker.cells, |_| {}) * Self::CELL;
         self.maps.sweep(&mut marker.maps, |map| map.release());
         bytes +=
             self.promises.sweep(&mut marker.promises, |promise| promise.reactions = Reactions::None) * Promise::COST;
         bytes += self.iterators.sweep(&mut marker.iterators, |_| {}) * Iterator::COST;
-        self.exotics.sweep(&mut marker.exotics, |exotic| *exotic = Exotic::Date(f64::NAN));
+        self.internal_slots.sweep(&mut marker.internal_slots, |slots| *slots = InternalSlots::Date(f64::NAN));
         self.bigints.sweep(&mut marker.bigints, |bigint| *bigint = num_bigint::BigInt::ZERO);
         bytes += self.sweep_strings(&mut marker.strings);
         bytes += self.traces.values().map(crate::error::Trace::cost).sum::<usize>();
@@ -372,29 +376,29 @@ impl Heap {
         self.meter.bytes = bytes;
     }
 
-    /// Bytes of free places between others: what is there cannot move, so only things of the same kind can use them.
+    /// Bytes of free entries between live ones. Entries do not move, so only the same slab can use them.
     fn free_bytes(&self) -> usize {
         self.objects.free_bytes()
             + self.far.free_bytes()
             + self.arrays.free_bytes()
             + self.strings.free_bytes()
             + self.closures.free_bytes()
-            + self.bound.free_bytes()
+            + self.native_closures.free_bytes()
             + self.cells.free_bytes()
             + self.maps.free_bytes()
             + self.promises.free_bytes()
             + self.iterators.free_bytes()
-            + self.exotics.free_bytes()
+            + self.internal_slots.free_bytes()
             + self.bigints.free_bytes()
     }
 
-    /// Garbage was collected, and so many bytes are in use outside the heap.
+    /// Finish a collection; `outside` is the bytes in use outside the heap.
     pub fn collected(&mut self, outside: usize) {
         let bytes = self.meter.bytes + outside;
         self.meter.bytes = bytes;
         self.meter.free_bytes = self.free_bytes();
         self.meter.peak = self.meter.peak.max(bytes);
-        // With no more garbage than this, what an operation makes that fits beside what is alive is not refused.
+        // With no more garbage than this, an operation whose results fit beside the live data is not refused.
         let garbage = bytes.max(COLLECT_FIRST).min(self.meter.most_garbage());
         self.meter.due = bytes + garbage;
         self.meter.collect_at = self.meter.due;
@@ -409,7 +413,7 @@ mod tests {
     fn a_sweep_gives_back_the_end_and_reuses_the_first_places_first() {
         let mut slab = Slab::default();
         (0..200).for_each(|number| assert_eq!(slab.add(number), number));
-        let mut marks = Marks::of(&slab);
+        let mut marks = Marks::for_slab(&slab);
         let kept = [3, 64, 100];
         assert!(kept.iter().all(|&index| marks.set(index)));
         assert!(!marks.set(3), "it is marked already");
@@ -421,8 +425,8 @@ mod tests {
         assert_eq!(slab.len(), 101);
         assert_eq!([(); 4].map(|()| slab.add(7)), [0, 1, 2, 4]);
 
-        let mut marks = Marks::of(&slab);
-        assert!(!marks.set(50), "a free place counts as marked");
+        let mut marks = Marks::for_slab(&slab);
+        assert!(!marks.set(50), "a free entry counts as marked");
         let mut released = 0;
         assert_eq!(slab.sweep(&mut marks, |_| released += 1), 0);
         assert_eq!((released, slab.len()), (7, 0));
@@ -432,7 +436,7 @@ mod tests {
     fn room_of_a_peak_is_given_back() {
         let mut slab = Slab::default();
         (0..1_000_000_u64).for_each(|number| _ = slab.add(number));
-        let mut marks = Marks::of(&slab);
+        let mut marks = Marks::for_slab(&slab);
         slab.sweep(&mut marks, |_| {});
         assert!(slab.items.capacity() <= COLLECT_FIRST / size_of::<u64>());
     }

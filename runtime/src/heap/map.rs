@@ -1,6 +1,6 @@
 //! The data of `Map` and `Set`: entries in order of insertion, found by hash.
 
-use super::{Heap, place};
+use super::{Heap, slab_cost};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -13,9 +13,8 @@ pub struct Key {
     hash: u64,
 }
 
-/// Entries in order of insertion; removed ones are [`Value::HOLE`] until the next compaction. Each has
-/// a number, higher than those before it ever had: an iterator that keeps numbers, not indices, need
-/// not know of compactions.
+/// Entries in order of insertion; removed ones are [`Value::HOLE`] until the next compaction. Numbers of entries only
+/// grow, so an iterator that stores a number, not an index, is not affected by compactions.
 #[derive(Default)]
 pub struct MapData {
     entries: Vec<(Value, Value)>,
@@ -30,40 +29,40 @@ pub struct MapData {
     removed: usize,
 }
 
-/// Bytes of an entry beside its place in the table.
+/// Bytes of an entry beside its entry in the table.
 const ENTRY: usize = 32;
-/// A map of so many entries grows by as many as there is room for.
+/// From so many entries on, a map grows by what the memory limit leaves.
 const MANY: usize = 2048;
 
-/// An entry that an iterator has come to.
+/// An entry found by an iterator.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its key.
     pub key: Value,
     /// Its value.
     pub value: Value,
-    /// The number behind it.
+    /// The number after its own.
     pub behind: usize,
-    /// How many removed entries had to be looked at before it.
+    /// How many removed entries were skipped before it.
     pub skipped: usize,
 }
 
 impl MapData {
-    pub(super) const COST: usize = place::<Self>();
+    pub(super) const COST: usize = slab_cost::<Self>();
 
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len() - self.removed
     }
 
-    /// How many places of entries there are, those of removed ones included.
-    pub fn places(&self) -> usize {
+    /// How many entries there are, removed ones included.
+    pub fn entry_count(&self) -> usize {
         self.entries.len()
     }
 
     /// The first entry at or behind a number.
     pub fn entry_from(&self, number: usize) -> Option<Entry> {
-        // As long as nothing was compacted, numbers go on one by one.
+        // Without compactions, numbers are consecutive.
         let guess = number.saturating_sub(*self.numbers.first()?);
         let first = match self.numbers.get(guess) {
             Some(&found) if found == number => guess,
@@ -94,7 +93,7 @@ impl MapData {
 }
 
 impl Heap {
-    /// The key that a value is in the map of that handle.
+    /// A value as a key of a map.
     pub fn map_key(&self, map: Value, value: Value) -> Key {
         let hasher = &self.maps[map.index()].hasher;
         let (value, hash) = match value.kind() {
@@ -121,9 +120,9 @@ impl Heap {
         data.table.find(key.hash, equal).map(|&index| index as usize)
     }
 
-    /// Make room for entries of which so many may come.
+    /// Reserve room for up to so many entries.
     pub fn map_expect(&mut self, map: Value, entries: usize) {
-        // Many may be the same.
+        // Many of the keys may be equal.
         const MOST: usize = 64;
         let data = &mut self.maps[map.index()];
         let before = data.cost();
@@ -176,7 +175,7 @@ impl Heap {
         }
         data.entries[index] = (Value::HOLE, Value::UNDEFINED);
         data.removed += 1;
-        // Taking the first entry again and again must not look at all that were taken before.
+        // Taking the first entry repeatedly must not scan all removed ones each time.
         while data.entries.get(data.head).is_some_and(|&(key, _)| key == Value::HOLE) {
             data.head += 1;
         }
@@ -192,7 +191,7 @@ impl Heap {
         *data = MapData { next: data.next, ..MapData::default() };
     }
 
-    /// Drop the places of removed entries.
+    /// Drop removed entries.
     fn compact_map(&mut self, map: Value) {
         let data = &mut self.maps[map.index()];
         let mut is_live = data.entries.iter().map(|&(key, _)| key != Value::HOLE);

@@ -1,7 +1,7 @@
-//! Plain objects: shapes with slots, and a table for objects with many or deleted keys.
+//! Plain objects: shapes (hidden classes) with slots, and tables for objects with many or deleted keys.
 
-use super::{Heap, Slab, block, place};
-use crate::symbol::{Sym, known};
+use super::{Heap, Slab, block, slab_cost};
+use crate::atom::{Atom, known};
 use crate::value::{Kind, Value};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Properties kept in the object itself.
 pub const INLINE: usize = 6;
-/// Properties behind those that are kept together.
+/// Properties in far slots.
 pub const FAR: usize = 8;
-/// Keys of a shape; an object with more is a table.
+/// Most keys of a shape; an object with more is a table.
 const MAX_KEYS: usize = 24;
-/// Shapes of a run; further objects are tables.
+/// Most shapes of a run; objects that would need more are tables.
 const MAX_SHAPES: usize = 4096;
 
 /// The shape of objects that are tables.
@@ -36,10 +36,10 @@ pub const HIDDEN_MESSAGE: u8 = 16;
 pub const HIDDEN_CAUSE: u8 = 32;
 /// For errors: `errors` is not enumerable.
 pub const HIDDEN_ERRORS: u8 = 64;
-/// For errors: the text of the error tells its `code`, as those of Node do.
+/// For errors: the text of the error contains its `code`, as in Node.
 pub const CODED: u8 = 128;
 
-/// What an object is beside its properties.
+/// The class of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -67,7 +67,7 @@ pub enum Class {
 
 impl Class {
     /// The classes of errors.
-    pub const ERRORS: [Self; 8] = [
+    pub const ERRORS: &[Self] = &[
         Self::Error,
         Self::AggregateError,
         Self::EvalError,
@@ -107,7 +107,7 @@ pub struct Object {
     pub class: Class,
     /// The flags of this module.
     pub flags: u8,
-    /// One more than the number of its far slots; 0: it has none.
+    /// The number of its far slots plus one; 0: it has none.
     far: u32,
     inline: [Value; INLINE],
     more: Option<Box<Slots>>,
@@ -116,14 +116,14 @@ pub struct Object {
 /// The slots behind the inline ones of an object that has no more than these.
 pub type Far = [Value; FAR];
 /// What they take.
-pub(super) const FAR_COST: usize = place::<Far>();
+pub(super) const FAR_COST: usize = slab_cost::<Far>();
 
 /// Properties that do not fit into the object and its far slots.
 pub enum Slots {
     /// The slots behind the inline ones.
     Shaped(Vec<Value>),
     /// All properties.
-    Table(IndexMap<Sym, Value, DefaultHashBuilder>),
+    Table(IndexMap<Atom, Value, DefaultHashBuilder>),
 }
 
 impl Slots {
@@ -136,15 +136,15 @@ impl Slots {
     }
 }
 
-/// What a shape takes, with the way to it.
+/// The cost of a shape, with the transition to it.
 fn shape_cost(keys: usize) -> usize {
-    place::<Shape>() + block(keys * 4) + 48
+    slab_cost::<Shape>() + block(keys * 4) + 48
 }
 
-/// What a property takes in a table.
+/// The cost of a property in a table.
 const TABLE_ENTRY: usize = 36;
 
-/// What an object holds under a name: a value or, in a table, text that [`Vm::held`](crate::vm::Vm::held) makes one of.
+/// What an object holds under a name: a value or, in a table, unread text that [`Vm::held`](crate::vm::Vm::held) reads.
 #[derive(Clone, Copy)]
 pub struct Held(Value);
 
@@ -161,8 +161,8 @@ impl Held {
     }
 }
 
-/// In which slot a node found a property last. The next object most often has it there too; who uses
-/// a hint looks whether it has, so that runs with other shapes may share it.
+/// An inline cache: the slot in which a node found a property last. Users verify it, so runs with different shapes may
+/// share it.
 #[derive(Default)]
 pub struct Hint(AtomicU32);
 
@@ -177,14 +177,14 @@ impl Hint {
     }
 }
 
-/// The keys of objects that were made alike.
+/// The ordered keys of similar objects.
 pub(super) struct Shape {
-    keys: Vec<Sym>,
-    /// The shapes with one key more: most have one.
-    next: SmallVec<[(Sym, u32); 2]>,
+    keys: Vec<Atom>,
+    /// Transitions to shapes with one more key; most shapes have one.
+    next: SmallVec<[(Atom, u32); 2]>,
 }
 
-/// Shapes that a run has at least which reads some data.
+/// How many shapes a run that reads some data usually has: the first capacity.
 const USUAL_SHAPES: usize = 8;
 
 impl Shape {
@@ -198,7 +198,7 @@ impl Shape {
 impl Object {
     /// An object without properties but the inline ones.
     fn new(shape: u32, class: Class, inline: [Value; INLINE]) -> Self {
-        // There are no more than [`MAX_SHAPES`].
+        // There are at most [`MAX_SHAPES`].
         Self { shape: shape as u16, class, flags: 0, far: 0, inline, more: None }
     }
 
@@ -220,12 +220,12 @@ impl Object {
         (self.far as usize).checked_sub(1)
     }
 
-    /// Every value the object holds but those in its far slots.
+    /// All values of the object except those in far slots.
     pub(super) fn values(&self) -> (&[Value], Option<&Slots>) {
         (&self.inline, self.more.as_deref())
     }
 
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 
     pub(super) fn cost(&self) -> usize {
         Self::COST + self.more.as_deref().map_or(0, Slots::cost)
@@ -270,7 +270,7 @@ impl Heap {
 
     /// The shape that has these keys, which differ from each other, in this order; `None` where an
     /// object with them would be a table.
-    pub fn shape_of(&mut self, keys: &[Sym]) -> Option<u32> {
+    pub fn shape_of(&mut self, keys: &[Atom]) -> Option<u32> {
         let mut shape = EMPTY;
         for &key in keys {
             shape = self.next_shape(shape, key)?;
@@ -293,7 +293,7 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
-    /// Give a new object the values behind the inline ones.
+    /// Set the values of a new object beyond the inline ones.
     fn set_far(&mut self, object: &mut Object, values: &[Value]) {
         let mut far = [Value::UNDEFINED; FAR];
         match far.get_mut(..values.len()) {
@@ -313,7 +313,7 @@ impl Heap {
     #[inline(always)]
     fn set_slot(&mut self, index: usize, slot: usize, value: Value) {
         match self.objects[index].inline.get_mut(slot) {
-            Some(place) => *place = value,
+            Some(slot) => *slot = value,
             None => self.set_far_slot(index, slot - INLINE, value),
         }
     }
@@ -325,7 +325,7 @@ impl Heap {
         match (object.more.as_deref_mut(), number) {
             (Some(Slots::Table(_)), _) => {}
             (Some(Slots::Shaped(slots)), _) => match slots.get_mut(slot) {
-                Some(place) => *place = value,
+                Some(slot) => *slot = value,
                 None => {
                     meter.add_bytes(16);
                     slots.push(value);
@@ -350,7 +350,7 @@ impl Heap {
         }
     }
 
-    /// An object has its properties elsewhere.
+    /// Replace the storage of an object's properties.
     fn release_far(&mut self, index: usize) {
         let number = std::mem::take(&mut self.objects[index].far);
         if let Some(number) = number.checked_sub(1) {
@@ -366,14 +366,14 @@ impl Heap {
         Value::handle(Kind::Object, self.objects.add(object))
     }
 
-    /// What the shapes take.
+    /// The cost of all shapes.
     pub(super) fn shape_bytes(&self) -> usize {
         self.shapes.iter().map(|shape| shape_cost(shape.keys.len())).sum()
     }
 
-    fn next_shape(&mut self, shape: u32, key: Sym) -> Option<u32> {
+    fn next_shape(&mut self, shape: u32, key: Atom) -> Option<u32> {
         let from = &self.shapes[shape as usize];
-        if let Some(&(_, next)) = from.next.iter().find(|&&(symbol, _)| symbol == key) {
+        if let Some(&(_, next)) = from.next.iter().find(|&&(atom, _)| atom == key) {
             return Some(next);
         }
         if from.keys.len() >= MAX_KEYS || self.shapes.len() >= MAX_SHAPES || from.next.len() >= 64 {
@@ -390,13 +390,13 @@ impl Heap {
     }
 
     #[inline(always)]
-    fn position(&self, shape: u32, key: Sym) -> Option<usize> {
-        self.shapes[shape as usize].keys.iter().position(|&symbol| symbol == key)
+    fn position(&self, shape: u32, key: Atom) -> Option<usize> {
+        self.shapes[shape as usize].keys.iter().position(|&atom| atom == key)
     }
 
     /// An own property of a plain object or error.
     #[inline]
-    pub fn own(&self, object: Value, key: Sym) -> Option<Held> {
+    pub fn own(&self, object: Value, key: Atom) -> Option<Held> {
         let object = &self.objects[object.index()];
         if u32::from(object.shape) == TABLE {
             let Some(Slots::Table(table)) = object.more.as_deref() else { return None };
@@ -405,9 +405,9 @@ impl Heap {
         self.position(object.shape.into(), key).map(|index| Held(object.slot(&self.far, index)))
     }
 
-    /// The value of one, with a hint where it may be; nothing where it has to be read before.
+    /// The value of one, found by an inline cache; `None` where its text is unread.
     #[inline(always)]
-    pub fn own_hinted(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+    pub fn own_hinted(&self, value: Value, key: Atom, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
         let slot = hint.slot();
         // A table has no keys in its shape.
@@ -418,7 +418,7 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn own_searched(&self, value: Value, key: Sym, hint: &Hint) -> Option<Value> {
+    fn own_searched(&self, value: Value, key: Atom, hint: &Hint) -> Option<Value> {
         let object = &self.objects[value.index()];
         if u32::from(object.shape) == TABLE {
             return self.own(value, key)?.value();
@@ -428,10 +428,9 @@ impl Heap {
         Some(object.slot(&self.far, slot))
     }
 
-    /// Set a property that the object has and that can be written, or add one where that can be done;
-    /// `false` where it is not as simple as that.
+    /// Set an existing writable property, or add one to an extensible object; `false` where the general path is needed.
     #[inline(always)]
-    pub fn set_hinted(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+    pub fn set_hinted(&mut self, value: Value, key: Atom, new: Value, hint: &Hint) -> bool {
         let object = &mut self.objects[value.index()];
         let slot = hint.slot();
         if self.shapes[usize::from(object.shape)].keys.get(slot) != Some(&key) || object.flags & FROZEN != 0 {
@@ -442,7 +441,7 @@ impl Heap {
     }
 
     #[inline(never)]
-    fn set_searched(&mut self, value: Value, key: Sym, new: Value, hint: &Hint) -> bool {
+    fn set_searched(&mut self, value: Value, key: Atom, new: Value, hint: &Hint) -> bool {
         let object = &self.objects[value.index()];
         if object.flags & (FROZEN | NON_EXTENSIBLE) != 0 || key == known::PROTO {
             return false;
@@ -455,7 +454,7 @@ impl Heap {
     }
 
     /// Set an own property, whatever the flags of the object.
-    pub fn set_own(&mut self, object: Value, key: Sym, value: Value) {
+    pub fn set_own(&mut self, object: Value, key: Atom, value: Value) {
         let index = object.index();
         let shape = u32::from(self.objects[index].shape);
         if shape != TABLE {
@@ -482,7 +481,7 @@ impl Heap {
     fn make_table(&mut self, index: usize) {
         let object = &self.objects[index];
         let keys = &self.shapes[usize::from(object.shape)].keys;
-        let table: IndexMap<Sym, Value, DefaultHashBuilder> =
+        let table: IndexMap<Atom, Value, DefaultHashBuilder> =
             keys.iter().enumerate().map(|(slot, &key)| (key, object.slot(&self.far, slot))).collect();
         let slots = Box::new(Slots::Table(table));
         self.meter.add_bytes(slots.cost());
@@ -492,8 +491,8 @@ impl Heap {
         object.more = Some(slots);
     }
 
-    /// Remove an own property, whatever the flags of the object; how many steps that took.
-    pub fn remove_own(&mut self, object: Value, key: Sym) -> usize {
+    /// Remove an own property, whatever the flags of the object; gives how many steps that took.
+    pub fn remove_own(&mut self, object: Value, key: Atom) -> usize {
         let index = object.index();
         if self.own(object, key).is_none() {
             return 1;
@@ -520,7 +519,7 @@ impl Heap {
     }
 
     /// The keys of a shape, by slot.
-    pub fn shape_keys(&self, shape: u32) -> &[Sym] {
+    pub fn shape_keys(&self, shape: u32) -> &[Atom] {
         &self.shapes[shape as usize].keys
     }
 
@@ -540,7 +539,7 @@ impl Heap {
     }
 
     /// The own properties in the order they were made.
-    pub fn own_entries(&self, object: Value) -> Vec<(Sym, Held)> {
+    pub fn own_entries(&self, object: Value) -> Vec<(Atom, Held)> {
         let object = &self.objects[object.index()];
         match object.more.as_deref() {
             Some(Slots::Table(table)) => table.iter().map(|(&key, &value)| (key, Held(value))).collect(),
@@ -556,7 +555,7 @@ impl Heap {
         self.objects[object.index()].class
     }
 
-    /// The flags of an object; those of a function, `Map` or the like are with its named properties.
+    /// The flags of an object; those of a function, `Map` or the like are on the object in `extras`.
     pub fn flags(&self, object: Value) -> u8 {
         match object.kind() {
             Kind::Object => self.objects[object.index()].flags,
@@ -578,7 +577,7 @@ impl Heap {
     }
 
     /// A new object with these properties, whose names differ.
-    pub fn object_of(&mut self, keys: &[Sym], values: &[Value]) -> Value {
+    pub fn object_of(&mut self, keys: &[Atom], values: &[Value]) -> Value {
         if let Some(shape) = self.shape_of(keys) {
             return self.new_of_shape(shape, values);
         }
@@ -589,13 +588,13 @@ impl Heap {
         object
     }
 
-    /// Have a plain object hold the named properties of a new object that is none.
+    /// Set the plain object that holds the named properties of a new object of another kind.
     pub fn set_extra(&mut self, object: Value, extra: Value) {
         self.meter.add_bytes(32);
         self.extras.insert(object, extra.payload());
     }
 
-    /// The plain object that holds the named properties of an object that is none; made when missing.
+    /// The plain object that holds the named properties of an object of another kind; created if missing.
     pub fn extra_of(&mut self, object: Value) -> Value {
         if let Some(&extra) = self.extras.get(&object) {
             return Value::handle(Kind::Object, extra);

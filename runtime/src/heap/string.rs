@@ -5,7 +5,7 @@
 //! the buffer of their string; `a += b` appends in place when `a` ends where its buffer ends.
 
 use super::collect::Marks;
-use super::{Heap, Meter, block, place};
+use super::{Heap, Meter, block, slab_cost};
 use crate::charge::LARGE;
 use crate::value::{Kind, Value};
 use std::borrow::Cow;
@@ -22,13 +22,13 @@ pub struct Str {
     pub units: u32,
 }
 
-/// What the UTF-16 copy of a string takes.
+/// The cost of the UTF-16 copy of a string.
 fn wide_cost(units: usize) -> usize {
     32 + block(units * 2)
 }
 
 impl Str {
-    const COST: usize = place::<Self>();
+    const COST: usize = slab_cost::<Self>();
 
     /// Whether all characters are ASCII.
     #[inline(always)]
@@ -37,17 +37,17 @@ impl Str {
     }
 }
 
-/// Bytes that strings share.
+/// A buffer that strings share.
 pub enum Buffer {
     /// Of the built-ins or of the script: never written to.
     Shared(Arc<[u8]>),
-    /// Of the run. Strings may grow into the capacity behind, and into the first `front` bytes.
+    /// Of the run. Strings may grow into the capacity after the contents, and into the first `front` bytes.
     Owned { bytes: Vec<u8>, front: usize },
 }
 
 impl Buffer {
     /// A buffer of the run.
-    pub(super) fn of(bytes: Vec<u8>) -> Self {
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
         Self::Owned { bytes, front: 0 }
     }
 
@@ -60,7 +60,7 @@ impl Buffer {
         }
     }
 
-    /// Bytes that it has room for, where it is of the run.
+    /// Its capacity, where it is of the run.
     fn room(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
@@ -68,7 +68,7 @@ impl Buffer {
         }
     }
 
-    /// Bytes that the run pays for.
+    /// Bytes that count as used by the run.
     pub(super) fn cost(&self) -> usize {
         match self {
             Self::Shared(_) => 0,
@@ -88,7 +88,7 @@ pub fn units(bytes: &[u8]) -> usize {
     if bytes.is_ascii() {
         return bytes.len();
     }
-    // So few at a time that they can be counted in bytes.
+    // Few enough at a time to be counted in bytes.
     bytes.chunks(127).map(|part| usize::from(part.iter().map(|&byte| units_of(byte)).sum::<u8>())).sum()
 }
 
@@ -108,14 +108,14 @@ pub fn push_utf16(units: &[u16], out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes UTF-16 takes in WTF-8, or a few more.
+/// An upper bound on the bytes that UTF-16 takes in WTF-8.
 fn utf8_length(units: &[u16]) -> usize {
     if units.len() <= SMALL {
         return units.len();
     }
     let bytes = |&unit: &u16| match unit {
         0..0x80 => 1,
-        // Half of a pair is two of its four.
+        // Each half of a pair takes two of its four bytes.
         0x80..0x800 | 0xD800..=0xDFFF => 2,
         _ => 3,
     };
@@ -248,8 +248,7 @@ impl Heap {
         std::mem::take(&mut self.scratch)
     }
 
-    /// A new string of parts that were put behind each other in a scratch buffer: halves of a pair of
-    /// surrogates may have met there.
+    /// A new string of parts that were concatenated in a scratch buffer, where halves of a surrogate pair may have met.
     pub fn written(&mut self, mut bytes: Vec<u8>) -> Value {
         let meets = |window: &[u8]| matches!(window, [0xED, 0xA0..=0xAF, _, 0xED, 0xB0..=0xBF, _]);
         if !bytes.is_ascii() && bytes.windows(6).any(meets) {
@@ -294,28 +293,28 @@ impl Heap {
         self.header(buffer, start, bytes, units)
     }
 
-    /// Whether parts of a string of so many bytes had better share its buffer than be copied.
+    /// Whether substrings of a string of so many bytes should share its buffer rather than be copied.
     pub fn worth_sharing(bytes: usize) -> bool {
         bytes > SMALL
     }
 
-    /// Takes over bytes that strings are going to be parts of.
+    /// Take over bytes that strings will share.
     pub fn share(&mut self, bytes: Vec<u8>) -> usize {
         self.add_buffer(bytes)
     }
 
-    /// Takes a buffer out for a while, in which strings that are in it must not be read.
+    /// Take a buffer out temporarily; meanwhile its strings must not be read.
     pub fn lend(&mut self, buffer: usize) -> Buffer {
-        std::mem::replace(&mut self.buffers[buffer], Buffer::of(Vec::new()))
+        std::mem::replace(&mut self.buffers[buffer], Buffer::from_bytes(Vec::new()))
     }
 
-    /// Puts a buffer back.
+    /// Put a buffer back.
     pub fn give_back(&mut self, buffer: usize, bytes: Buffer) {
         self.buffers[buffer] = bytes;
     }
 
-    /// Where the bytes of a string are: the buffer and the place in it; nothing where small strings are put.
-    pub fn place_of(&self, string: Value) -> Option<(usize, usize)> {
+    /// Where the bytes of a string are: the buffer and the offset in it; `None` in the buffer of small strings.
+    pub fn buffer_position(&self, string: Value) -> Option<(usize, usize)> {
         let header = self.str(string);
         let buffer = header.buffer as usize;
         (self.chunk != Some(buffer)).then_some((buffer, header.start as usize))
@@ -393,7 +392,7 @@ impl Heap {
         (buffer, self.append(buffer, string))
     }
 
-    /// How many bytes it takes to put so many behind a string: with those of the string, where it has to be copied.
+    /// How many bytes appending so many to a string allocates; includes the string where it has to be copied.
     #[cold]
     pub fn bytes_to_append(&self, string: Str, more: usize) -> usize {
         match &self.buffers[string.buffer as usize] {
@@ -404,7 +403,7 @@ impl Heap {
         }
     }
 
-    /// Whether so many bytes can be put behind a string in its buffer.
+    /// Whether so many bytes can be appended to a string in its buffer.
     #[inline]
     fn has_room_behind(&self, string: Str, more: usize) -> bool {
         let buffer = string.buffer as usize;
@@ -414,7 +413,7 @@ impl Heap {
                 || bytes.capacity() - bytes.len() >= more && string.bytes as usize + more <= SMALL)
     }
 
-    /// A string that is put before a longer one: into the room before that, or with as much room before it.
+    /// Prepend a string to a longer one: into the room before it, or into a new buffer with such room.
     fn prepend(&mut self, left: Str, right: Str) -> Value {
         let (length, units) = ((left.bytes + right.bytes) as usize, (left.units + right.units) as usize);
         let added = left.bytes as usize;
@@ -519,7 +518,7 @@ impl Heap {
         }
     }
 
-    /// Sweep strings by the marks of their headers; gives what is in use.
+    /// Sweep strings by the marks of their headers; gives the bytes in use.
     pub(super) fn sweep_strings(&mut self, marks: &mut Marks) -> usize {
         let used = self.strings.sweep(marks, |_| {});
         let mut kept = vec![0_usize; self.buffers.len()];
@@ -533,7 +532,7 @@ impl Heap {
         used * Str::COST + wide + self.buffers.iter().map(Buffer::cost).sum::<usize>()
     }
 
-    /// Give back the room that no string is in.
+    /// Release memory that no string uses.
     pub(super) fn shrink_strings(&mut self) {
         self.chunk = None;
         self.scratch = Vec::new();
@@ -565,7 +564,7 @@ impl Heap {
             let slot = match target {
                 Some(slot) if buffers[slot].bytes().len() < CHUNK => slot,
                 _ => self.free_buffers.pop().unwrap_or_else(|| {
-                    buffers.push(Buffer::of(Vec::new()));
+                    buffers.push(Buffer::from_bytes(Vec::new()));
                     buffers.len() - 1
                 }),
             };
@@ -590,9 +589,9 @@ impl Heap {
         }
     }
 
-    /// Keep a buffer; gives its number.
+    /// Add a buffer; gives its number.
     fn add_buffer(&mut self, bytes: Vec<u8>) -> usize {
-        let buffer = Buffer::of(bytes);
+        let buffer = Buffer::from_bytes(bytes);
         self.meter.add_bytes(buffer.cost());
         if let Some(index) = self.free_buffers.pop() {
             self.buffers[index] = buffer;
@@ -628,10 +627,10 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atom::ProgramTexts;
     use crate::limits::{Policy, Preset};
-    use crate::symbol::ProgramTexts;
 
-    /// Bytes that it takes to put a character `turns` times behind, before and around a string.
+    /// Bytes allocated for appending, prepending and surrounding a string with a character `turns` times.
     fn bytes_for(turns: usize, grow: impl Fn(&mut Heap, Value, Value) -> Value) -> usize {
         let limits = Policy::preset(Preset::Experimental).limits;
         let mut heap = Heap::new(limits, &Arc::new(ProgramTexts::default()));

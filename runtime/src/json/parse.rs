@@ -1,18 +1,18 @@
-//! JSON text to values: one pass over WTF-8, with V8's words for what is wrong.
+//! JSON text to values: one pass over WTF-8, with V8's error messages.
 
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
 use super::unread::{LEAST, container_end};
+use crate::atom::Atom;
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::Heap;
-use crate::symbol::Sym;
 use crate::value::Value;
 use crate::vm::Vm;
 use hashbrown::HashSet;
 
 impl Vm {
-    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). So many levels of it may be left unread.
+    /// The value of a JSON text (ECMAScript 25.5.1 without a reviver). Up to `levels` levels may be left unread.
     pub fn parse_json(&mut self, text: String, levels: u8) -> Result {
         self.work(text.len() / 16)?;
         if !self.worth_sharing(text.len(), levels) {
@@ -25,10 +25,10 @@ impl Vm {
         value
     }
 
-    /// The same of a string; the work of looking through its text is not charged.
+    /// The same for a string; scanning the text is the caller's to charge.
     pub fn parse_json_string(&mut self, text: Value, levels: u8) -> Result {
         let length = self.heap.str(text).bytes as usize;
-        match self.heap.place_of(text) {
+        match self.heap.buffer_position(text) {
             Some((buffer, start)) if self.worth_sharing(length, levels) => {
                 let shared = self.heap.lend(buffer);
                 let value = self.parse_bytes(&shared.bytes()[start..][..length], Some((buffer, start)), levels);
@@ -43,12 +43,12 @@ impl Vm {
         }
     }
 
-    /// Whether strings had better be parts of a text of so many bytes.
+    /// Whether strings should share the buffer of a text of so many bytes.
     fn worth_sharing(&self, bytes: usize, levels: u8) -> bool {
-        Heap::worth_sharing(bytes) || self.leaves_unread && levels > 0
+        Heap::worth_sharing(bytes) || self.stress.lazy_json && levels > 0
     }
 
-    /// `home`: the buffer that the text is in, and where, if strings are to be parts of it.
+    /// `home`: the buffer of the text and its offset there, if strings share it.
     fn parse_bytes(&mut self, text: &[u8], home: Option<(usize, usize)>, levels: u8) -> Result {
         let mut records = self.take_records();
         let Room { open, values, keys } = std::mem::take(&mut records.room);
@@ -56,9 +56,9 @@ impl Vm {
         let mut parser = Parser {
             records,
             reader: Reader { vm: self, text, at: 0, is_ascii: text.is_ascii(), home },
-            open: Buffer::of(open, Hold::NONE),
-            values: Buffer::of(values, Hold::NONE),
-            keys: Buffer::of(keys, Hold::NONE),
+            open: Buffer::from_parts(open, Hold::NONE),
+            values: Buffer::from_parts(values, Hold::NONE),
+            keys: Buffer::from_parts(keys, Hold::NONE),
             owed: 0,
             objects,
             strings,
@@ -70,21 +70,21 @@ impl Vm {
         let Parser { mut records, open, values, keys, .. } = parser;
         let (open, values, keys) = (open.into_vec(), values.into_vec(), keys.into_vec());
         records.room = Room { open, values, keys }.emptied();
-        self.records = Some(records);
+        self.pools.records = Some(records);
         value
     }
 }
 
-/// What a parser keeps containers and values in that it has not finished.
+/// The memory of a parser, for unfinished containers and values.
 #[derive(Default)]
 pub struct Room {
     open: Vec<Open>,
     values: Vec<Value>,
-    keys: Vec<Sym>,
+    keys: Vec<Atom>,
 }
 
 impl Room {
-    /// With nothing in it; that of large texts is given back.
+    /// Emptied; memory of large texts is released.
     fn emptied(mut self) -> Self {
         const LARGE: usize = 256;
         if self.open.capacity().max(self.values.capacity()).max(self.keys.capacity()) > LARGE {
@@ -97,15 +97,15 @@ impl Room {
     }
 }
 
-/// Units of work between two looks at the meter.
+/// Units of work between two charges.
 const SETTLE: usize = 256;
 
-/// So many items of an array are not copied but taken, with the list they are in.
+/// An array of so many items takes over the list of values instead of copying.
 const MANY: usize = 1 << 16;
 
-/// Keep something, and look at the limits where that takes memory: any number may come before the end of a container.
+/// Append something, and check the limits where the list grows.
 #[inline]
-fn keep<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
+fn push<T>(vm: &mut Vm, list: &mut Buffer<T>, item: T) -> Parsed<()> {
     if list.is_full() {
         lengthen(vm, list)?;
     }
@@ -123,40 +123,40 @@ fn lengthen<T>(vm: &mut Vm, list: &mut Buffer<T>) -> Parsed<()> {
 
 struct Parser<'a> {
     reader: Reader<'a>,
-    /// The containers around this place.
+    /// The containers around the present value.
     open: Buffer<Open>,
     /// Finished values of all open containers.
     values: Buffer<Value>,
-    /// Property names of all open objects, but for those that are a record up to here.
-    keys: Buffer<Sym>,
-    /// Objects as they were read before: most of those to come are alike.
+    /// Property names of all open objects, except those that match a record so far.
+    keys: Buffer<Atom>,
+    /// Records of objects that were read before; most further ones are similar.
     records: Box<Records>,
-    /// Work that the meter does not know of yet.
+    /// Work that is not charged yet.
     owed: usize,
     /// How many objects and strings there were before.
     objects: usize,
     strings: usize,
     /// How many levels of the text may be left unread.
     levels: u8,
-    /// The text before this was looked through for containers to leave unread.
+    /// The text up to here was scanned for containers to leave unread.
     looked: usize,
-    /// Bytes that were not read because of that, less those of containers that had to be read all the same.
+    /// Bytes that were skipped so, minus bytes that were scanned in vain.
     spared: usize,
 }
 
-/// How much text may be looked through before that has spared any.
+/// How many bytes may be scanned before any were skipped.
 const LOOKED_IN_VAIN: usize = 1 << 12;
 
-/// A container whose end has not been read.
+/// An open container.
 struct Open {
     object: bool,
     values: usize,
     keys: usize,
-    /// The record that all names so far are those of.
+    /// The record that all names so far match.
     record: Option<u16>,
-    /// The record of the object that was last read in it.
+    /// The record of the last object in it.
     inner: Option<u16>,
-    /// Whether a part of it is left unread.
+    /// Whether a part of it is unread.
     unread: bool,
 }
 
@@ -173,8 +173,8 @@ impl Parser<'_> {
         parsed.map_err(|fault| match fault {
             Fault::Thrown(thrown) => thrown,
             Fault::Expected(words) => {
-                let place = if words.ends_with("JSON") { "" } else { " in JSON" };
-                let message = format!("{words}{place} at position {}", self.reader.position());
+                let source = if words.ends_with("JSON") { "" } else { " in JSON" };
+                let message = format!("{words}{source} at position {}", self.reader.position());
                 self.reader.syntax_error(message.as_bytes())
             }
             Fault::Token => {
@@ -219,11 +219,11 @@ impl Parser<'_> {
                 },
                 None => return Err(Fault::Token),
             };
-            // The value may be the last one of any number of containers.
+            // The value may end any number of containers.
             loop {
                 let Some(open) = self.open.last() else { return Ok(value) };
                 let object = open.object;
-                keep(self.reader.vm, &mut self.values, value)?;
+                push(self.reader.vm, &mut self.values, value)?;
                 self.reader.space();
                 match (self.reader.peek(), object) {
                     (Some(b','), true) => {
@@ -246,25 +246,25 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of the container that begins here, if the script gives no reason to read it.
+    /// The text of the container that begins here, if it can be left unread.
     fn unread(&mut self) -> Option<Value> {
         let (at, (buffer, begin)) = (self.reader.at, self.reader.home?);
         let open = self.open.last().filter(|open| open.object && at >= self.looked)?;
         let name = match open.record {
-            Some(number) => self.records[number].symbol(self.values.len() - open.values),
+            Some(number) => self.records[number].atom(self.values.len() - open.values),
             None => self.keys.last().copied(),
         };
         let vm = &mut *self.reader.vm;
-        if !vm.leaves_unread && vm.symbols.is_mentioned(name?) {
+        if !vm.stress.lazy_json && vm.atoms.is_mentioned(name?) {
             return None;
         }
         let Some(end) = container_end(self.reader.text, at) else {
-            // It is wrong, which is told where it is read, or deep.
+            // It is invalid, which reading it reports, or too deep.
             self.levels = 0;
             return None;
         };
         let length = end - at;
-        if length < LEAST && !vm.leaves_unread {
+        if length < LEAST && !vm.stress.lazy_json {
             self.looked = end;
             match self.spared.checked_sub(length) {
                 Some(spared) => self.spared = spared,
@@ -283,14 +283,14 @@ impl Parser<'_> {
     fn enter(&mut self, object: bool) -> Parsed<()> {
         let record = self.open.last().and_then(|open| open.inner).filter(|_| object);
         let (values, keys) = (self.values.len(), self.keys.len());
-        keep(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
+        push(self.reader.vm, &mut self.open, Open { object, values, keys, record, inner: None, unread: false })?;
         self.reader.at += 1;
         self.reader.space();
         Ok(())
     }
 
-    /// Reads a name and its colon and, where all is as in the record, as many fields as there are. Gives the last
-    /// value; nothing where that has not been read.
+    /// Read a name and its colon and, as long as everything matches the record, further fields. Gives the last value,
+    /// or `None` where it has not been read.
     fn fields(&mut self, mut otherwise: &'static str, mut colon: Fault) -> Parsed<Option<Value>> {
         let Self { reader, records, open, values, .. } = self;
         if let Some(&Open { record: Some(number), values: first, .. }) = open.last() {
@@ -307,7 +307,7 @@ impl Parser<'_> {
                 if index + 1 == record.names.len() || reader.peek() != Some(b',') {
                     return Ok(Some(value));
                 }
-                keep(reader.vm, values, value)?;
+                push(reader.vm, values, value)?;
                 reader.at += 1;
                 reader.space();
                 (otherwise, colon) = (NEXT_NAME, Fault::Token);
@@ -339,7 +339,7 @@ impl Parser<'_> {
             }
             record => {
                 if let Some((_, record)) = record {
-                    let names = (0..values.len()).filter_map(|index| record.symbol(index));
+                    let names = (0..values.len()).filter_map(|index| record.atom(index));
                     self.keys.extend(self.reader.vm, names)?;
                 }
                 self.object(&open)
@@ -353,7 +353,7 @@ impl Parser<'_> {
         Ok(object)
     }
 
-    /// The values from a place on, which are the items of an array.
+    /// The values from an index on, which are the items of an array.
     fn items(&mut self, from: usize) -> Parsed<Vec<Value>> {
         let count = self.values.len() - from;
         if count < MANY {
@@ -370,20 +370,20 @@ impl Parser<'_> {
         Ok(items)
     }
 
-    /// Make as much room as the text seems to need, by what there was in it so far.
+    /// Reserve what the rest of the text seems to need, extrapolated from what was read.
     #[cold]
     fn make_room(&mut self) {
         let left = self.reader.text.len() - self.reader.at;
         let heap = &mut self.reader.vm.heap;
-        // No text is trusted to need much more memory than it takes itself.
+        // The estimate is capped in proportion to the length of the text.
         let more = |before: usize, now: usize, size: usize| {
             (now.saturating_sub(before).saturating_mul(left) / self.reader.at.max(1)).min(left / size)
         };
-        heap.objects.expect(more(self.objects, heap.objects.len(), 64));
-        heap.strings.expect(more(self.strings, heap.strings.len(), 16));
+        heap.objects.reserve(more(self.objects, heap.objects.len(), 64));
+        heap.strings.reserve(more(self.strings, heap.strings.len(), 16));
     }
 
-    /// An object of names that are no record yet, and the record of others like it.
+    /// Finish an object whose names match no record, and add a record for similar ones.
     fn object(&mut self, open: &Open) -> (Value, Option<u16>) {
         let (keys, values) = (&self.keys[open.keys..], &self.values[open.values..]);
         let heap = &mut self.reader.vm.heap;
@@ -404,7 +404,7 @@ impl Parser<'_> {
         (object, record)
     }
 
-    /// A property name and its colon; as in V8, what a missing colon is called depends on the place.
+    /// A property name and its colon; as in V8, what a missing colon is called depends on the context.
     fn key(&mut self, otherwise: &'static str, colon: Fault) -> Parsed<()> {
         if !self.expected_name() {
             self.other_name(otherwise)?;
@@ -431,40 +431,40 @@ impl Parser<'_> {
         found
     }
 
-    /// Reads a name that is not the one of the record.
+    /// Read a name that does not match the record.
     fn other_name(&mut self, otherwise: &'static str) -> Parsed<()> {
         if self.reader.peek() != Some(b'"') {
             return Err(Fault::Expected(otherwise));
         }
-        let symbol = match self.reader.plain_string() {
+        let atom = match self.reader.plain_string() {
             Some((start, end)) => self.records.name(self.reader.vm, &self.reader.text[start..end]),
             None => {
                 let text = self.reader.escaped_string()?;
-                let (symbol, bytes) = self.reader.vm.symbols.intern(&text);
+                let (atom, bytes) = self.reader.vm.atoms.intern(&text);
                 self.reader.vm.heap.meter.add_bytes(bytes);
-                symbol
+                atom
             }
         };
         let Some(open) = self.open.last_mut() else { return Ok(()) };
         let count = self.values.len() - open.values;
         if count == 0
-            && let Some(number) = self.records.of_first(symbol)
+            && let Some(number) = self.records.starting_with(atom)
         {
             open.record = Some(number);
             return Ok(());
         }
         if let Some(number) = open.record.take() {
             let record = &self.records[number];
-            self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.symbol(index)))?;
+            self.keys.extend(self.reader.vm, (0..count).filter_map(|index| record.atom(index)))?;
         }
-        keep(self.reader.vm, &mut self.keys, symbol)
+        push(self.reader.vm, &mut self.keys, atom)
     }
 }
 
-/// What a name behind a comma is called that is none.
+/// V8's words for a missing name after a comma.
 const NEXT_NAME: &str = "Expected double-quoted property name";
 
-fn all_differ(keys: &[Sym]) -> bool {
+fn all_differ(keys: &[Atom]) -> bool {
     if keys.len() <= 12 {
         return keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key));
     }

@@ -1,19 +1,19 @@
 //! Promises inside of results.
 
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::promise::State;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
 
-/// Bytes that a value takes in the table of those that were seen, while that grows.
+/// Bytes of an entry in the table of visited values, while it grows.
 const SEEN_BYTES: usize = 16;
 
 impl Vm {
-    /// The first promise in a value, in the order of its JSON text, that is not fulfilled: a result is
-    /// written when there is none.
+    /// The first promise in a value, in the order of its JSON text, that is not fulfilled. A result is written when
+    /// there is none.
     pub fn pending_promise_in(&mut self, value: Value) -> Result<Option<Value>> {
         if self.heap.unfulfilled == 0 {
             return Ok(None);

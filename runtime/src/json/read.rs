@@ -1,16 +1,16 @@
-//! What stands in JSON text between its containers: strings, numbers, words; and how V8 says what is wrong.
+//! Scalars of JSON text: strings, numbers, literals; and V8's error messages.
 
 use super::escapes::{flush, push_unit};
 use super::plain_length;
+use crate::atom::known;
 use crate::charge::Buffer;
 use crate::error::Thrown;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, push_utf16, to_utf16, units};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// A place in a text.
+/// A position in a text.
 pub struct Reader<'a> {
     pub vm: &'a mut Vm,
     pub text: &'a [u8],
@@ -21,11 +21,11 @@ pub struct Reader<'a> {
     pub home: Option<(usize, usize)>,
 }
 
-/// What is wrong with a text. The place is where the parser stands.
+/// An error in a text, at the position of the parser.
 pub enum Fault {
     /// A message of its own: the words before ` in JSON at position`.
     Expected(&'static str),
-    /// A character that no value begins with or goes on with.
+    /// An unexpected character.
     Token,
     Thrown(Thrown),
 }
@@ -130,7 +130,7 @@ impl Reader<'_> {
                     out.write(self.vm, 2 * MOST_UNIT, |out| push_unit(unit, &mut high, out))?;
                     continue;
                 }
-                // V8 has no such words for characters beyond Latin-1.
+                // V8 has no such message for characters beyond Latin-1.
                 Some(0xC4..) | None => return Err(Fault::Token),
                 Some(_) => return Err(Fault::Expected("Bad escaped character")),
             };
@@ -182,7 +182,7 @@ impl Reader<'_> {
             self.at += 1;
             let point = self.at;
             self.digits("Unterminated fractional number")?;
-            // Both numbers are exact, so that their quotient is rounded once.
+            // Both numbers are exact, so the quotient is rounded once.
             if self.at - first <= 16
                 && !matches!(self.peek(), Some(b'e' | b'E'))
                 && let Some(divisor) = POWERS.get(self.at - point)
@@ -222,12 +222,12 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// Where the parser stands, in UTF-16 code units.
+    /// The position of the parser, in UTF-16 code units.
     pub fn position(&self) -> usize {
         units(&self.text[..self.at])
     }
 
-    /// How V8 words that a text cannot go on like this.
+    /// V8's message for an unexpected token.
     pub fn token_message(&self) -> Vec<u8> {
         // bounded: words with a number, or with a few characters of the text
         let mut message: Vec<u8> = match self.peek() {
@@ -261,7 +261,7 @@ impl Reader<'_> {
         message
     }
 
-    /// Bounds of all that a message can show of the text around this place; no character is cut.
+    /// The bounds of the excerpt that a message shows; no character is cut.
     fn surroundings(&self) -> (usize, usize) {
         const MOST: usize = 2 * CONTEXT * MOST_UNIT;
         let is_inside = |at: usize| self.text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);

@@ -1,11 +1,10 @@
-//! The names of objects of one shape as JSON has them: worked out once for all objects of the shape, whether they
-//! are read or written.
+//! Records: the property names of a shape as JSON text, computed once for reading and writing all objects of the shape.
 
 use super::parse::Room;
 use super::quote_bytes;
 use super::stringify::Open;
+use crate::atom::{Atom, known};
 use crate::property::PropertyKey;
-use crate::symbol::{Sym, known};
 use crate::vm::Vm;
 
 /// The names of a shape in the order of `Object.keys`.
@@ -16,8 +15,8 @@ pub struct Record {
     text: Vec<u8>,
     /// Whether one of them is `toJSON`.
     pub to_json: bool,
-    /// Whether a text that begins with these names makes an object of the shape: they have no escapes, and stand in
-    /// the order of the slots.
+    /// Whether reading these names in this order gives the shape: they have no escapes and are in the order of the
+    /// slots.
     is_readable: bool,
 }
 
@@ -25,31 +24,31 @@ pub struct Record {
 #[derive(Clone, Copy)]
 pub struct Name {
     pub key: PropertyKey,
-    /// Where the value is.
+    /// The slot or index of the value.
     pub slot: u32,
-    /// Where the name stands in the text.
+    /// The range of the name in the text.
     start: u32,
     end: u32,
 }
 
 impl Record {
-    /// Nothing where the names are so long that keeping them is no gain.
+    /// `None` where the names are too long to be worth caching.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
-        let length: usize = keys.iter().map(|&symbol| vm.symbols.text(symbol).len() + size_of::<Name>()).sum();
+        let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
         if length > LONGEST {
             return None;
         }
         let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by LONGEST
         let mut is_readable = true;
         let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by LONGEST
-        for (slot, &symbol) in keys.iter().enumerate() {
-            let (start, name) = (text.len(), vm.symbols.text(symbol));
+        for (slot, &atom) in keys.iter().enumerate() {
+            let (start, name) = (text.len(), vm.atoms.text(atom));
             quote_bytes(name, &mut text);
             is_readable &= text.len() == start + name.len() + 2;
             text.push(b':');
             let (start, end) = (start as u32, text.len() as u32);
-            names.push(Name { key: vm.symbol_key(symbol), slot: slot as u32, start, end });
+            names.push(Name { key: vm.atom_key(atom), slot: slot as u32, start, end });
         }
         if names.iter().any(|name| matches!(name.key, PropertyKey::Index(_))) {
             is_readable = false;
@@ -64,24 +63,24 @@ impl Record {
         self.text.get(name.start as usize..name.end as usize).unwrap_or(&[])
     }
 
-    /// The symbol of a name.
-    pub fn symbol(&self, index: usize) -> Option<Sym> {
+    /// The atom of a name.
+    pub fn atom(&self, index: usize) -> Option<Atom> {
         match self.names.get(index)?.key {
-            PropertyKey::Symbol(symbol) => Some(symbol),
+            PropertyKey::Name(atom) => Some(atom),
             PropertyKey::Index(_) => None,
         }
     }
 
-    /// What objects with these names are.
+    /// The shape.
     #[inline(always)]
     pub fn shape(&self) -> u32 {
         self.shape
     }
 }
 
-/// Records that there may be, and places of the tables.
+/// Most records, and the sizes of the lookup tables.
 const MOST: usize = 256;
-/// Most bytes of the names of a record. Nobody counts what records take: that is a few megabytes at most.
+/// Most bytes of the names of a record. Records are not counted: together they take a few megabytes at most.
 const LONGEST: usize = 8 << 10;
 const SHAPES: usize = 32;
 const FIRST: usize = 16;
@@ -89,18 +88,18 @@ const NAMES: usize = 64;
 /// No record.
 const NONE: u16 = u16::MAX;
 
-/// The records that a run has met since it waited, by number.
+/// The records of a run since it was idle, by number.
 pub struct Records {
     list: Vec<Record>,
     /// The last record of a shape.
     by_shape: [u16; SHAPES],
-    /// The record that began with a name lately.
+    /// The latest record that begins with a name.
     by_first: [u16; FIRST],
     /// Names that were read lately.
-    names: [Sym; NAMES],
-    /// What reading a text takes, to be used for the next one.
+    names: [Atom; NAMES],
+    /// Memory of the parser, reused for the next text.
     pub(super) room: Room,
-    /// The same of writing one.
+    /// Memory of the writer, reused.
     pub(super) writing: Vec<Open>,
 }
 
@@ -128,7 +127,7 @@ impl std::ops::Index<u16> for Records {
 impl Records {
     /// The record of a shape; none where there are too many.
     #[inline]
-    pub fn of_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
+    pub fn for_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
         let number = self.by_shape[shape as usize % SHAPES];
         match self.list.get(usize::from(number)) {
             Some(record) if record.shape == shape => Some(number),
@@ -151,16 +150,16 @@ impl Records {
         Some(number)
     }
 
-    /// The record that objects lately were that begin with a name.
-    pub fn of_first(&self, first: Sym) -> Option<u16> {
+    /// The record of the latest objects that begin with a name.
+    pub fn starting_with(&self, first: Atom) -> Option<u16> {
         let number = self.by_first[first.0 as usize % FIRST];
         let record = self.list.get(usize::from(number))?;
-        (record.symbol(0) == Some(first)).then_some(number)
+        (record.atom(0) == Some(first)).then_some(number)
     }
 
-    /// Expect more objects of a shape to be read that begins with a name.
-    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Sym) -> Option<u16> {
-        let number = self.of_shape(vm, shape)?;
+    /// Add the record of a shape that begins with a name, for further objects of the text.
+    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
+        let number = self.for_shape(vm, shape)?;
         if !self[number].is_readable {
             return None;
         }
@@ -168,29 +167,29 @@ impl Records {
         Some(number)
     }
 
-    /// The symbol of a name in a text.
-    pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Sym {
-        let place = match text {
+    /// The atom of a name in a text.
+    pub fn name(&mut self, vm: &mut Vm, text: &[u8]) -> Atom {
+        let index = match text {
             [first, .., last] => usize::from(*first) ^ usize::from(*last) << 2 ^ text.len() << 4,
             [only] => usize::from(*only),
             [] => 0,
         } % NAMES;
-        let symbol = self.names[place];
-        if vm.symbols.text(symbol) == text {
-            return symbol;
+        let atom = self.names[index];
+        if vm.atoms.text(atom) == text {
+            return atom;
         }
-        let (symbol, bytes) = vm.symbols.intern(text);
+        let (atom, bytes) = vm.atoms.intern(text);
         if bytes > 0 {
             vm.heap.meter.add_bytes(bytes);
         }
-        self.names[place] = symbol;
-        symbol
+        self.names[index] = atom;
+        atom
     }
 }
 
 impl Vm {
-    /// The records of the run, for as long as a text is read or written.
+    /// Take the records of the run while a text is read or written.
     pub(super) fn take_records(&mut self) -> Box<Records> {
-        self.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
+        self.pools.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
     }
 }

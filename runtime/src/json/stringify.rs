@@ -1,13 +1,13 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
 use super::{Records, escaped_length, push_number, quote_bytes};
+use crate::atom::known;
 use crate::charge::{Buffer, Hold};
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;
@@ -16,14 +16,14 @@ use std::io::Write as _;
 /// How JSON text is laid out.
 #[derive(Clone, Copy, Default)]
 pub struct Layout<'a> {
-    /// What each level is indented with; without it everything is on one line.
+    /// The indentation of each level; without it everything is on one line.
     pub indent: Option<&'a [u8]>,
-    /// The only properties that are written, in this order.
+    /// The allow list of property names, in this order.
     pub allow: Option<&'a [PropertyKey]>,
 }
 
 impl Layout<'_> {
-    /// What stands between a name and its value.
+    /// The separator between a name and its value.
     fn colon(&self) -> &'static [u8] {
         if self.indent.is_none() { b":" } else { b": " }
     }
@@ -33,11 +33,11 @@ impl Layout<'_> {
 enum Problem {
     /// It holds a BigInt.
     BigInt,
-    /// It holds itself; V8's words for how.
+    /// It holds a cycle, with V8's description.
     Cycle(String),
-    /// It holds what JSON has no word for, where that matters.
+    /// It holds what JSON cannot represent, in a strict result.
     Foreign(&'static str),
-    /// Its text would be longer than it may.
+    /// Its text would be too long.
     TooLong(usize),
     /// A `toJSON` threw, or the run has to end.
     Thrown(Thrown),
@@ -69,14 +69,14 @@ impl Vm {
     }
 
     /// The result of a run as JSON text: `undefined` is `null`, promises stand for their values, and
-    /// what has no text ends the run.
+    /// a value without JSON text ends the run.
     pub fn result_text(&mut self, value: Value) -> Result<String> {
         let limit = usize::try_from(self.heap.meter.limits.max_result_bytes).unwrap_or(usize::MAX);
         let refused = |why: &str| {
             let message = format!("The result cannot be written as JSON: {why}"); // bounded: words, or a cycle
             Thrown::limit(ErrorCode::SerializationError, message)
         };
-        let strict = self.script.dialect.is_strict();
+        let strict = self.realm.script.linker.dialect().is_strict();
         if self.settled(value).is_undefined() {
             return match strict {
                 false => Ok("null".into()),
@@ -101,7 +101,7 @@ impl Vm {
         }
     }
 
-    /// The JSON text of a value as results have it, if it has no more than `most` bytes; else a text that says so.
+    /// The JSON text of a value as in results, or a note where it has more than `most` bytes.
     pub fn json_within(&mut self, value: Value, most: usize) -> Result<String> {
         let mut writer = Writer::new(self, Layout::default());
         (writer.promises, writer.limit) = (true, most);
@@ -112,7 +112,7 @@ impl Vm {
         }
     }
 
-    /// What a fulfilled promise stands for; anything else as it is.
+    /// The value of a fulfilled promise; other values as they are.
     pub(super) fn settled(&self, mut value: Value) -> Value {
         while value.is(Kind::Promise) {
             let promise = &self.heap.promises[value.index()];
@@ -124,10 +124,10 @@ impl Vm {
         value
     }
 
-    /// What `toJSON` makes of a value, where it has that method.
+    /// The result of `toJSON`, where the value has that method.
     pub fn apply_to_json(&mut self, value: Value, key: PropertyKey) -> Result<(Value, bool)> {
         let method = match value.kind() {
-            // What is not read yet is no function.
+            // Unread data is no function.
             Kind::Object => match self.heap.own(value, known::TO_JSON).and_then(Held::value) {
                 Some(method) => method,
                 None => return Ok((value, false)),
@@ -144,7 +144,7 @@ impl Vm {
         Ok((self.call_nested(method, value, &[key])?, true))
     }
 
-    /// The own enumerable properties in the order of `Object.keys`, counted. Who writes them charges for each.
+    /// The own enumerable properties in the order of `Object.keys`, counted. Writing charges for each.
     pub fn enumerable_entries(&mut self, object: Value) -> Result<Buffer<(PropertyKey, Value)>> {
         crate::builtins::object::counted_pairs(self, object)
     }
@@ -164,28 +164,28 @@ impl Vm {
 struct Writer<'a> {
     vm: &'a mut Vm,
     out: Vec<u8>,
-    /// What `out` and the lists of containers take.
+    /// Counts `out` and the lists of containers.
     hold: Hold,
-    /// Bytes of `out` that are held.
+    /// Bytes of `out` that are counted.
     held: usize,
     layout: Layout<'a>,
-    /// Whether a fulfilled promise stands for its value.
+    /// Whether a fulfilled promise is written as its value.
     promises: bool,
-    /// Whether nothing may be left out but `undefined`, and nothing be written as something else.
+    /// Whether the result has to be plain data: only `undefined` may be left out.
     strict: bool,
     limit: usize,
     open: Vec<Open>,
-    /// The containers that are open beyond the first [`SHALLOW`].
+    /// Open containers beyond the first [`SHALLOW`], to find cycles.
     deep: HashSet<Value>,
     records: Box<Records>,
-    /// Bytes and values the meter knows of.
+    /// Bytes and values that are charged.
     charged: usize,
     values: usize,
-    /// Whether a function of the script has run: values that were read before may have changed.
+    /// Whether a function of the script has run, so that values read before may have changed.
     called: bool,
 }
 
-/// A container whose end has not been written.
+/// An open container.
 pub struct Open {
     container: Value,
     at: usize,
@@ -203,12 +203,12 @@ enum Parts {
 /// Bytes of a short text.
 const USUAL: usize = 48;
 
-/// Bytes between two looks at the room that there is.
+/// Bytes between two checks of the memory limit.
 const STRIDE: usize = 8 << 10;
 /// A text of more bytes is measured before it is written.
 const LONG: usize = 512;
 
-/// Bytes that a container takes while it is open, in both lists of such.
+/// Bytes of an open container in both lists.
 const DEEP_BYTES: usize = size_of::<Open>() + 2 * size_of::<Value>();
 
 /// Containers that are searched one by one for a cycle.
@@ -243,12 +243,12 @@ impl<'a> Writer<'a> {
             self.open.clear();
             self.records.writing = self.open;
         }
-        self.vm.records = Some(self.records);
+        self.vm.pools.records = Some(self.records);
         written
     }
 
     fn write(&mut self, value: Value) -> Written<Option<Vec<u8>>> {
-        let value = self.prepared(value, PropertyKey::Symbol(known::EMPTY))?;
+        let value = self.prepared(value, PropertyKey::Name(known::EMPTY))?;
         if !has_text(value) {
             return Ok(None);
         }
@@ -264,7 +264,7 @@ impl<'a> Writer<'a> {
         Ok(Some(std::mem::take(&mut self.out)))
     }
 
-    /// The value that is written for a value.
+    /// The value that is written in place of a value.
     #[inline]
     fn prepared(&mut self, value: Value, key: PropertyKey) -> Written<Value> {
         if value.is_object() { self.prepared_object(value, key) } else { Ok(value) }
@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
         }
         if value.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(value)
-            && let Some(record) = self.records.of_shape(self.vm, shape)
+            && let Some(record) = self.records.for_shape(self.vm, shape)
             && !self.records[record].to_json
         {
             return Ok(value);
@@ -287,16 +287,16 @@ impl<'a> Writer<'a> {
         Ok(if self.promises { self.vm.settled(value) } else { value })
     }
 
-    /// A value that is what JSON makes of it.
+    /// Check that a value is plain data.
     fn plain(&self, value: Value) -> Written<Value> {
         let what = match value.kind() {
-            Kind::Function | Kind::Native | Kind::Bound | Kind::Tool | Kind::App => {
+            Kind::Function | Kind::Native | Kind::NativeClosure | Kind::Tool | Kind::HostFunction | Kind::App => {
                 "it holds a function; return plain data"
             }
             Kind::Map => "it holds a Map; write Object.fromEntries(map) or [...map]",
             Kind::Set => "it holds a Set; write [...set]",
             Kind::Iterator => "it holds an iterator; write [...iterator]",
-            Kind::Exotic => {
+            Kind::InternalSlots => {
                 "it holds a Date, a RegExp or another special object; convert it with toISOString() or String()"
             }
             Kind::Object if self.vm.heap.class(value).is_error() => "it holds an Error; return its message",
@@ -345,7 +345,7 @@ impl<'a> Writer<'a> {
         self.end(b'}')
     }
 
-    /// The number of the next part of the innermost container.
+    /// The index of the next part of the innermost container.
     #[inline]
     fn next_part(&mut self, depth: usize, length: usize) -> Option<usize> {
         let at = &mut self.open[depth - 1].at;
@@ -372,13 +372,13 @@ impl<'a> Writer<'a> {
         }
         self.separate()?;
         match key {
-            PropertyKey::Symbol(name) => {
-                let bytes = self.vm.symbols.text(name).len();
+            PropertyKey::Name(name) => {
+                let bytes = self.vm.atoms.text(name).len();
                 if bytes > LONG {
                     self.vm.charge_bytes(bytes)?;
-                    self.room_for_text(escaped_length(self.vm.symbols.text(name)))?;
+                    self.room_for_text(escaped_length(self.vm.atoms.text(name)))?;
                 }
-                quote_bytes(self.vm.symbols.text(name), &mut self.out);
+                quote_bytes(self.vm.atoms.text(name), &mut self.out);
             }
             PropertyKey::Index(index) => _ = write!(self.out, "\"{index}\""),
         }
@@ -429,7 +429,7 @@ impl<'a> Writer<'a> {
             Parts::Entries(self.vm.entries_of(container, allow)?)
         } else if container.is(Kind::Object)
             && let Some(shape) = self.vm.heap.shape(container)
-            && let Some(record) = self.records.of_shape(self.vm, shape)
+            && let Some(record) = self.records.for_shape(self.vm, shape)
         {
             Parts::Slots(record)
         } else {
@@ -461,7 +461,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A line end and the indentation behind it, which is longer than any value where much is open.
+    /// A line end and the indentation, which can be long at great depth.
     fn line(&mut self, depth: usize) -> Written<()> {
         let Some(indent) = self.layout.indent else { return Ok(()) };
         let bytes = depth * indent.len();
@@ -476,7 +476,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Tell the meter what was written since the last time.
+    /// Charge what was written since the last time.
     fn charge(&mut self) -> Written<()> {
         if self.out.len() > self.limit {
             return Err(Problem::TooLong(self.limit));
@@ -484,7 +484,7 @@ impl<'a> Writer<'a> {
         let work = (self.out.len() - self.charged) / 16 + self.values;
         (self.charged, self.values) = (self.out.len(), 0);
         self.vm.work(work)?;
-        // What is written until the next time finds its room.
+        // Reserve room for what is written until the next time.
         self.room(STRIDE)
     }
 
@@ -509,7 +509,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// V8's words for a cycle that ends at `value`.
+    /// V8's description of a cycle that ends at `value`.
     fn cycle(&mut self, value: Value) -> Result<String> {
         let edges = self.open.iter().map(|open| (open.container, open.key(&self.records)));
         let mut path = Buffer::new();
@@ -530,17 +530,24 @@ impl Open {
     }
 }
 
-/// Whether a value is written at all.
+/// Whether a value has JSON text.
 fn has_text(value: Value) -> bool {
     match value.kind() {
-        Kind::Undefined | Kind::Empty | Kind::Unread | Kind::Cell | Kind::Function | Kind::Bound | Kind::Tool => false,
+        Kind::Undefined
+        | Kind::Empty
+        | Kind::Unread
+        | Kind::Cell
+        | Kind::Function
+        | Kind::NativeClosure
+        | Kind::Tool
+        | Kind::HostFunction => false,
         Kind::Native => crate::convert::type_of(value) != "function",
         _ => true,
     }
 }
 
 impl Vm {
-    /// V8's words for a cycle: the containers on it, each with the key that leads on. The first three and the last one
+    /// V8's description of a cycle: its containers, each with the key that leads on. The first three and the last one
     /// are shown, and keys are cut, so it is no long text.
     pub fn cycle_text(&mut self, path: &[(Value, Option<PropertyKey>)]) -> String {
         let mut text = String::from("Converting circular structure to JSON");
@@ -565,7 +572,7 @@ impl Vm {
     fn edge_text(&mut self, (container, key): (Value, Option<PropertyKey>)) -> String {
         match key {
             Some(PropertyKey::Index(index)) if container.is(Kind::Array) => format!("index {index}"), // bounded: a number
-            Some(PropertyKey::Symbol(known::EMPTY)) | None => "<anonymous>".into(),
+            Some(PropertyKey::Name(known::EMPTY)) | None => "<anonymous>".into(),
             Some(key) => format!("property '{}'", self.key_text(key)), // bounded: it is cut
         }
     }
@@ -578,13 +585,13 @@ impl Vm {
             Kind::Map => "Map",
             Kind::Set => "Set",
             Kind::Promise => "Promise",
-            Kind::Exotic => self.heap.exotics[object.index()].class(),
-            Kind::Function | Kind::Bound | Kind::Tool => "Function",
+            Kind::InternalSlots => self.heap.internal_slots[object.index()].class(),
+            Kind::Function | Kind::NativeClosure | Kind::Tool | Kind::HostFunction => "Function",
             _ => "Object",
         }
     }
 
-    /// The keys that a list given to `JSON.stringify` allows.
+    /// The allow list of `JSON.stringify` as property keys.
     pub fn allowed_keys(&mut self, list: Value) -> Result<Buffer<PropertyKey>> {
         let mut keys = Buffer::new();
         let mut seen = HashSet::new();

@@ -1,30 +1,30 @@
-//! Data of the host that nobody has looked at.
+//! Unread data: lazy parsing of what the host gives.
 //!
 //! A tool often answers with much more than a script asks for. A container under a name that the script does not
-//! mention stays text, checked but not read, until something takes it out of its object: by a computed key, by
-//! copying, by writing the whole. Then it is read, and the object holds the value.
+//! mention stays text, validated but not parsed, until something reads it from its object: by a computed key, by
+//! copying, by serializing the whole. Then it is parsed, and the object holds the value.
 
 use super::plain_length;
+use crate::atom::Atom;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::heap::{Heap, Held};
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
-/// How many times data may be left unread within data that was: each time its text is looked through again.
+/// How many levels of unread data may be nested: each level scans its text again.
 pub const LEVELS: u8 = 4;
 
-/// A container with a shorter text is read at once: to come back to it would take longer.
+/// A container with a shorter text is parsed at once, which is faster than coming back to it.
 pub const LEAST: usize = 512;
 
-/// How deep a container may be nested that is left unread.
+/// The greatest nesting of a container that is left unread.
 const DEPTH: u32 = u64::BITS;
 
 impl Heap {
-    /// A part of a buffer as text that is to be read when someone looks at it, with so many levels of such text in it.
+    /// A part of a buffer as unread text, with so many levels of unread text allowed within.
     pub(super) fn new_unread(&mut self, buffer: usize, start: usize, bytes: usize, levels: u8) -> Value {
-        // Nobody asks for the length of such a string.
+        // The length of such a string is never used.
         let text = self.part_of(buffer, start, bytes, usize::from(levels));
         Value::handle(Kind::Unread, text.payload())
     }
@@ -32,21 +32,21 @@ impl Heap {
 
 impl Vm {
     /// The value of an own property of a plain object or error.
-    pub fn own(&mut self, object: Value, name: Sym) -> Result<Option<Value>> {
+    pub fn own(&mut self, object: Value, name: Atom) -> Result<Option<Value>> {
         self.heap.own(object, name).map(|held| self.held(object, name, held)).transpose()
     }
 
     /// The own properties of a plain object or error in the order they were made, charged and counted: one step
     /// for each.
-    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+    pub fn charged_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
         self.work(1 + self.heap.own_len(object))?;
         self.counted_properties(object)
     }
 
-    /// The same for who charges while walking over them.
-    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Sym, Value)>> {
+    /// The same; the caller charges while iterating.
+    pub fn counted_properties(&mut self, object: Value) -> Result<Buffer<(Atom, Value)>> {
         let count = self.heap.own_len(object);
-        // The same list twice, as it stands there and as it is read.
+        // The same list twice: as stored and as read.
         let mut hold = self.hold(count.saturating_mul(32))?;
         let held = self.heap.own_entries(object); // charged: by the caller
         let mut entries = Buffer::with_capacity(self, count)?;
@@ -60,7 +60,7 @@ impl Vm {
 
     /// The value of what an object holds under a name.
     #[inline(always)]
-    pub fn held(&mut self, object: Value, name: Sym, held: Held) -> Result {
+    pub fn held(&mut self, object: Value, name: Atom, held: Held) -> Result {
         match held.value() {
             Some(value) => Ok(value),
             None => self.read_unread(object, name, held.text()),
@@ -69,7 +69,7 @@ impl Vm {
 
     #[cold]
     #[inline(never)]
-    fn read_unread(&mut self, object: Value, name: Sym, text: Value) -> Result {
+    fn read_unread(&mut self, object: Value, name: Atom, text: Value) -> Result {
         let levels = self.heap.str(text).units as u8;
         let before = self.heap.meter.bytes;
         let value = self.parse_json_string(text, levels)?;
@@ -80,9 +80,9 @@ impl Vm {
     }
 }
 
-/// The place behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
+/// The position behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
 pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
-    // A bit for each container around this place, the innermost last: 1 for an object.
+    // A bit for each container around this position, the innermost last: 1 for an object.
     let mut objects = 0_u64;
     let mut depth = 0;
     loop {
@@ -116,7 +116,7 @@ pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
         if !ended {
             continue;
         }
-        // What has ended may be the last part of any number of containers.
+        // The value that ended may end any number of containers.
         loop {
             if depth == 0 {
                 return Some(at);
@@ -150,7 +150,7 @@ fn behind_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The place behind a name and its colon.
+/// The position behind a name and its colon.
 #[inline(always)]
 fn behind_name(text: &[u8], at: usize) -> Option<usize> {
     if text.get(at) != Some(&b'"') {
@@ -167,7 +167,7 @@ fn behind_string(text: &[u8], at: usize) -> Option<usize> {
     if rest.get(length) == Some(&b'"') { Some(at + length + 2) } else { behind_escapes(text, at + 1 + length) }
 }
 
-/// The place behind a string from a character in it that is not plain.
+/// The position behind a string from a character in it that is not plain.
 fn behind_escapes(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *text.get(at)? {
@@ -203,7 +203,7 @@ fn behind_number(text: &[u8], mut at: usize) -> Option<usize> {
     Some(end)
 }
 
-/// The place behind digits, of which there is at least one.
+/// The position behind digits, of which there is at least one.
 #[inline(always)]
 fn behind_digits(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
@@ -225,18 +225,18 @@ mod tests {
     /// What a script makes of the answer to its only call, and with how much memory.
     fn run(script: &str, answer: &str, leave_unread: bool) -> (Outcome, usize) {
         let policy = Policy::preset(Preset::Experimental);
-        let script = compile(script, &CompileOptions::of(&policy)).expect("it compiles");
+        let script = compile(script, &CompileOptions::for_policy(&policy)).expect("it compiles");
         let mut run = script.start(Inputs::default(), &policy);
         if leave_unread {
-            run.leave_unread();
+            run.stress(crate::Stress { lazy_json: true, ..Default::default() });
         }
         let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
         let progress = run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.into()) }]);
         let Progress::Done(outcome) = progress else { panic!("it ends") };
-        (*outcome, run.memory().1)
+        (*outcome, run.peak_memory_bytes())
     }
 
-    /// Whatever looks at unread data finds what it would find in data that was read.
+    /// Every way of reading unread data gives the same as data that was parsed at once.
     #[track_caller]
     fn assert_same(script: &str, answer: &str) -> Outcome {
         let script = format!("const r = await callTool('t', {{}});\n{script}");
@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// A large part that nobody asks for takes no memory beside its text, and no work; a small one is read.
+    /// A large part that is not used costs no memory beside its text, and no work; a small one is parsed.
     #[test]
     fn what_nobody_asks_for_is_not_read() {
         let rows = |count: usize| {
@@ -384,7 +384,7 @@ mod tests {
         assert!(all_bytes > 5 * none_bytes, "{all_bytes}, {none_bytes}");
         assert!(late_bytes < all_bytes + (64 << 10), "{late_bytes}, {all_bytes}");
         assert!(none.stats.steps + 40_000 < all.stats.steps);
-        // The same work, whenever it is done; taking the name together is a few steps.
+        // The same work either way; concatenating the name takes a few steps.
         assert!(late.stats.steps.abs_diff(all.stats.steps) < 10, "{} and {}", late.stats.steps, all.stats.steps);
         let few = format!("{{\"total\": 7, \"rows\": [{}]}}", rows(3));
         let (read, unread) = (run(&script("r.total"), &few, false).0, run(&script("r.total"), &few, true).0);
@@ -405,7 +405,7 @@ mod tests {
         let source = "const r = await callTool('t', {}); try { return r['ro' + 'ws'].length } catch { return 0 }";
         for (key, limit, code) in [("memory", 1 << 20, "MEMORY_LIMIT"), ("steps", 20_000, "STEP_LIMIT")] {
             let policy = policy(key, limit);
-            let script = compile(source, &CompileOptions::of(&policy)).expect("it compiles");
+            let script = compile(source, &CompileOptions::for_policy(&policy)).expect("it compiles");
             let mut run = script.start(Inputs::default(), &policy);
             let Progress::Calls(calls) = run.resume([]) else { panic!("it calls") };
             let progress = run.resume([Event::Settled { id: calls[0].id, result: Ok(answer.clone()) }]);

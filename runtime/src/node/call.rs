@@ -1,13 +1,13 @@
 //! Calls.
 
 use super::{Body as FunctionBody, Expression, Node, Slots};
+use crate::atom::Atom;
 use crate::builtins::NativeFn;
 use crate::builtins::registry::registry;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::error::{Result, Thrown};
 use crate::execute::function_of;
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::{Span, Walk};
@@ -16,11 +16,11 @@ use agentscript_lang::{Span, Walk};
 pub struct Argument {
     /// Its value.
     pub value: Expression,
-    /// Whether it stands for its items.
+    /// Its position, if it is spread.
     pub spread: Option<Spread>,
 }
 
-/// Where `...value` stands: V8 words the error of a value that is not iterable by it.
+/// The position of `...value`, on which V8's error for a value that is not iterable depends.
 #[derive(Clone, Copy)]
 pub enum Spread {
     /// In an array literal.
@@ -32,7 +32,7 @@ pub enum Spread {
 }
 
 impl Argument {
-    /// Evaluate it and append what it gives.
+    /// Evaluate it and append its values.
     pub fn push(&self, vm: &mut Vm, fp: &Slots, items: &mut Buffer<Value>) -> Result<()> {
         let value = self.value.eval(vm, fp)?;
         let Some(spread) = self.spread else { return items.push(vm, value) };
@@ -64,7 +64,7 @@ pub enum Callee {
     /// `f(…)`
     Value(Expression),
     /// `object.name(…)`
-    Member(Expression, Sym),
+    Member(Expression, Atom),
     /// `object[key](…)`
     Index(Expression, Expression),
     /// A function with its receiver.
@@ -103,12 +103,12 @@ pub struct Call {
     pub arguments: Box<[Argument]>,
     /// Whether an argument is spread.
     pub spread: bool,
-    /// Where the text of the callee stands in the source.
+    /// Span of the callee in the source.
     pub callee_span: Span,
 }
 
-/// A call of a function that its name stands for in every run, with no more arguments than it takes. It needs
-/// nothing but these: it captures nothing, and is not async.
+/// A call of a function known at compile time, with no more arguments than it has parameters. It captures nothing and
+/// is not async.
 pub struct FixedCall {
     /// What is called.
     pub function: FunctionRef,
@@ -148,7 +148,7 @@ macro_rules! arguments {
     }};
 }
 
-/// A call of a built-in function that is known when the script is compiled: `Math.max(a, b)`
+/// A call of a built-in function known at compile time: `Math.max(a, b)`
 pub struct NativeCall {
     /// What is called.
     pub function: NativeFn,
@@ -158,7 +158,7 @@ pub struct NativeCall {
     pub arguments: Box<[Expression]>,
     /// Offset in the source.
     pub at: u32,
-    /// Whether the result is an error that was made here.
+    /// Whether the result is a new error, to be located here.
     pub makes_error: bool,
 }
 
@@ -201,15 +201,15 @@ impl Node for Push {
     }
 }
 
-/// `value.name(…)` of a method that no family of built-ins runs functions of the script for.
+/// `value.name(…)` of a method that runs no functions of the script in any family.
 pub struct MethodCall {
     /// The receiver.
     pub object: Expression,
     /// Its method.
-    pub name: Sym,
+    pub name: Atom,
     /// With what.
     pub arguments: Box<[Expression]>,
-    /// Where the text of the callee stands in the source.
+    /// Span of the callee in the source.
     pub callee_span: Span,
 }
 
@@ -250,13 +250,13 @@ impl MethodCall {
     }
 }
 
-/// A call of what is known to be a leaf, without a frame on the stack.
+/// A call of a known leaf, without a frame on the stack.
 pub struct LeafCall {
     /// What is called.
     pub function: Expression,
     /// With what.
     pub arguments: Box<[Expression]>,
-    /// Where its slots begin in those of the caller.
+    /// Index of its first slot in those of the caller.
     pub first: usize,
 }
 
@@ -264,9 +264,9 @@ impl Node for LeafCall {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         let function = self.function.eval(vm, fp)?;
         if function.is(Kind::Function) {
-            let script = vm.borrow_script();
+            let script = vm.realm.borrow_script();
             let code = vm.heap.closures[function.index()].code;
-            let target = function_of(&script.code, vm.prelude, code);
+            let target = function_of(&script.code, vm.realm.prelude, code);
             let slots = fp.get(self.first..).unwrap_or_default();
             if slots.len() >= (target.slots as usize).max(self.arguments.len())
                 && target.rest.is_none()
@@ -282,7 +282,7 @@ impl Node for LeafCall {
                 vm.tick()?;
                 vm.enter(target, function, slots, None);
                 let value = vm.leaf(code, &target.body, slots);
-                vm.return_script(script);
+                vm.realm.return_script(script);
                 return value;
             }
         }
@@ -304,7 +304,7 @@ pub struct SpreadCall {
     pub callee: Callee,
     /// With what.
     pub arguments: Box<[Argument]>,
-    /// Where the text of the callee stands in the source.
+    /// Span of the callee in the source.
     pub callee_span: Span,
 }
 

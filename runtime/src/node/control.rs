@@ -18,7 +18,7 @@ impl<E: Node> Statement for Evaluate<E> {
     }
 }
 
-/// The beginning of the scope of a binding.
+/// Enter the scope of a binding.
 pub struct Enter(pub Place, pub Initial);
 
 impl Statement for Enter {
@@ -30,7 +30,7 @@ impl Statement for Enter {
         match self.0 {
             Place::Slot(slot) => fp[slot.0 as usize].set(value),
             Place::Cell(slot) => fp[slot.0 as usize].set(vm.heap.new_cell(value)),
-            Place::Global(index) => vm.globals[index as usize] = value,
+            Place::Global(index) => vm.realm.globals[index as usize] = value,
         }
         Flow::Normal
     }
@@ -55,7 +55,7 @@ pub fn block(mut statements: Vec<AnyStatement>) -> AnyStatement {
     {
         return only;
     }
-    // Few statements are a part of the node, and executing them is no loop.
+    // Blocks of few statements are unrolled.
     let statements = match <[AnyStatement; 2]>::try_from(statements) {
         Ok(two) => return Box::new(Block(two)),
         Err(statements) => statements,
@@ -136,7 +136,7 @@ pub struct Switch {
     pub subject: Expression,
     /// Holds that value.
     pub slot: usize,
-    /// Tests with the number of the statement they lead to; `default` has none.
+    /// Tests with the index of their first statement; `default` has no test.
     pub tests: Box<[(Option<Expression>, usize)]>,
     /// The statements of all cases.
     pub statements: Box<[AnyStatement]>,

@@ -1,5 +1,5 @@
-//! Loops whose parts cannot suspend. Each is one operation that can pause between two turns: it is
-//! entered again where it was left, because all its state is in slots.
+//! Loops whose parts cannot suspend. Each is one operation that can pause between two turns, because all its state is
+//! in slots.
 
 use super::{AnyStatement, Expression, Flow, Node, Slots, User};
 use crate::error::Result;
@@ -8,11 +8,11 @@ use crate::vm::Vm;
 
 /// A loop as one operation.
 pub trait Looping: Send + Sync {
-    /// Run until the end of the loop or a pause.
+    /// Run until the loop ends or pauses.
     fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned>;
 }
 
-/// What a loop does beside its test.
+/// The turns of a loop.
 pub struct Turns<U> {
     /// Evaluated after each turn.
     pub update: U,
@@ -67,17 +67,17 @@ pub struct EachLoop {
     pub counted: bool,
 }
 
-/// How a loop came to its end, or that it has to pause.
+/// Why a loop stopped.
 pub enum Turned {
-    /// It is done.
+    /// It has ended.
     Done,
-    /// It has to be entered again later.
+    /// It has to pause.
     Pause,
     /// `return` inside it.
     Return(Value),
 }
 
-/// Give new cells to the variables of a loop that closures share.
+/// Create new cells for captured loop variables.
 pub fn refresh(vm: &mut Vm, fp: &Slots, slots: &[usize]) {
     for &slot in slots {
         let value = vm.heap.cells[fp[slot].get().index()];
@@ -91,7 +91,7 @@ fn enter(vm: &mut Vm, counted: bool) -> Result<()> {
     if counted { vm.iteration() } else { vm.tick() }
 }
 
-/// The body of a loop is executed; where that ends the loop, so does the function around.
+/// Execute the body of a loop; return from the enclosing function if that ends the loop.
 macro_rules! turn {
     ($flow:expr) => {
         match $flow {
@@ -103,7 +103,7 @@ macro_rules! turn {
     };
 }
 
-// Whoever enters a loop has just asked whether to pause, so a pause stands between two turns.
+// Pausing was checked when the loop was entered, so a pause comes between two turns.
 
 impl<T: Node, U: Node> Looping for Loop<T, U> {
     fn run(&self, vm: &mut Vm, fp: &Slots) -> Result<Turned> {
@@ -148,7 +148,7 @@ impl EachLoop {
             fp[self.item].set(item);
             enter(vm, self.counted)?;
             turn!(self.body.exec(vm, fp));
-            // No item has been taken that could be lost.
+            // No item was taken yet, so none is lost.
             if vm.pause_due()? {
                 return Ok(Turned::Pause);
             }

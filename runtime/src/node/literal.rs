@@ -1,6 +1,7 @@
 //! Literals: strings, templates, arrays, objects, functions.
 
 use super::{Argument, Expression, Node, Slots};
+use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::convert::NumberText;
@@ -8,7 +9,6 @@ use crate::error::Result;
 use crate::heap::object::INLINE;
 use crate::heap::{Closure, SMALL, splits_pair};
 use crate::regexp::Program;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::regexp::Flags;
@@ -17,24 +17,24 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 /// `'text'`
-pub struct Text(pub Sym);
+pub struct Text(pub Atom);
 
 impl Node for Text {
     #[inline]
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(vm.symbol_string(self.0))
+        Ok(vm.atom_string(self.0))
     }
 }
 
 /// `/pattern/flags`
 pub struct Regex {
     /// The text of the pattern.
-    pub source: Sym,
+    pub source: Atom,
     /// Its flags.
     pub flags: Flags,
     /// Its number in the script.
     pub number: u32,
-    /// What it was compiled to, shared by the literals that are the same and by the runs of the script.
+    /// The compiled pattern, shared by equal literals and all runs of the script.
     pub shared: Arc<OnceLock<Arc<Program>>>,
     /// Offset in the source.
     pub at: u32,
@@ -42,8 +42,8 @@ pub struct Regex {
 
 impl Node for Regex {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        let source = vm.symbol_string(self.source);
-        let program = match vm.literals.get(self.number as usize) {
+        let source = vm.atom_string(self.source);
+        let program = match vm.realm.regexp_literals.get(self.number as usize) {
             Some(Some(program)) => Arc::clone(program),
             _ => crate::builtins::regexp::literal(vm, self, source).map_err(|thrown| thrown.at(vm, self.at))?,
         };
@@ -63,18 +63,18 @@ impl Node for BigIntLiteral {
 /// `` `text${hole}text` ``
 pub struct Template {
     /// The first text.
-    pub head: Sym,
-    /// Holes with the texts behind them.
-    pub parts: Box<[(Expression, Sym)]>,
+    pub head: Atom,
+    /// Expressions with the texts after them.
+    pub parts: Box<[(Expression, Atom)]>,
     /// Offset in the source.
     pub at: u32,
 }
 
 impl Node for Template {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
-        let start = vm.scratch.len();
+        let start = vm.pools.text.len();
         let result = self.text(vm, fp, start);
-        vm.scratch.truncate(start);
+        vm.pools.text.truncate(start);
         result
     }
 }
@@ -82,54 +82,54 @@ impl Node for Template {
 impl Template {
     fn text(&self, vm: &mut Vm, fp: &Slots, start: usize) -> Result {
         let mut text = Collected { before: None, start };
-        text.symbol(vm, self.head)?;
+        text.atom(vm, self.head)?;
         for (hole, tail) in &self.parts {
             let value = hole.eval(vm, fp)?;
             if value.is_number() {
-                text.add(vm, NumberText::default().of(value.as_number()).as_bytes())?;
+                text.add(vm, NumberText::default().format(value.as_number()).as_bytes())?;
             } else {
                 let string = vm.to_string(value).map_err(|thrown| thrown.at(vm, self.at))?;
                 text.string(vm, string)?;
             }
-            text.symbol(vm, *tail)?;
+            text.atom(vm, *tail)?;
         }
         text.whole(vm)
     }
 }
 
-/// A text in the making: small parts are collected behind each other in [`Vm::scratch`], so that few
+/// A text under construction: small parts are collected in [`Pools::text`](crate::pools::Pools::text), so that few
 /// strings are made.
 struct Collected {
-    /// What comes before that.
+    /// The string before the collected parts.
     before: Option<Value>,
-    /// Where in the scratch it begins.
+    /// The start of the parts in the pool.
     start: usize,
 }
 
 impl Collected {
-    fn symbol(&mut self, vm: &mut Vm, symbol: Sym) -> Result<()> {
-        let length = vm.symbols.text(symbol).len();
+    fn atom(&mut self, vm: &mut Vm, atom: Atom) -> Result<()> {
+        let length = vm.atoms.text(atom).len();
         if length > SMALL {
-            let string = vm.symbol_string(symbol);
+            let string = vm.atom_string(atom);
             return self.string(vm, string);
         }
-        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.symbols.text(symbol)) {
+        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.atoms.text(atom)) {
             self.whole(vm)?;
         }
-        vm.scratch.extend_from_slice(vm.symbols.text(symbol));
+        vm.pools.text.extend_from_slice(vm.atoms.text(atom));
         Ok(())
     }
 
     fn string(&mut self, vm: &mut Vm, string: Value) -> Result<()> {
         let length = vm.heap.str(string).bytes as usize;
-        if !self.fits(vm, length) || splits_pair(&vm.scratch[self.start..], vm.heap.bytes(string)) {
+        if !self.fits(vm, length) || splits_pair(&vm.pools.text[self.start..], vm.heap.bytes(string)) {
             let before = self.whole(vm)?;
             if length > SMALL {
                 self.before = Some(vm.concat(before, string)?);
                 return Ok(());
             }
         }
-        vm.scratch.extend_from_slice(vm.heap.bytes(string));
+        vm.pools.text.extend_from_slice(vm.heap.bytes(string));
         Ok(())
     }
 
@@ -138,23 +138,23 @@ impl Collected {
         if !self.fits(vm, bytes.len()) {
             self.whole(vm)?;
         }
-        vm.scratch.extend_from_slice(bytes);
+        vm.pools.text.extend_from_slice(bytes);
         Ok(())
     }
 
     fn fits(&self, vm: &Vm, length: usize) -> bool {
-        vm.scratch.len() - self.start + length <= SMALL
+        vm.pools.text.len() - self.start + length <= SMALL
     }
 
-    /// All of it so far as a string.
+    /// The text so far as a string.
     fn whole(&mut self, vm: &mut Vm) -> Result {
-        let collected = &vm.scratch[self.start..];
+        let collected = &vm.pools.text[self.start..];
         let whole = match self.before {
             Some(before) if collected.is_empty() => before,
-            None if collected.is_empty() => vm.symbol_string(known::EMPTY),
+            None if collected.is_empty() => vm.atom_string(known::EMPTY),
             before => {
                 let collected = vm.heap.new_string(collected);
-                vm.scratch.truncate(self.start);
+                vm.pools.text.truncate(self.start);
                 match before {
                     Some(before) => vm.concat(before, collected)?,
                     None => collected,
@@ -229,7 +229,7 @@ pub struct Record {
     /// Number of the literal.
     pub site: usize,
     /// The keys.
-    pub keys: Box<[Sym]>,
+    pub keys: Box<[Atom]>,
     /// The values.
     pub values: Box<[Expression]>,
 }
@@ -262,7 +262,7 @@ impl Record {
         }
     }
 
-    /// There are too many shapes already.
+    /// There are too many shapes.
     #[cold]
     fn table(&self, vm: &mut Vm, values: &[Value]) -> Value {
         let object = vm.heap.new_object();
@@ -276,8 +276,8 @@ impl Record {
 /// A part of an object literal.
 pub enum Part {
     /// `name: value`
-    Named(Sym, Expression),
-    /// `[key]: value`; the key may be the name of the value, which is a function without one
+    Named(Atom, Expression),
+    /// `[key]: value`; an anonymous function gets the key as its name
     Computed(Expression, Expression, bool),
     /// `...value`
     Spread(Expression),
@@ -305,7 +305,7 @@ impl Node for ObjectLiteral {
                     let key = vm.to_property_key(key).map_err(|thrown| thrown.at(vm, self.at))?;
                     let value = value.eval(vm, fp)?;
                     if *is_name {
-                        vm.heap.closures[value.index()].name = Some(vm.key_symbol(key));
+                        vm.heap.closures[value.index()].name = Some(vm.key_atom(key));
                     }
                     vm.define(object, key, value);
                 }
@@ -343,7 +343,7 @@ impl Node for PreludeFunction {
     }
 }
 
-/// An iterator for an array pattern
+/// The iterator of an array pattern
 pub struct MakeIterator {
     /// What is walked over.
     pub value: Expression,
@@ -393,12 +393,12 @@ impl Node for IteratorRest {
 impl Vm {
     /// The shape of the objects that a literal makes.
     #[inline]
-    fn literal_shape(&mut self, site: usize, keys: &[Sym]) -> Option<u32> {
-        match self.shapes.get(site) {
+    fn literal_shape(&mut self, site: usize, keys: &[Atom]) -> Option<u32> {
+        match self.realm.literal_shapes.get(site) {
             Some(&shape) if shape != 0 => Some(shape),
             _ => {
                 let shape = self.heap.shape_of(keys)?;
-                if let Some(slot) = self.shapes.get_mut(site) {
+                if let Some(slot) = self.realm.literal_shapes.get_mut(site) {
                     *slot = shape;
                 }
                 Some(shape)
@@ -407,24 +407,24 @@ impl Vm {
     }
 
     fn template_object(&mut self, index: usize) -> Result {
-        if let Some(&known) = self.templates.get(index)
+        if let Some(&known) = self.realm.templates.get(index)
             && known.is(Kind::Array)
         {
             return Ok(known);
         }
-        let script = Arc::clone(&self.script);
+        let script = Arc::clone(&self.realm.script);
         let (cooked, raw) = &script.code.templates[index];
-        let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.symbol_string(text))).collect();
-        let raw = raw.iter().map(|&text| self.symbol_string(text)).collect();
+        let cooked = cooked.iter().map(|text| text.map_or(Value::UNDEFINED, |text| self.atom_string(text))).collect();
+        let raw = raw.iter().map(|&text| self.atom_string(text)).collect();
         let (cooked, raw) = (self.heap.new_array(cooked), self.heap.new_array(raw));
-        self.define(cooked, crate::property::PropertyKey::Symbol(known::RAW), raw);
+        self.define(cooked, crate::property::PropertyKey::Name(known::RAW), raw);
         let frozen = crate::heap::object::FROZEN | crate::heap::object::SEALED | crate::heap::object::NON_EXTENSIBLE;
         self.heap.add_flags(cooked, frozen);
         self.heap.add_flags(raw, frozen);
-        if self.templates.len() <= index {
-            self.templates.resize(index + 1, Value::UNDEFINED);
+        if self.realm.templates.len() <= index {
+            self.realm.templates.resize(index + 1, Value::UNDEFINED);
         }
-        self.templates[index] = cooked;
+        self.realm.templates[index] = cooked;
         Ok(cooked)
     }
 }

@@ -1,4 +1,4 @@
-//! Operands: what a node is specialised for.
+//! Operands that nodes are specialised for.
 
 use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots};
 use crate::error::Result;
@@ -23,8 +23,8 @@ macro_rules! operand {
 }
 pub(crate) use operand;
 
-/// What a built expression is: a slot and a constant need no node, and an operator can be part of the
-/// node that uses its value.
+/// A built expression. A slot or constant needs no node, and an operator can be fused into the node that uses its
+/// value.
 pub enum Built {
     /// A slot of the frame.
     Local(Local),
@@ -50,7 +50,7 @@ pub enum Leaf {
 #[derive(Clone, Copy)]
 pub struct Local(pub usize);
 
-/// A value that is the same in every run: no string, which is a handle.
+/// A value that is the same in every run; not a string, which is a handle.
 #[derive(Clone, Copy)]
 pub struct Constant(pub Value);
 
@@ -58,13 +58,12 @@ pub struct Constant(pub Value);
 #[derive(Clone, Copy)]
 pub struct Number(pub f64);
 
-/// What a node can be made to be.
+/// A form that a node can take.
 pub trait Form: Sized {
     /// That node in this form.
-    fn of(node: impl Node + 'static) -> Self;
+    fn from_node(node: impl Node + 'static) -> Self;
 
-    /// What `user` makes of a value: only of a statement are operators parts, because most
-    /// assignments are statements.
+    /// Give a value to `user`; operators are fused only into statements, because most assignments are statements.
     fn with_value<U: User<Made = Self>>(value: Built, user: U) -> Self;
 
     /// The same where the operators are mostly `+` and `-`.
@@ -72,7 +71,7 @@ pub trait Form: Sized {
 }
 
 impl Form for Built {
-    fn of(node: impl Node + 'static) -> Self {
+    fn from_node(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
     }
 
@@ -87,7 +86,7 @@ impl Form for Built {
 
 /// The expression for its effect.
 impl Form for AnyStatement {
-    fn of(node: impl Node + 'static) -> Self {
+    fn from_node(node: impl Node + 'static) -> Self {
         Box::new(Evaluate(node))
     }
 
@@ -106,15 +105,15 @@ impl Form for AnyStatement {
     }
 }
 
-/// Who makes something of a node whose type is known.
+/// A visitor of nodes with their static types.
 pub trait User: Sized {
-    /// What is made.
+    /// The result.
     type Made;
     /// Make it.
     fn with(self, node: impl Node + 'static) -> Self::Made;
 }
 
-/// Makes a node of a node: the node itself.
+/// The visitor that gives the node itself.
 pub struct Itself;
 
 impl User for Itself {
@@ -141,11 +140,11 @@ impl Built {
     }
 
     /// A node.
-    pub fn of(node: impl Node + 'static) -> Self {
+    pub fn from_node(node: impl Node + 'static) -> Self {
         Self::Node(Box::new(node))
     }
 
-    /// What `user` makes of it: of a comparison as it is, of anything else as a node.
+    /// Give it to `user`, a comparison with its type, others as a node.
     pub fn test<U: User>(self, user: U) -> U::Made {
         match self {
             Self::Operation(operation) => operation.comparison(user),

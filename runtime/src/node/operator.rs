@@ -1,4 +1,4 @@
-//! Operators. One definition gives the node of every operator with every kind of operands.
+//! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
 use super::{Built, Constant, Expression, Itself, Leaf, Node, Number, Slots, User, operand};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
 use std::marker::PhantomData;
 
-/// An operator as a type; `in` and `instanceof`, which mean nothing between numbers, are none.
+/// An operator as a type, for those that have a fast path for numbers: all but `in` and `instanceof`.
 trait Operator: Send + Sync + 'static {
     const OPERATOR: Binary;
 }
@@ -21,7 +21,7 @@ struct BinaryNode<O, L, R> {
 }
 
 impl<O: Operator, L: Node, R: Node> BinaryNode<O, L, R> {
-    /// Both operands where they are numbers.
+    /// Both operands, if they are numbers.
     #[inline(always)]
     fn numbers(&self, left: Value, right: Value) -> Option<(f64, f64)> {
         let numbers = (self.left.is_number() || left.is_number()) && (self.right.is_number() || right.is_number());
@@ -70,7 +70,7 @@ fn slow(vm: &mut Vm, operator: Binary, left: Value, right: Value, at: u32) -> Re
     result.map_err(|thrown| thrown.at(vm, at))
 }
 
-/// `left operator right`, not yet a node.
+/// `left operator right`, not built into a node yet.
 pub struct Operation {
     operator: Binary,
     left: Leaf,
@@ -93,7 +93,7 @@ pub fn binary(operator: Binary, left: Built, right: Built, at: u32) -> Built {
     Built::Operation(Operation { operator, left: left.leaf(), right: right.leaf(), at })
 }
 
-/// What is asked of a value.
+/// A test of a value.
 trait Question: Send + Sync + 'static {
     fn ask(&self, vm: &Vm, value: Value) -> bool;
 }
@@ -149,8 +149,8 @@ impl<E: Node, Q: Question> Node for Asked<E, Q> {
 
 fn asked(value: Built, question: impl Question, negated: bool) -> Built {
     match value {
-        Built::Local(value) => Built::of(Asked { value, question, negated }),
-        value => Built::of(Asked { value: value.node(), question, negated }),
+        Built::Local(value) => Built::from_node(Asked { value, question, negated }),
+        value => Built::from_node(Asked { value: value.node(), question, negated }),
     }
 }
 
@@ -159,8 +159,7 @@ pub fn same_text(value: Built, text: &[u8], negated: bool) -> Built {
     asked(value, SameText(text.into()), negated)
 }
 
-/// What a user makes of an operator of a list with its type, by a method of [`Operation`]; of others,
-/// what follows.
+/// Give an operator to a user: with its type by a method of [`Operation`] if it is listed, else as the fallback.
 macro_rules! operators {
     ($operation:expr, $method:ident, $user:expr, [$($name:ident),+ $(,)?], $other:pat => $otherwise:expr) => {
         match $operation.operator {
@@ -210,7 +209,7 @@ impl Operation {
     pub fn bound<U: User>(self, user: U) -> U::Made {
         operators!(
             self,
-            of_slots,
+            from_slots,
             user,
             [StrictNotEqual, Less, LessEqual, Greater, GreaterEqual],
             _ => user.with(self.node())
@@ -233,7 +232,7 @@ impl Operation {
         operators!(self, most, user, [Add, Subtract], _ => user.with(self.node()))
     }
 
-    /// All kinds of operands but two constants.
+    /// All kinds of operands except two constants.
     fn all<O: Operator, U: User>(self, user: U) -> U::Made {
         let (at, operator) = (self.at, PhantomData::<O>);
         match self.left {
@@ -251,7 +250,7 @@ impl Operation {
     /// A slot or a node with any operand.
     fn most<O: Operator, U: User>(self, user: U) -> U::Made {
         match self.left {
-            Leaf::Local(_) => self.of_slots::<O, U>(user),
+            Leaf::Local(_) => self.from_slots::<O, U>(user),
             left => {
                 let (left, at, operator) = (left.node(), self.at, PhantomData::<O>);
                 operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
@@ -259,15 +258,15 @@ impl Operation {
         }
     }
 
-    /// A slot with any operand; else what a node is made of.
-    fn of_slots<O: Operator, U: User>(self, user: U) -> U::Made {
+    /// A slot with any operand; others as a node.
+    fn from_slots<O: Operator, U: User>(self, user: U) -> U::Made {
         let Leaf::Local(left) = self.left else { return user.with(self.node()) };
         let (at, operator) = (self.at, PhantomData::<O>);
         operand!(self.right, right => user.with(BinaryNode { left, right, at, operator }))
     }
 }
 
-/// Operands of a chain that become nested nodes, which are faster but take native stack.
+/// Up to so many operands, a chain becomes nested nodes, which are faster but use native stack.
 const NESTED: usize = 4;
 
 /// `first operator operand operator operand …`
@@ -276,7 +275,7 @@ pub fn chain(first: Built, rest: impl Iterator<Item = (Binary, Built)>, at: u32)
     let nested =
         rest.by_ref().take(NESTED - 1).fold(first, |left, (operator, right)| binary(operator, left, right, at));
     let rest: Box<[_]> = rest.map(|(operator, operand)| (operator, operand.node())).collect();
-    if rest.is_empty() { nested } else { Built::of(Chain { first: nested.node(), rest, at }) }
+    if rest.is_empty() { nested } else { Built::from_node(Chain { first: nested.node(), rest, at }) }
 }
 
 struct Chain {

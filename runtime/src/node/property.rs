@@ -1,9 +1,9 @@
 //! Properties: read, written, deleted.
 
 use super::{Built, Expression, Form, Leaf, Local, Node, Slots, User, operand};
+use crate::atom::{Atom, known};
 use crate::error::{Result, Thrown};
 use crate::heap::object::Hint;
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Origin;
@@ -24,7 +24,7 @@ macro_rules! local {
 
 struct Member<E> {
     object: E,
-    name: Sym,
+    name: Atom,
     hint: Hint,
     at: u32,
 }
@@ -35,11 +35,11 @@ struct Length<E> {
 }
 
 /// `object.name`
-pub fn member(object: Built, name: Sym, at: u32) -> Built {
+pub fn member(object: Built, name: Atom, at: u32) -> Built {
     if name == known::LENGTH {
-        return local!(object, object => Built::of(Length { object, at }));
+        return local!(object, object => Built::from_node(Length { object, at }));
     }
-    local!(object, object => Built::of(Member { object, name, hint: Hint::default(), at }))
+    local!(object, object => Built::from_node(Member { object, name, hint: Hint::default(), at }))
 }
 
 impl<E: Node> Node for Member<E> {
@@ -71,13 +71,13 @@ impl<E: Node> Node for Length<E> {
 }
 
 #[inline(never)]
-fn get(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
+fn get(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
     vm.get(object, name).map_err(|thrown| thrown.at(vm, at))
 }
 
 #[inline(never)]
-fn get_missing(vm: &mut Vm, object: Value, name: Sym, at: u32) -> Result {
-    // Only a table may have it all the same, unread.
+fn get_missing(vm: &mut Vm, object: Value, name: Atom, at: u32) -> Result {
+    // Only a table can still have it, unread.
     let value = match vm.heap.is_table(object) {
         true => vm.get(object, name),
         false => vm.get_missing(object, name),
@@ -93,7 +93,7 @@ struct Index<E, K> {
 
 /// `object[key]`
 pub fn index(object: Built, key: Built, at: u32) -> Built {
-    local!(object, object => operand!(key.leaf(), key => Built::of(Index { object, key, at })))
+    local!(object, object => operand!(key.leaf(), key => Built::from_node(Index { object, key, at })))
 }
 
 impl<E: Node, K: Node> Node for Index<E, K> {
@@ -118,27 +118,27 @@ fn get_index(vm: &mut Vm, object: Value, key: Value, at: u32) -> Result {
 
 struct SetMember<E, V> {
     object: E,
-    name: Sym,
+    name: Atom,
     value: V,
     hint: Hint,
     at: u32,
 }
 
 /// `object.name = value`
-pub fn set_member<F: Form>(object: Built, name: Sym, value: Built, at: u32) -> F {
-    struct Target<F>(Local, Sym, u32, PhantomData<F>);
+pub fn set_member<F: Form>(object: Built, name: Atom, value: Built, at: u32) -> F {
+    struct Target<F>(Local, Atom, u32, PhantomData<F>);
     impl<F: Form> User for Target<F> {
         type Made = F;
         fn with(self, value: impl Node + 'static) -> F {
             let Self(object, name, at, _) = self;
-            F::of(SetMember { object, name, value, hint: Hint::default(), at })
+            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
         }
     }
     match object {
         Built::Local(object) => F::with_sum(value, Target(object, name, at, PhantomData)),
         object => {
             let (object, value) = (object.node(), value.node());
-            F::of(SetMember { object, name, value, hint: Hint::default(), at })
+            F::from_node(SetMember { object, name, value, hint: Hint::default(), at })
         }
     }
 }
@@ -156,7 +156,7 @@ impl<E: Node, V: Node> Node for SetMember<E, V> {
 }
 
 #[inline(never)]
-fn set(vm: &mut Vm, object: Value, name: Sym, value: Value, at: u32) -> Result {
+fn set(vm: &mut Vm, object: Value, name: Atom, value: Value, at: u32) -> Result {
     match vm.set(object, name, value) {
         Ok(()) => Ok(value),
         Err(thrown) => Err(thrown.at(vm, at)),
@@ -174,8 +174,8 @@ struct SetIndex<E, K, V> {
 pub fn set_index<F: Form>(object: Built, key: Built, value: Built, at: u32) -> F {
     let (key, value) = (key.leaf(), value.leaf());
     local!(object, object => operand!(key, key => match value {
-        Leaf::Constant(value) => F::of(SetIndex { object, key, value, at }),
-        value => F::of(SetIndex { object, key, value: value.node(), at }),
+        Leaf::Constant(value) => F::from_node(SetIndex { object, key, value, at }),
+        value => F::from_node(SetIndex { object, key, value: value.node(), at }),
     }))
 }
 
@@ -222,12 +222,12 @@ impl Node for Delete {
     }
 }
 
-/// The value, if an object pattern can take it apart.
+/// Check that an object pattern can destructure a value.
 pub struct RequireObject {
     /// The value.
     pub value: Expression,
     /// The first property of the pattern.
-    pub first: Option<Sym>,
+    pub first: Option<Atom>,
     /// How messages name the value.
     pub origin: Origin,
     /// Offset in the source.
@@ -248,7 +248,7 @@ impl RequireObject {
     #[cold]
     fn refuse(&self, vm: &mut Vm, value: Value) -> Thrown {
         let what = vm.to_text_lossy(value);
-        let first = self.first.map(|first| vm.symbol_text(first));
+        let first = self.first.map(|first| vm.atom_text(first));
         let text = match self.origin {
             Origin::Source(span) => vm.value_text(span),
             Origin::Item | Origin::Value | Origin::Part => vm.describe_typed(value),
@@ -266,11 +266,11 @@ impl RequireObject {
     }
 }
 
-/// The properties that are left: `{a, ...rest} = object`
+/// The rest of an object pattern: `{a, ...rest} = object`
 pub struct ObjectRest {
     /// Holds the object.
     pub object: usize,
-    /// Keys that were taken.
+    /// Keys that are excluded.
     pub taken: Box<[Expression]>,
 }
 

@@ -1,13 +1,13 @@
 //! Variables: in slots, in cells, in global slots.
 
 use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
+use crate::atom::Atom;
 use crate::error::{Result, Thrown};
-use crate::symbol::Sym;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};
 
-/// Write a place.
+/// Write a variable.
 #[inline(always)]
 pub fn store(vm: &mut Vm, fp: &Slots, place: Place, value: Value) {
     match place {
@@ -16,32 +16,32 @@ pub fn store(vm: &mut Vm, fp: &Slots, place: Place, value: Value) {
             let cell = fp[slot.0 as usize].get().index();
             vm.heap.cells[cell] = value;
         }
-        Place::Global(index) => vm.globals[index as usize] = value,
+        Place::Global(index) => vm.realm.globals[index as usize] = value,
     }
 }
 
-/// A variable with what is needed to complain about it.
+/// A variable, with what its errors need.
 #[derive(Clone, Copy)]
 pub struct Variable {
-    /// Where it lives.
+    /// Its location.
     pub place: Place,
     /// Its name.
-    pub name: Sym,
-    /// Whether it may be met before it is initialized.
+    pub name: Atom,
+    /// Whether it may be accessed before it is initialized.
     pub checked: bool,
     /// Offset in the source.
     pub at: u32,
 }
 
-/// Where a variable lives, as a type.
+/// The location of a variable, as a type.
 trait Home: Send + Sync + 'static {
-    /// What it holds, if that is a value of the script.
+    /// Its value; an error if it is not initialized.
     fn read(&self, vm: &mut Vm, fp: &Slots) -> Result;
-    /// Make it hold something else.
+    /// Set its value.
     fn write(&self, vm: &mut Vm, fp: &Slots, value: Value);
 }
 
-/// A slot of which is known that it is initialized.
+/// A slot that is known to be initialized.
 impl Home for Local {
     #[inline(always)]
     fn read(&self, _vm: &mut Vm, fp: &Slots) -> Result {
@@ -54,10 +54,10 @@ impl Home for Local {
     }
 }
 
-/// A home with the name of the variable in it, which may not be initialized.
+/// A location that may be uninitialized, with the name of the variable.
 struct Named<H> {
     home: H,
-    name: Sym,
+    name: Atom,
     at: u32,
 }
 
@@ -95,17 +95,17 @@ struct InGlobal(usize);
 impl Home for InGlobal {
     #[inline(always)]
     fn read(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        Ok(vm.globals[self.0])
+        Ok(vm.realm.globals[self.0])
     }
 
     #[inline(always)]
     fn write(&self, vm: &mut Vm, _fp: &Slots, value: Value) {
-        vm.globals[self.0] = value;
+        vm.realm.globals[self.0] = value;
     }
 }
 
-/// The home of a variable as a type. What need not be checked holds no [`Value::UNINITIALIZED`], so
-/// that it does no harm to look.
+/// The location of a variable as a type. Variables that need no check never hold [`Value::UNINITIALIZED`], so cells
+/// and globals are always checked.
 macro_rules! home {
     ($variable:expr, $home:ident => $then:expr) => {{
         let Variable { place, name, checked, at } = $variable;
@@ -135,7 +135,7 @@ impl Variable {
     pub fn read(self) -> Built {
         match self.place {
             Place::Slot(slot) if !self.checked => Built::Local(Local(slot.0 as usize)),
-            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => Built::of(Read(home))),
+            Place::Slot(_) | Place::Cell(_) | Place::Global(_) => home!(self, home => Built::from_node(Read(home))),
         }
     }
 
@@ -145,7 +145,7 @@ impl Variable {
             Place::Slot(slot) if !self.checked => write_slot(slot.0 as usize, value),
             Place::Slot(_) | Place::Cell(_) | Place::Global(_) => {
                 let value = value.node();
-                home!(self, home => F::of(Write { home, value }))
+                home!(self, home => F::from_node(Write { home, value }))
             }
         }
     }
@@ -153,15 +153,15 @@ impl Variable {
     /// `variable++` and the like; `delta` is 1 or -1.
     pub fn update<F: Form>(self, delta: f64, prefix: bool) -> F {
         let at = self.at;
-        home!(self, home => F::of(Update { home, delta, prefix, at }))
+        home!(self, home => F::from_node(Update { home, delta, prefix, at }))
     }
 
     /// `constant = value`
     pub fn write_const(self, value: Expression) -> Built {
-        home!(self, home => Built::of(WriteConst { home, value, at: self.at }))
+        home!(self, home => Built::from_node(WriteConst { home, value, at: self.at }))
     }
 
-    /// Its slot, if it is in one of which is known that it is initialized.
+    /// Its slot, if it is in one that is known to be initialized.
     pub fn slot(self) -> Option<usize> {
         match self.place {
             Place::Slot(slot) if !self.checked => Some(slot.0 as usize),
@@ -176,15 +176,15 @@ pub fn write_slot<F: Form>(slot: usize, value: Built) -> F {
     impl<F: Form> User for Target<F> {
         type Made = F;
         fn with(self, value: impl Node + 'static) -> F {
-            F::of(Write { home: Local(self.0), value })
+            F::from_node(Write { home: Local(self.0), value })
         }
     }
     F::with_value(value, Target(slot, std::marker::PhantomData))
 }
 
 #[cold]
-fn uninitialized(vm: &mut Vm, name: Sym, at: u32) -> Thrown {
-    let name = vm.symbol_text(name);
+fn uninitialized(vm: &mut Vm, name: Atom, at: u32) -> Thrown {
+    let name = vm.atom_text(name);
     vm.reference_error(&format!("Cannot access '{name}' before initialization")).at(vm, at)
 }
 
@@ -235,7 +235,7 @@ pub struct Update<H> {
 }
 
 impl Update<Local> {
-    /// One more or less in a slot, for its effect.
+    /// Increment or decrement a slot, for its effect.
     pub fn slot(slot: usize, delta: f64, at: u32) -> Self {
         Self { home: Local(slot), delta, prefix: true, at }
     }
@@ -256,7 +256,7 @@ impl<H: Home> Node for Update<H> {
     }
 }
 
-/// A value that is no number as a numeric value, and one more or less than that.
+/// A value as a numeric value, and that value incremented or decremented; the path for other types than numbers.
 #[cold]
 fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> {
     let old = vm.to_numeric(old).map_err(|thrown| thrown.at(vm, at))?;
@@ -267,35 +267,35 @@ fn step(vm: &mut Vm, old: Value, delta: f64, at: u32) -> Result<(Value, Value)> 
 /// A name that the script does not declare.
 pub struct Global {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// Offset in the source.
     pub at: u32,
-    /// For `typeof name`: nothing is no error.
+    /// For `typeof name`: an unknown name is `undefined`.
     pub typeof_only: bool,
 }
 
-/// The value of a global that is the same in every run; `native` is the built-in of that name.
-pub fn constant_global(name: &str, native: Option<u32>) -> Option<Built> {
+/// The value of a global that is the same in every run; `function` is that of the language or the host.
+pub fn constant_global(name: &str, function: Option<Value>) -> Option<Built> {
     let value = match name {
         "undefined" => Value::UNDEFINED,
         "NaN" => Value::NAN,
         "Infinity" => Value::number(f64::INFINITY),
-        _ => Value::handle(Kind::Native, native?),
+        _ => function?,
     };
     Some(Built::Constant(Constant(value)))
 }
 
 impl Node for Global {
     fn eval(&self, vm: &mut Vm, _fp: &Slots) -> Result {
-        let name = vm.symbol_text(self.name);
-        let dialect = vm.script.dialect;
+        let name = vm.atom_text(self.name);
+        let dialect = vm.realm.script.linker.dialect();
         if name == dialect.input_name() {
             return vm.context_value().map_err(|thrown| thrown.at(vm, self.at));
         }
-        if dialect.has_apps() && vm.host.inputs.tools.is_app(&name) {
+        if dialect.has_apps() && vm.host.tools.is_app(&name) {
             return Ok(Value::handle(Kind::App, self.name.0));
         }
-        if let Some(tool) = vm.host.inputs.tools.function(&name) {
+        if let Some(tool) = vm.host.tools.function(&name) {
             let tool = vm.string(&tool);
             return Ok(Value::handle(Kind::Tool, tool.payload()));
         }
@@ -311,7 +311,7 @@ fn undefined_name(vm: &mut Vm, name: &str, at: u32) -> Thrown {
 /// `name = value` of a name that the script does not declare.
 pub struct WriteGlobal {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// The value.
     pub value: Expression,
     /// Offset in the source.
@@ -321,7 +321,7 @@ pub struct WriteGlobal {
 impl Node for WriteGlobal {
     fn eval(&self, vm: &mut Vm, fp: &Slots) -> Result {
         self.value.eval(vm, fp)?;
-        let name = vm.symbol_text(self.name);
+        let name = vm.atom_text(self.name);
         Err(undefined_name(vm, &name, self.at))
     }
 }
@@ -329,7 +329,7 @@ impl Node for WriteGlobal {
 /// A read of a parameter by the default of an earlier one.
 pub struct Uninitialized {
     /// The name.
-    pub name: Sym,
+    pub name: Atom,
     /// Offset in the source.
     pub at: u32,
 }

@@ -1,22 +1,22 @@
 //! Properties written and deleted, in strict mode.
 
 use super::{PropertyKey, refused_key};
+use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::error::{Result, Thrown};
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
-use crate::symbol::{Sym, known};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
 impl Vm {
     /// `object.name = value` in strict mode
     #[inline]
-    pub fn set(&mut self, object: Value, name: Sym, value: Value) -> Result<()> {
+    pub fn set(&mut self, object: Value, name: Atom, value: Value) -> Result<()> {
         if object.is(Kind::Object) && self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) == 0 && name != known::PROTO {
             self.heap.set_own(object, name, value);
             return Ok(());
         }
-        let key = self.symbol_key(name);
+        let key = self.atom_key(name);
         self.set_key(object, key, value)
     }
 
@@ -28,7 +28,7 @@ impl Vm {
         }
         if object.is(Kind::Object) {
             let key = self.to_property_key(key)?;
-            let name = self.key_symbol(key);
+            let name = self.key_atom(key);
             // Converting the key may have frozen the object.
             if name == known::PROTO || self.heap.flags(object) & (FROZEN | NON_EXTENSIBLE) != 0 {
                 return self.set_key(object, key, value);
@@ -46,7 +46,7 @@ impl Vm {
 
     /// `object[key] = value` in strict mode for a key that is converted.
     pub fn set_key(&mut self, object: Value, key: PropertyKey, value: Value) -> Result<()> {
-        if key == PropertyKey::Symbol(known::PROTO) {
+        if key == PropertyKey::Name(known::PROTO) {
             return Err(refused_key(known::PROTO));
         }
         if object.is_nullish() {
@@ -63,7 +63,7 @@ impl Vm {
         }
         let flags = self.heap.flags(object);
         let is_computed = |this: &Self| match key {
-            PropertyKey::Symbol(name) => registry().setter(this.family(object), name).is_some(),
+            PropertyKey::Name(name) => registry().setter(this.family(object), name).is_some(),
             PropertyKey::Index(_) => false,
         };
         if flags & (FROZEN | NON_EXTENSIBLE) != 0 && !is_computed(self) {
@@ -78,13 +78,13 @@ impl Vm {
         }
         match (object.kind(), key) {
             (Kind::Array, PropertyKey::Index(index)) => self.set_item(object, index, value),
-            (Kind::Array, PropertyKey::Symbol(known::LENGTH)) => self.set_length(object, value),
-            (Kind::Map | Kind::Set | Kind::Exotic, PropertyKey::Symbol(name))
+            (Kind::Array, PropertyKey::Name(known::LENGTH)) => self.set_length(object, value),
+            (Kind::Map | Kind::Set | Kind::InternalSlots, PropertyKey::Name(name))
                 if let Some(set) = registry().setter(self.family(object), name) =>
             {
                 let Some(set) = set else {
                     let key = self.key_text(key);
-                    // V8 names the prototype of regular expressions here.
+                    // V8 names the prototype in this message for regular expressions.
                     let is_regexp = self.heap.regexp(object).is_some();
                     let text = if is_regexp { "[object Object]".into() } else { self.object_tag(object) };
                     return Err(
@@ -93,16 +93,16 @@ impl Vm {
                 };
                 set(self, object, &[value]).map(drop)
             }
-            (Kind::Exotic, PropertyKey::Symbol(known::LAST_INDEX)) if self.heap.regexp(object).is_some() => {
+            (Kind::InternalSlots, PropertyKey::Name(known::LAST_INDEX)) if self.heap.regexp(object).is_some() => {
                 if let Some(regexp) = self.heap.regexp_mut(object) {
                     regexp.last_index = value;
                 }
                 Ok(())
             }
-            (Kind::Function | Kind::Bound, PropertyKey::Symbol(known::NAME | known::LENGTH)) => {
+            (Kind::Function | Kind::NativeClosure, PropertyKey::Name(known::NAME | known::LENGTH)) => {
                 Err(self.read_only(object, key))
             }
-            (Kind::Native | Kind::App | Kind::Tool, _) => {
+            (Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction, _) => {
                 if self.has_own(object, key) {
                     return Err(self.read_only(object, key));
                 }
@@ -116,12 +116,12 @@ impl Vm {
         }
     }
 
-    /// Make or change an own data property, whatever the flags: what literals, spread and data do.
+    /// Define an own data property, whatever the flags: for literals, spread and data.
     pub fn define(&mut self, object: Value, key: PropertyKey, value: Value) {
         match (object.kind(), key) {
             (Kind::Object, _) => {
-                let symbol = self.key_symbol(key);
-                self.heap.set_own(object, symbol, value);
+                let atom = self.key_atom(key);
+                self.heap.set_own(object, atom, value);
             }
             (Kind::Array, PropertyKey::Index(index)) => {
                 self.heap.with_items(object, |items| {
@@ -133,9 +133,9 @@ impl Vm {
                 });
             }
             _ => {
-                let symbol = self.key_symbol(key);
+                let atom = self.key_atom(key);
                 let extra = self.heap.extra_of(object);
-                self.heap.set_own(extra, symbol, value);
+                self.heap.set_own(extra, atom, value);
             }
         }
     }
@@ -180,11 +180,14 @@ impl Vm {
             return Err(self.type_error("Cannot convert undefined or null to object"));
         }
         let fixed = match (object.kind(), key) {
-            (Kind::Array | Kind::String, PropertyKey::Symbol(known::LENGTH)) => true,
-            (Kind::Exotic, PropertyKey::Symbol(known::LAST_INDEX)) => self.heap.regexp(object).is_some(),
+            (Kind::Array | Kind::String, PropertyKey::Name(known::LENGTH)) => true,
+            (Kind::InternalSlots, PropertyKey::Name(known::LAST_INDEX)) => self.heap.regexp(object).is_some(),
             _ => {
                 self.heap.flags(object) & (SEALED | FROZEN) != 0
-                    || matches!(object.kind(), Kind::Native | Kind::App | Kind::Tool | Kind::String)
+                    || matches!(
+                        object.kind(),
+                        Kind::Native | Kind::App | Kind::Tool | Kind::HostFunction | Kind::String
+                    )
             }
         };
         if fixed && self.has_own(object, key) {
@@ -193,8 +196,8 @@ impl Vm {
         }
         match (object.kind(), key) {
             (Kind::Object, _) => {
-                let symbol = self.key_symbol(key);
-                let work = self.heap.remove_own(object, symbol);
+                let atom = self.key_atom(key);
+                let work = self.heap.remove_own(object, atom);
                 self.work(work)?;
             }
             (Kind::Array, PropertyKey::Index(index)) => {
@@ -205,9 +208,9 @@ impl Vm {
                 });
             }
             _ => {
-                let symbol = self.key_symbol(key);
+                let atom = self.key_atom(key);
                 if let Some(&extra) = self.heap.extras.get(&object) {
-                    self.heap.remove_own(Value::handle(Kind::Object, extra), symbol);
+                    self.heap.remove_own(Value::handle(Kind::Object, extra), atom);
                 }
             }
         }

@@ -7,10 +7,10 @@ use hashbrown::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Loops whose turns take no more operations than this are written out, not counted.
+/// Counted loops of up to so many operations are unrolled.
 const EXPAND: usize = 500;
 
-/// Where more loops than this nest whose turns can match nothing, failures are not remembered.
+/// With more nested loops than this that can match the empty string, failures are not memoized.
 const MAX_TURNS: usize = 8;
 
 /// The program of a pattern.
@@ -42,7 +42,7 @@ pub(super) fn program(pattern: &Pattern) -> Program {
         limits: compiler.limits.into(),
         slots: compiler.slots,
         memo: compiler.memo,
-        start: Start::of(pattern),
+        start: Start::for_pattern(pattern),
         flags: pattern.flags,
         groups,
         names: pattern.names.iter().map(|(units, number)| (name(units), *number)).collect(),
@@ -57,9 +57,9 @@ struct Compiler {
     limits: Vec<Limits>,
     slots: u32,
     memo: Option<Memo>,
-    /// The registers of the loops around, where a turn must not match nothing.
+    /// The registers of enclosing loops whose turns must not be empty.
     turns: Vec<u32>,
-    /// Operations that written-out loops may still add.
+    /// How many operations unrolled loops may still add.
     budget: usize,
 }
 
@@ -78,7 +78,7 @@ impl Compiler {
         self.slots - 1
     }
 
-    /// A number for what remembers where it failed.
+    /// A new number for an operation whose failures are memoized.
     fn memo(&mut self) -> u32 {
         if self.turns.len() > MAX_TURNS {
             self.memo = None;
@@ -116,7 +116,7 @@ impl Compiler {
     fn character(&mut self, character: u32, back: bool) {
         let unit = |unit: u16| if back { Op::UnitBack(unit) } else { Op::Unit(unit) };
         if self.unicode && (0xD800..=0xDFFF).contains(&character) {
-            // Half of a pair is no character: whether it is one takes a look at its neighbour.
+            // A surrogate is a character only if it is not half of a pair, which depends on its neighbour.
             return self.set(&Arc::new(CharSet::of(character)), back);
         }
         if let Ok(single) = u16::try_from(character) {
@@ -184,7 +184,7 @@ impl Compiler {
     fn repeat(&mut self, repeat: &Repeat, back: bool) {
         let is_plus = repeat.min == 1 && repeat.max.is_none() && !is_nullable(&repeat.body);
         if is_plus && single(&repeat.body, self.unicode).is_none() {
-            // `a+` of what always moves needs its body only once.
+            // `a+` whose body always advances needs the body only once.
             let head = self.here();
             self.turn(repeat, false, back);
             let memo = self.memo();
@@ -194,7 +194,7 @@ impl Compiler {
         }
         let size = written(repeat, size(&repeat.body));
         if size > EXPAND || size > self.budget {
-            // What is done once and then for ever needs no counter.
+            // One turn followed by any number needs no counter.
             if repeat.min == 0 && repeat.max.is_none() {
                 return self.endless(repeat, back);
             }
@@ -235,7 +235,7 @@ impl Compiler {
         self.code[head] = choice(repeat.greedy, head as u32 + 1, self.here(), memo);
     }
 
-    /// One turn; one that need not be must not match nothing.
+    /// One turn; an optional one must not be empty.
     fn turn(&mut self, repeat: &Repeat, optional: bool, back: bool) {
         self.reset(repeat);
         if optional && is_nullable(&repeat.body) {
@@ -267,10 +267,10 @@ impl Compiler {
         let head = self.emit(Op::Jump(0));
         self.reset(repeat);
         if is_nullable(&repeat.body) {
-            let place = self.register();
-            self.emit(Op::Save(place));
+            let position = self.register();
+            self.emit(Op::Save(position));
             self.node(&repeat.body, back);
-            self.emit(Op::Moved(place, register, repeat.min));
+            self.emit(Op::Moved(position, register, repeat.min));
         } else {
             self.node(&repeat.body, back);
         }
@@ -292,7 +292,7 @@ fn single(node: &Node, unicode: bool) -> Option<Arc<CharSet>> {
     }
 }
 
-/// How many operations a part takes, about.
+/// About how many operations a part takes.
 fn size(node: &Node) -> usize {
     match node {
         Node::Empty => 0,
@@ -311,7 +311,7 @@ fn size(node: &Node) -> usize {
     }
 }
 
-/// How many operations a loop takes where it is written out.
+/// How many operations an unrolled loop takes.
 fn written(repeat: &Repeat, body: usize) -> usize {
     let times = match (repeat.min, repeat.max) {
         (1, None) => 1,
@@ -320,7 +320,7 @@ fn written(repeat: &Repeat, body: usize) -> usize {
     body.saturating_add(4).saturating_mul(times)
 }
 
-/// Whether a part can match nothing.
+/// Whether a part can match the empty string.
 fn is_nullable(node: &Node) -> bool {
     match node {
         Node::Empty | Node::Assertion(_) | Node::Look(_) | Node::Reference(_) => true,

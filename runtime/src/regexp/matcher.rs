@@ -1,4 +1,4 @@
-//! The matcher: runs a program over a text, so many steps at a time.
+//! The matcher: runs a program over a text, a number of steps at a time.
 
 use super::program::{Counter, Op, Program};
 use agentscript_lang::regexp::{Assertion, canonicalize, is_word};
@@ -33,10 +33,10 @@ impl Unit for u16 {
     }
 }
 
-/// How far matching has come.
+/// The state of a search after some steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// There is a match: [`Matcher::group`] tells where.
+    /// There is a match: [`Matcher::group`] has its ranges.
     Matched,
     /// There is none.
     Failed,
@@ -44,19 +44,19 @@ pub enum Progress {
     Paused,
 }
 
-/// No place.
+/// No position.
 const NONE: u32 = u32::MAX;
 
-/// What can still be tried, or has to be undone.
+/// An entry of the backtracking stack: an alternative to be tried, or a change to be undone.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// Go on with an operation at a place.
+    /// Go on with an operation at a position.
     Branch(u32, u32),
     /// A slot had another value.
     Slot(u32, u32),
-    /// Go on with an operation at any place from the second down to the first.
-    Places(u32, u32, u32),
-    /// Where looking around began: nothing is there to be found, so a positive one fails.
+    /// Go on with an operation at any position from the second down to the first.
+    Positions(u32, u32, u32),
+    /// The start of a look-around: reached by backtracking, a positive one fails.
     Look,
 }
 
@@ -66,39 +66,39 @@ pub struct Matcher {
     slots: Vec<u32>,
     stack: Vec<Entry>,
     op: u32,
-    place: u32,
-    /// Where the present attempt began, and where the first one did.
+    position: u32,
+    /// Where the present attempt and the first one began.
     begin: u32,
     first: u32,
-    /// Whether matches begin at the first place only.
+    /// Whether matches begin at the first position only.
     sticky: bool,
     /// Whether an attempt is under way.
     trying: bool,
     /// Steps since the search began.
     spent: usize,
-    /// Steps beyond those that there were, which the caller has not been told of.
+    /// Steps taken beyond the limit, to be reported with the next ones.
     debt: usize,
-    /// What has failed, by row of the program's memo and place; empty as long as it is not needed.
+    /// The memo: what has failed, by row of the program's memo and position; empty until it pays.
     failed: Vec<u64>,
-    /// Whether to remember from the first step on, for tests.
+    /// Whether to memoize from the first step on, for tests.
     pub(super) eager: bool,
-    /// Whether there is no room for it.
+    /// Whether there is no memory for it.
     forgetful: bool,
 }
 
 impl Matcher {
-    /// Begins a search at a place; `sticky`: matches begin there only.
-    pub fn begin(&mut self, program: &Program, place: usize, sticky: bool) {
+    /// Begins a search at a position; `sticky`: matches begin there only.
+    pub fn begin(&mut self, program: &Program, position: usize, sticky: bool) {
         self.sticky = sticky;
         self.slots.clear();
         self.slots.resize(program.slots as usize, NONE);
         self.stack.clear();
         self.failed.clear();
-        (self.begin, self.first) = (place as u32, place as u32);
+        (self.begin, self.first) = (position as u32, position as u32);
         (self.trying, self.spent, self.forgetful) = (false, 0, false);
     }
 
-    /// Where a group of the match is; 0 is the whole match.
+    /// The range of a group of the match; 0 is the whole match.
     pub fn group(&self, number: u32) -> Option<(usize, usize)> {
         let slot = number as usize * 2;
         match (self.slots.get(slot), self.slots.get(slot + 1)) {
@@ -107,7 +107,7 @@ impl Matcher {
         }
     }
 
-    /// Gives back what only a long search needs.
+    /// Release the memo.
     pub fn shrink(&mut self) {
         self.stack = Vec::new();
         self.failed = Vec::new();
@@ -118,8 +118,7 @@ impl Matcher {
         self.slots.capacity() * 4 + self.stack.capacity() * size_of::<Entry>() + self.failed.capacity() * 8
     }
 
-    /// Goes on for at most about `steps` steps; gives how many there were. `room` is how many bytes
-    /// may be taken to remember what has failed.
+    /// Run for about `steps` steps at most; gives how many were taken. `room` is how many bytes the memo may take.
     pub fn run<U: Unit>(&mut self, program: &Program, text: &[U], steps: usize, room: usize) -> (Progress, usize) {
         let mut left = steps;
         loop {
@@ -142,7 +141,7 @@ impl Matcher {
                 Some(false) if self.sticky => return (Progress::Failed, self.taken(steps, left)),
                 Some(false) => {
                     self.trying = false;
-                    // V8 looks within pairs of surrogates too: no character is there, but an empty match may be.
+                    // V8 also tries positions within surrogate pairs, where an empty match is possible.
                     self.begin += 1;
                 }
                 None => {}
@@ -156,12 +155,12 @@ impl Matcher {
         }
     }
 
-    /// Steps that were taken of those that there were, and beyond.
+    /// The steps taken, those beyond the limit included.
     fn taken(&mut self, steps: usize, left: usize) -> usize {
         steps - left + std::mem::take(&mut self.debt)
     }
 
-    /// Something that is done in one piece takes so many steps, which may be more than are left.
+    /// Take so many steps at once, which may be more than are left.
     #[inline(always)]
     fn spend(&mut self, cost: usize, left: &mut usize) {
         match left.checked_sub(cost) {
@@ -176,10 +175,10 @@ impl Matcher {
     fn restart(&mut self) {
         self.slots.fill(NONE);
         self.stack.clear();
-        (self.op, self.place, self.trying) = (0, self.begin, true);
+        (self.op, self.position, self.trying) = (0, self.begin, true);
     }
 
-    /// Begins to remember what fails where the search has taken more steps than that costs.
+    /// Begin to memoize once the search has taken more steps than that costs.
     fn remember(&mut self, program: &Program, length: usize, room: usize) {
         let Some(memo) = &program.memo else {
             self.forgetful = true;
@@ -202,18 +201,18 @@ impl Matcher {
         }
     }
 
-    /// Whether an operation has not been at a place before, in the same state of the loops around it.
+    /// Whether an operation is at a position for the first time, in this state of its enclosing loops.
     #[inline]
     fn is_new(&mut self, program: &Program, point: u32) -> bool {
         let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) else { return true };
-        let (row, _) = memo.row(point, &self.slots, self.place);
-        self.mark(memo.width, row, self.place)
+        let (row, _) = memo.row(point, &self.slots, self.position);
+        self.mark(memo.width, row, self.position)
     }
 
-    /// Marks a row at a place; whether it was not marked.
+    /// Marks a row at a position; whether it was not marked.
     #[inline]
-    fn mark(&mut self, width: u32, row: u32, place: u32) -> bool {
-        let bit = (place - self.first) as usize * width as usize + row as usize;
+    fn mark(&mut self, width: u32, row: u32, position: u32) -> bool {
+        let bit = (position - self.first) as usize * width as usize + row as usize;
         let Some(word) = self.failed.get_mut(bit / 64) else { return true };
         let mask = 1 << (bit % 64);
         let is_new = *word & mask == 0;
@@ -221,28 +220,30 @@ impl Matcher {
         is_new
     }
 
-    /// Goes on with an attempt: whether it matches, or nothing where the steps are used up.
+    /// Continue an attempt: whether it matches, or `None` when the steps are used up.
     fn attempt<U: Unit>(&mut self, program: &Program, text: &[U], left: &mut usize) -> Option<bool> {
         loop {
             let rest = left.checked_sub(1)?;
             *left = rest;
-            let place = self.place as usize;
+            let position = self.position as usize;
             let goes_on = match program.code[self.op as usize] {
-                Op::Unit(unit) => self.forward(text.get(place).is_some_and(|next| next.code() == u32::from(unit)), 1),
+                Op::Unit(unit) => {
+                    self.forward(text.get(position).is_some_and(|next| next.code() == u32::from(unit)), 1)
+                }
                 Op::Set(set) => {
                     let set = &program.sets[set as usize];
-                    self.forward(text.get(place).is_some_and(|next| set.contains(next.code())), 1)
+                    self.forward(text.get(position).is_some_and(|next| set.contains(next.code())), 1)
                 }
-                Op::Point(set) => match point(text, place) {
+                Op::Point(set) => match point(text, position) {
                     Some((character, width)) => self.forward(program.sets[set as usize].contains(character), width),
                     None => false,
                 },
-                Op::UnitBack(unit) => self.backward(unit_before(text, place) == Some(u32::from(unit)), 1),
+                Op::UnitBack(unit) => self.backward(unit_before(text, position) == Some(u32::from(unit)), 1),
                 Op::SetBack(set) => {
                     let set = &program.sets[set as usize];
-                    self.backward(unit_before(text, place).is_some_and(|unit| set.contains(unit)), 1)
+                    self.backward(unit_before(text, position).is_some_and(|unit| set.contains(unit)), 1)
                 }
-                Op::PointBack(set) => match point_before(text, place) {
+                Op::PointBack(set) => match point_before(text, position) {
                     Some((character, width)) => self.backward(program.sets[set as usize].contains(character), width),
                     None => false,
                 },
@@ -254,25 +255,25 @@ impl Matcher {
                 Op::Split(first, second, memo) => {
                     let is_new = self.is_new(program, memo);
                     if is_new {
-                        self.stack.push(Entry::Branch(second, self.place));
+                        self.stack.push(Entry::Branch(second, self.position));
                         self.op = first;
                     }
                     is_new
                 }
-                Op::Save(slot) => self.set_slot(slot, self.place),
+                Op::Save(slot) => self.set_slot(slot, self.position),
                 Op::Reset(from, to) => {
                     self.spend((to - from) as usize / 8, left);
                     (from..to).for_each(|slot| self.change(slot, NONE));
                     self.next()
                 }
-                Op::NotAt(slot) => self.slots[slot as usize] != self.place && self.next(),
+                Op::NotAt(slot) => self.slots[slot as usize] != self.position && self.next(),
                 Op::Zero(register) => self.set_slot(register, 0),
                 Op::Count(counter) => self.count(program, counter),
                 Op::Moved(slot, register, min) => {
-                    let moved = self.slots[slot as usize] != self.place || self.slots[register as usize] <= min;
+                    let moved = self.slots[slot as usize] != self.position || self.slots[register as usize] <= min;
                     moved && self.next()
                 }
-                Op::Assert(assertion) => holds(program, text, place, assertion) && self.next(),
+                Op::Assert(assertion) => holds(program, text, position, assertion) && self.next(),
                 Op::Reference(group) => self.reference(program, text, group, false, left),
                 Op::ReferenceBack(group) => self.reference(program, text, group, true, left),
                 Op::Look(register, otherwise) => self.look(register, otherwise.map(std::num::NonZeroU32::get)),
@@ -293,14 +294,14 @@ impl Matcher {
 
     #[inline(always)]
     fn forward(&mut self, matches: bool, width: u32) -> bool {
-        self.place += u32::from(matches) * width;
+        self.position += u32::from(matches) * width;
         self.op += u32::from(matches);
         matches
     }
 
     #[inline(always)]
     fn backward(&mut self, matches: bool, width: u32) -> bool {
-        self.place -= u32::from(matches) * width;
+        self.position -= u32::from(matches) * width;
         self.op += u32::from(matches);
         matches
     }
@@ -310,7 +311,7 @@ impl Matcher {
         self.next()
     }
 
-    /// Changes a slot so that it can be changed back.
+    /// Set a slot, and push its old value for backtracking.
     fn change(&mut self, slot: u32, value: u32) {
         let old = std::mem::replace(&mut self.slots[slot as usize], value);
         if old != value && !self.stack.is_empty() {
@@ -328,13 +329,13 @@ impl Matcher {
         }
         if turns < limits.min || limits.greedy {
             if turns >= limits.min {
-                self.stack.push(Entry::Branch(counter.exit, self.place));
+                self.stack.push(Entry::Branch(counter.exit, self.position));
             }
             self.op = body;
         } else {
-            // Once the exit has failed, the body is entered with its turn counted.
+            // When the exit fails, the body is entered with its turn counted.
             self.change(counter.register, turns + 1);
-            self.stack.push(Entry::Branch(body, self.place));
+            self.stack.push(Entry::Branch(body, self.position));
             self.op = counter.exit;
             return true;
         }
@@ -342,21 +343,21 @@ impl Matcher {
         true
     }
 
-    /// As many as there are; what is less is tried later.
+    /// Match greedily; shorter matches are tried by backtracking.
     fn star<U: Unit>(&mut self, program: &Program, text: &[U], what: (u32, u32), left: &mut usize) -> bool {
         let (set, wide) = match program.code[self.op as usize] {
             Op::PointStar(set, _) => (set, true),
             _ => (what.0, false),
         };
         let set = &program.sets[set as usize];
-        let begin = self.place;
+        let begin = self.position;
         let mut end = begin as usize;
         if let (false, Some(memo)) = (self.failed.is_empty(), &program.memo) {
             let (row, moved) = memo.row(what.1, &self.slots, begin);
             if !self.mark(memo.width, row, begin) {
                 return false;
             }
-            // Where it has been before, on its own or on the way of another, all behind has failed.
+            // Positions visited before, in this or another run, have failed.
             while let Some(width) = follows(text, end, set, wide)
                 && self.mark(memo.width, moved, (end + width) as u32)
             {
@@ -370,18 +371,18 @@ impl Matcher {
         self.spend((end - begin as usize) / 8, left);
         self.op += 1;
         if end as u32 > begin {
-            self.place = end as u32;
+            self.position = end as u32;
             let before = end - back_step(text, end, wide);
-            self.stack.push(Entry::Places(self.op, begin, before as u32));
+            self.stack.push(Entry::Positions(self.op, begin, before as u32));
         }
         true
     }
 
     fn reference<U: Unit>(&mut self, program: &Program, text: &[U], group: u32, back: bool, left: &mut usize) -> bool {
         let Some((start, end)) = self.group(group) else { return self.next() };
-        let (length, place) = (end - start, self.place as usize);
+        let (length, position) = (end - start, self.position as usize);
         self.spend(length / 8, left);
-        let from = if back { place.checked_sub(length) } else { Some(place) };
+        let from = if back { position.checked_sub(length) } else { Some(position) };
         let Some((from, there)) = from.and_then(|from| Some((from, text.get(from..from + length)?))) else {
             return false;
         };
@@ -393,19 +394,19 @@ impl Matcher {
             wanted.iter().zip(there).all(|(a, b)| a.code() == b.code())
         };
         if same {
-            self.place = if back { from } else { from + length } as u32;
+            self.position = if back { from } else { from + length } as u32;
             self.op += 1;
         }
         same
     }
 
-    /// Begins to look around: what is tried meanwhile stands on the stack above what is noted here.
+    /// Begin a look-around: its alternatives are on the stack above this entry.
     fn look(&mut self, register: u32, otherwise: Option<u32>) -> bool {
         let height = self.stack.len() as u32;
-        // The register is not restored: nothing reads it before it is written again.
+        // The register is not restored: it is written before it is read again.
         self.slots[register as usize] = height;
-        self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.place)));
-        self.stack.push(Entry::Branch(NONE, self.place));
+        self.stack.push(otherwise.map_or(Entry::Look, |op| Entry::Branch(op, self.position)));
+        self.stack.push(Entry::Branch(NONE, self.position));
         self.next()
     }
 
@@ -420,10 +421,10 @@ impl Matcher {
             }
             return false;
         }
-        if let Some(&Entry::Branch(_, place)) = self.stack.get(height + 1) {
-            self.place = place;
+        if let Some(&Entry::Branch(_, position)) = self.stack.get(height + 1) {
+            self.position = position;
         }
-        // Its groups stay, and are undone with what was before; its alternatives are gone.
+        // Its groups stay and are undone by earlier entries; its alternatives are dropped.
         let mut kept = height;
         for index in height..self.stack.len() {
             if matches!(self.stack[index], Entry::Slot(..)) {
@@ -435,25 +436,25 @@ impl Matcher {
         self.next()
     }
 
-    /// Takes up what can still be tried; false where there is nothing.
+    /// Backtrack; false where no alternative is left.
     fn backtrack<U: Unit>(&mut self, text: &[U], wide: bool, left: &mut usize) -> bool {
         while let Some(entry) = self.stack.pop() {
             match entry {
                 Entry::Branch(NONE, _) | Entry::Look => {}
-                Entry::Branch(op, place) => {
-                    (self.op, self.place) = (op, place);
+                Entry::Branch(op, position) => {
+                    (self.op, self.position) = (op, position);
                     return true;
                 }
                 Entry::Slot(slot, old) => {
                     *left = left.saturating_sub(1);
                     self.slots[slot as usize] = old;
                 }
-                Entry::Places(op, first, place) => {
-                    if place > first {
-                        let before = place - back_step(text, place as usize, wide) as u32;
-                        self.stack.push(Entry::Places(op, first, before));
+                Entry::Positions(op, first, position) => {
+                    if position > first {
+                        let before = position - back_step(text, position as usize, wide) as u32;
+                        self.stack.push(Entry::Positions(op, first, before));
                     }
-                    (self.op, self.place) = (op, place);
+                    (self.op, self.position) = (op, position);
                     return true;
                 }
             }
@@ -462,58 +463,58 @@ impl Matcher {
     }
 }
 
-/// How far it is to the character before.
+/// The length of the character before a position.
 #[inline(always)]
-fn back_step<U: Unit>(text: &[U], place: usize, wide: bool) -> usize {
-    if wide { point_before(text, place).map_or(1, |(_, width)| width as usize) } else { 1 }
+fn back_step<U: Unit>(text: &[U], position: usize, wide: bool) -> usize {
+    if wide { point_before(text, position).map_or(1, |(_, width)| width as usize) } else { 1 }
 }
 
 /// The length of the next character, if it is in a set.
 #[inline(always)]
-fn follows<U: Unit>(text: &[U], place: usize, set: &super::program::Set, wide: bool) -> Option<usize> {
+fn follows<U: Unit>(text: &[U], position: usize, set: &super::program::Set, wide: bool) -> Option<usize> {
     if wide {
-        let (character, width) = point(text, place)?;
+        let (character, width) = point(text, position)?;
         return set.contains(character).then_some(width as usize);
     }
-    set.contains(text.get(place)?.code()).then_some(1)
+    set.contains(text.get(position)?.code()).then_some(1)
 }
 
 #[inline(always)]
-fn unit_before<U: Unit>(text: &[U], place: usize) -> Option<u32> {
-    text.get(place.checked_sub(1)?).map(|unit| unit.code())
+fn unit_before<U: Unit>(text: &[U], position: usize) -> Option<u32> {
+    text.get(position.checked_sub(1)?).map(|unit| unit.code())
 }
 
-/// The code point at a place, and how many units it takes; there is none within a pair.
+/// The code point at a position, and how many units it takes; `None` within a pair.
 #[inline(always)]
-fn point<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
-    let first = text.get(place)?.code();
+fn point<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
+    let first = text.get(position)?.code();
     if let 0xD800..=0xDBFF = first
-        && let Some(second @ 0xDC00..=0xDFFF) = text.get(place + 1).map(|unit| unit.code())
+        && let Some(second @ 0xDC00..=0xDFFF) = text.get(position + 1).map(|unit| unit.code())
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
     }
-    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, place)) {
+    if let (0xDC00..=0xDFFF, Some(0xD800..=0xDBFF)) = (first, unit_before(text, position)) {
         return None;
     }
     Some((first, 1))
 }
 
-/// The code point before a place, and how many units it takes.
+/// The code point before a position, and how many units it takes.
 #[inline(always)]
-fn point_before<U: Unit>(text: &[U], place: usize) -> Option<(u32, u32)> {
-    let second = unit_before(text, place)?;
+fn point_before<U: Unit>(text: &[U], position: usize) -> Option<(u32, u32)> {
+    let second = unit_before(text, position)?;
     if let 0xDC00..=0xDFFF = second
-        && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, place - 1)
+        && let Some(first @ 0xD800..=0xDBFF) = unit_before(text, position - 1)
     {
         return Some((0x10000 + ((first & 0x3FF) << 10) + (second & 0x3FF), 2));
     }
-    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(place).map(|unit| unit.code())) {
+    if let (0xD800..=0xDBFF, Some(0xDC00..=0xDFFF)) = (second, text.get(position).map(|unit| unit.code())) {
         return None;
     }
     Some((second, 1))
 }
 
-/// Whether two texts of one length are the same but for case.
+/// Whether two texts of one length are equal ignoring case.
 fn same_letters<U: Unit>(left: &[U], right: &[U], unicode: bool) -> bool {
     let mut at = 0;
     while at < left.len() {
@@ -528,18 +529,18 @@ fn same_letters<U: Unit>(left: &[U], right: &[U], unicode: bool) -> bool {
     true
 }
 
-fn character<U: Unit>(text: &[U], place: usize, unicode: bool) -> Option<(u32, u32)> {
-    if unicode { point(text, place) } else { text.get(place).map(|unit| (unit.code(), 1)) }
+fn character<U: Unit>(text: &[U], position: usize, unicode: bool) -> Option<(u32, u32)> {
+    if unicode { point(text, position) } else { text.get(position).map(|unit| (unit.code(), 1)) }
 }
 
-fn holds<U: Unit>(program: &Program, text: &[U], place: usize, assertion: Assertion) -> bool {
+fn holds<U: Unit>(program: &Program, text: &[U], position: usize, assertion: Assertion) -> bool {
     let is_end = |unit: Option<u32>| unit.is_none_or(|unit| matches!(unit, 0x0A | 0x0D | 0x2028 | 0x2029));
-    let before = || unit_before(text, place);
-    let after = || text.get(place).map(|unit| unit.code());
+    let before = || unit_before(text, position);
+    let after = || text.get(position).map(|unit| unit.code());
     let is_letter = |unit: Option<u32>| unit.is_some_and(|unit| is_word(unit, program.flags));
     match assertion {
-        Assertion::Start => place == 0,
-        Assertion::End => place == text.len(),
+        Assertion::Start => position == 0,
+        Assertion::End => position == text.len(),
         Assertion::LineStart => is_end(before()),
         Assertion::LineEnd => is_end(after()),
         Assertion::Boundary => is_letter(before()) != is_letter(after()),

@@ -1,14 +1,14 @@
-//! What a pattern is compiled to.
+//! The compiled form of a pattern.
 
 use super::start::Start;
 use agentscript_lang::regexp::{Assertion, CharSet, Flags};
 
-/// An operation. Where it does not say otherwise, it goes on with the next one, or fails.
+/// An operation. Unless stated otherwise, the next one follows on success.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Op {
     /// This code unit follows.
     Unit(u16),
-    /// This code unit stands before; the place moves back.
+    /// This code unit stands before; the position moves back.
     UnitBack(u16),
     /// A code unit of a set follows.
     Set(u32),
@@ -18,36 +18,35 @@ pub(super) enum Op {
     Point(u32),
     /// The same backwards.
     PointBack(u32),
-    /// As many code units of a set as there are, and fewer if need be; with its number for places
-    /// that have failed.
+    /// A greedy run of code units of a set; with its number in the memo.
     Star(u32, u32),
-    /// The same of code points.
+    /// The same for code points.
     PointStar(u32, u32),
-    /// Go on elsewhere.
+    /// Jump.
     Jump(u32),
-    /// Go on with the first, and if that fails with the second; with the number.
+    /// Continue with the first, on failure with the second; with its number in the memo.
     Split(u32, u32, u32),
-    /// Note the place.
+    /// Save the position in a slot.
     Save(u32),
-    /// Forget groups, from one slot to another.
+    /// Reset groups, from one slot to another.
     Reset(u32, u32),
-    /// Fail if the place is the one that was noted.
+    /// Fail if the position is the saved one.
     NotAt(u32),
-    /// A counter is zero.
+    /// Set a counter to zero.
     Zero(u32),
-    /// One turn more of what is counted.
+    /// Count a turn.
     Count(Counter),
-    /// Fail if the place is the one that was noted, and the turn was one that need not be.
+    /// Fail if the position is the saved one and the turn was optional.
     Moved(u32, u32, u32),
-    /// Fail unless it holds.
+    /// Fail unless an assertion holds.
     Assert(Assertion),
     /// The text of a group follows.
     Reference(u32),
     /// The same backwards.
     ReferenceBack(u32),
-    /// Look around with what follows up to `Found`; a negative one goes on at the place given.
+    /// A look-around whose body follows up to `Found`; a negative one continues at the given operation.
     Look(u32, Option<std::num::NonZeroU32>),
-    /// What was looked for is there.
+    /// The body of a look-around has matched.
     Found(u32, bool),
     /// The whole pattern matches.
     Match,
@@ -56,11 +55,11 @@ pub(super) enum Op {
 /// The head of a loop that counts; the body follows, the limits are in a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Counter {
-    /// Where its turns are counted.
+    /// The register of its counter.
     pub register: u32,
     /// Its row in the table.
     pub limits: u32,
-    /// Where it goes on behind the loop.
+    /// The operation after the loop.
     pub exit: u32,
 }
 
@@ -72,13 +71,12 @@ pub(super) struct Limits {
     pub greedy: bool,
 }
 
-/// What failing depends on beside the place: the operation, and which of the loops around it have
-/// not moved since their turn began, which therefore must not end. Since the turn of an inner loop
-/// begins later, it is enough to know how many.
+/// The layout of the memo. Beside the position, a failure depends on the operation and on which enclosing loops have
+/// not advanced in their turn, so must not end it. As turns of inner loops begin later, their number suffices.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     points: Vec<(u32, Box<[u32]>)>,
-    /// How many things there are to remember for each place.
+    /// How many bits the memo has for each position.
     pub width: u32,
 }
 
@@ -90,11 +88,11 @@ impl Memo {
         (self.points.len() - 1) as u32
     }
 
-    /// What to remember of an operation at a place, and the same where all loops have moved.
+    /// The row of an operation at a position, and the row for the case that all loops have advanced.
     #[inline]
-    pub fn row(&self, point: u32, slots: &[u32], place: u32) -> (u32, u32) {
+    pub fn row(&self, point: u32, slots: &[u32], position: u32) -> (u32, u32) {
         let (base, turns) = &self.points[point as usize];
-        let resting = turns.iter().filter(|&&register| slots[register as usize] == place).count() as u32;
+        let resting = turns.iter().filter(|&&register| slots[register as usize] == position).count() as u32;
         (base + resting, *base)
     }
 }
@@ -139,8 +137,7 @@ pub struct Program {
     pub(super) limits: Box<[Limits]>,
     /// Slots of groups and registers of loops.
     pub(super) slots: u32,
-    /// Which operations remember where they failed; nothing: what fails depends on more than the
-    /// operation, the place, and which turns have not moved yet.
+    /// The layout of the memo; absent where failures depend on more than that.
     pub(super) memo: Option<Memo>,
     pub(super) start: Start,
     /// The flags.
@@ -152,7 +149,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What it takes of memory, about.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let ranges: usize = self.sets.iter().map(|set| 48 + set.ranges.len() * 8).sum();
         let names: usize = self.names.iter().map(|(name, _)| 24 + name.len()).sum();

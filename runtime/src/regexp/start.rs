@@ -1,4 +1,4 @@
-//! Where a match can begin, found faster than by trying.
+//! Prefilter: finding where a match can begin, faster than by trying.
 
 use super::matcher::Unit;
 use agentscript_lang::regexp::{Assertion, Node, Pattern};
@@ -12,12 +12,12 @@ pub(super) enum Start {
     Beginning,
     /// These code units.
     Literal(Box<[u16]>, Option<Box<memchr::memmem::Finder<'static>>>),
-    /// One of these code units: the first 256, and whether any other.
+    /// One of these code units: a set of the first 256, and whether any other.
     OneOf(Box<[bool; 256]>, bool),
 }
 
 impl Start {
-    pub fn of(pattern: &Pattern) -> Self {
+    pub fn for_pattern(pattern: &Pattern) -> Self {
         let root = &pattern.root;
         if begins_at_start(root) {
             return Self::Beginning;
@@ -35,7 +35,7 @@ impl Start {
         Self::OneOf(Box::new(first.low), first.high)
     }
 
-    /// The first place from `from` on where a match can begin.
+    /// The first position from `from` on where a match can begin.
     pub fn next<U: Unit>(&self, text: &[U], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
         match self {
@@ -58,7 +58,7 @@ impl Start {
 }
 
 fn find<U: Unit>(text: &[U], units: &[u16]) -> Option<usize> {
-    // As few as make it unlikely that what is found is nothing: each place may be compared with all of them.
+    // Few candidates, so that a hit is likely a match: each position may be compared with all of them.
     let units = units.get(..8).unwrap_or(units);
     let (&first, more) = units.split_first()?;
     let same = |(unit, &wanted): (&U, &u16)| unit.code() == u32::from(wanted);
@@ -66,7 +66,7 @@ fn find<U: Unit>(text: &[U], units: &[u16]) -> Option<usize> {
         .find(|&at| text[at].code() == u32::from(first) && text[at + 1..].iter().zip(more).all(same))
 }
 
-/// Whether nothing matches behind the beginning of the text.
+/// Whether a match can begin only at the beginning of the text.
 fn begins_at_start(node: &Node) -> bool {
     match node {
         Node::Assertion(Assertion::Start) => true,
@@ -84,7 +84,7 @@ fn literal(node: &Node) -> Vec<u16> {
         Node::Sequence(terms) => terms.as_slice(),
         other => std::slice::from_ref(other),
     };
-    // What is asserted before takes no room.
+    // Assertions have no width.
     let terms = terms.iter().skip_while(|term| matches!(term, Node::Assertion(_)));
     let units = terms.map_while(|term| match term {
         Node::Char(character) => u16::try_from(*character).ok().filter(|unit| !(0xD800..=0xDFFF).contains(unit)),
@@ -93,7 +93,7 @@ fn literal(node: &Node) -> Vec<u16> {
     units.take(64).collect()
 }
 
-/// What a match can begin with.
+/// The set of first code units of a match.
 struct First {
     low: [bool; 256],
     high: bool,
@@ -111,7 +111,7 @@ impl First {
         self.high = true;
     }
 
-    /// Adds what a part can begin with; whether it can match nothing.
+    /// Add the first code units of a part; gives whether it can match the empty string.
     fn add(&mut self, node: &Node) -> bool {
         match node {
             Node::Empty | Node::Assertion(_) | Node::Look(_) => true,

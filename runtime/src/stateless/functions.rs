@@ -27,16 +27,17 @@ pub fn function_name(tool: &str) -> Option<String> {
     is_free(&name).then_some(name)
 }
 
-/// Whether a script can use a name that it does not declare, and the language gives it no meaning.
+/// Whether an undeclared name is allowed in scripts and has no meaning yet.
 fn is_free(name: &str) -> bool {
     let options = crate::script::CompileOptions::default();
     name.starts_with(|first: char| first == '_' || first == '$' || first.is_alphabetic())
         && registry().global(name).is_none()
-        && !matches!(name, "undefined" | "NaN" | "Infinity" | "codecallContext" | "main")
+        && !crate::linker::Linker::default().has(name)
+        && !matches!(name, "undefined" | "NaN" | "Infinity" | "main")
         && crate::script::compile(&format!("{name};{name}()"), &options).is_ok()
 }
 
-/// Two tools that would be one function.
+/// Two tools with one function name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameClash {
     /// The function.
@@ -64,7 +65,7 @@ impl FunctionNames {
     /// The functions of these tools. A tool whose name can be written as it is has that name too.
     ///
     /// # Errors
-    /// Two of them would be one function, or have one name.
+    /// Two of them have one name or one function name.
     pub fn new<'a>(tools: impl IntoIterator<Item = &'a str>) -> Result<Self, NameClash> {
         let mut names = Self::default();
         let mut exact = HashSet::new();

@@ -1,4 +1,4 @@
-//! What happened in a run so far, as its client keeps it.
+//! The journal of a run, kept by its client.
 
 use super::canonical::canonical;
 use super::{Divergence, StepOptions};
@@ -11,7 +11,7 @@ use std::fmt;
 /// Longest input that a message quotes.
 const QUOTED: usize = 200;
 
-/// What happened in a run so far. Plain data: it can be written as JSON, sent as a token
+/// What has happened in a run so far. Plain data: it can be written as JSON, sent as a token
 /// ([`Journal::token`]) or be made from a history of messages ([`Journal::new`] and [`Journal::rounds`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -58,7 +58,7 @@ pub struct Answer {
     pub result: Result<String, ToolError>,
 }
 
-/// An answer as it is written.
+/// The serialized form of an answer.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerText {
@@ -104,7 +104,7 @@ impl From<Answer> for AnswerText {
     }
 }
 
-/// Why an answer cannot be noted.
+/// Why an answer cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerError {
     /// There is no call of that number.
@@ -132,7 +132,7 @@ impl Journal {
         Self { id: id.into(), unix_ms, script: digest_of(script, options), rounds: Vec::new() }
     }
 
-    /// Note the answer to a call: JSON text, or why there is none.
+    /// Add the answer to a call: JSON text, or an error.
     ///
     /// # Errors
     /// There is no such call, or it has an answer.
@@ -172,7 +172,7 @@ impl Journal {
         calls.sum::<usize>() + answers.sum::<usize>()
     }
 
-    /// The same with digests in place of inputs: shorter, and of as much use to [`step`](super::step).
+    /// Replace inputs by digests, which are shorter and suffice for [`step`](super::step).
     #[must_use]
     pub fn compact(mut self) -> Self {
         for call in self.rounds.iter_mut().flat_map(|round| &mut round.calls) {
@@ -185,8 +185,8 @@ impl Journal {
         self
     }
 
-    /// Make the journal of a history: `rounds` hold what the messages tell. What is not JSON is told at
-    /// once, everything else by the next step.
+    /// Make a journal from a history of messages. Inputs that are not JSON are an error here; everything else is
+    /// checked by the next step.
     ///
     /// # Errors
     /// An input is not JSON, or a call is answered that was not made before.
@@ -216,7 +216,7 @@ impl Issued {
     /// A call with its input, JSON text.
     #[must_use]
     pub fn new(tool: &str, input: &str) -> Self {
-        // What a script sends is JSON; nested too deeply to be read, it is compared as it stands.
+        // What a script sends is JSON; nested too deeply to be parsed, it is compared verbatim.
         Self { tool: tool.to_owned(), input: canonical(input).unwrap_or_else(|_| input.to_owned()) }
     }
 
@@ -237,12 +237,12 @@ impl fmt::Display for Issued {
     }
 }
 
-/// The digest of an input that is none already.
+/// The digest of an input that is not one already.
 fn digest_of_input(input: &str) -> Option<String> {
     (!input.starts_with('#')).then(|| format!("#{}", hex(&Sha256::digest(input))))
 }
 
-/// What the meaning of a script depends on, its journal apart.
+/// The digest of the script, its language and its context.
 fn digest_of(script: &str, options: &StepOptions<'_>) -> String {
     let language = match options.language {
         None => "",

@@ -1,4 +1,4 @@
-//! Playing a run against its journal.
+//! Replaying a run against its journal.
 
 use super::journal::{Issued, Journal, Round};
 use super::{Calls, ClientTools, Divergence, Done, Played, StepCall, StepOptions};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A run that is played again.
+/// A run being replayed.
 pub struct Replay {
     run: Run,
     tools: Arc<dyn ClientTools>,
@@ -20,9 +20,9 @@ pub struct Replay {
     messages: Vec<Message>,
 }
 
-/// How far a run has come.
+/// The state after an advance.
 pub enum Advance {
-    /// It waits; these calls are new, and right.
+    /// It waits; these calls are new and have passed the check.
     Waits(Vec<Call>),
     /// It has ended.
     Ended(Box<Outcome>),
@@ -47,7 +47,7 @@ impl Replay {
         Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new() }
     }
 
-    /// Go on until only answers of the client help. Calls that are not right are rejected here.
+    /// Advance until only an answer of the client helps. Calls that fail the check are rejected here.
     pub fn advance(&mut self, mut events: Vec<Event>) -> Advance {
         let mut new = Vec::new();
         loop {
@@ -103,13 +103,13 @@ impl Replay {
         Ok(events)
     }
 
-    /// The calls of a round and what the script has said since the one before, for whoever watches.
+    /// The calls of a round, and the messages since the one before, for the watcher.
     pub fn played(&mut self, round: usize, calls: &[Call]) -> Played {
         let calls = numbered(self.issued.len(), calls.iter().cloned());
         Played { round, calls, messages: std::mem::take(&mut self.messages) }
     }
 
-    /// The journal goes on where the run has ended.
+    /// The divergence of a journal that continues after the run has ended.
     pub fn ended_early(&self, number: usize) -> Divergence {
         Divergence {
             round: Some(number),
@@ -118,7 +118,7 @@ impl Replay {
         }
     }
 
-    /// Only what is said from here on is told.
+    /// Drop the messages so far: they were reported by earlier steps.
     pub fn forget_messages(&mut self) {
         self.messages.clear();
     }
@@ -141,7 +141,7 @@ impl Replay {
         Calls { new, waiting, abandoned, journal, messages: self.messages }
     }
 
-    /// Whether the run ended because it waits for what nothing can settle.
+    /// Whether the run ended in a deadlock.
     pub fn is_deadlocked(&self) -> bool {
         self.run.is_deadlocked()
     }
@@ -171,7 +171,7 @@ impl Journal {
     }
 }
 
-/// The time of a journal for the script, real time for its limits.
+/// A clock with the time of the journal for the script, and real time for its limits.
 struct JournalClock {
     unix_ms: f64,
     limits: Arc<dyn Clock>,

@@ -134,22 +134,22 @@ fn tokens() {
     let journal = half_way();
     let plain = journal.token(None);
     let signed = journal.token(Some(b"key"));
-    assert_eq!(Journal::of_token(&plain, None, 1000), Ok(journal.clone()));
-    assert_eq!(Journal::of_token(&signed, Some(b"key"), 1000), Ok(journal.clone()));
-    assert_eq!(Journal::of_token(&signed, Some(b"other"), 1000), Err(TokenError::Forged));
-    assert_eq!(Journal::of_token(&plain, Some(b"key"), 1000), Err(TokenError::Forged));
-    assert_eq!(Journal::of_token(&signed, None, 1000), Err(TokenError::Forged));
-    assert_eq!(Journal::of_token(&plain, None, 10), Err(TokenError::TooLarge));
-    assert_eq!(Journal::of_token(&plain.replace("ccj1", "ccj9"), None, 1000), Err(TokenError::Version));
+    assert_eq!(Journal::from_token(&plain, None, 1000), Ok(journal.clone()));
+    assert_eq!(Journal::from_token(&signed, Some(b"key"), 1000), Ok(journal.clone()));
+    assert_eq!(Journal::from_token(&signed, Some(b"other"), 1000), Err(TokenError::Forged));
+    assert_eq!(Journal::from_token(&plain, Some(b"key"), 1000), Err(TokenError::Forged));
+    assert_eq!(Journal::from_token(&signed, None, 1000), Err(TokenError::Forged));
+    assert_eq!(Journal::from_token(&plain, None, 10), Err(TokenError::TooLarge));
+    assert_eq!(Journal::from_token(&plain.replace("ccj1", "ccj9"), None, 1000), Err(TokenError::Version));
     // Every single change is found.
     for at in 5..signed.len() {
         let mut bytes = signed.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(bytes).expect("ASCII");
-        assert!(Journal::of_token(&changed, Some(b"key"), 1000).is_err(), "{at}");
+        assert!(Journal::from_token(&changed, Some(b"key"), 1000).is_err(), "{at}");
     }
     for garbage in ["", "ccj1", "ccj1.", "ccj1.!!!", "ccj1.AAAA", "ccj1.AAAA.AAAA"] {
-        assert!(Journal::of_token(garbage, None, 1000).is_err(), "{garbage}");
+        assert!(Journal::from_token(garbage, None, 1000).is_err(), "{garbage}");
     }
     let compact = half_way().compact();
     assert_eq!(calls(go(SCRIPT, &compact)).waiting, [1]);
@@ -258,7 +258,7 @@ fn a_script_that_nothing_can_wake() {
     let mut journal = calls(go(script, &journal(script))).journal;
     journal.answer(0, Ok("1".into())).expect("it waits");
     match go(script, &journal) {
-        Step::Deadlock(failure) => assert_eq!(failure.location.map(|place| place.line), Some(2)),
+        Step::Deadlock(failure) => assert_eq!(failure.location.map(|location| location.line), Some(2)),
         other => panic!("{other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A journal as one short text, for clients that only carry it.
+//! Tokens: a journal as one short text, for clients that pass it on.
 
 use super::journal::Journal;
 use base64::Engine as _;
@@ -9,9 +9,9 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use sha2::Sha256;
 use std::fmt;
 
-/// What every token begins with: its format and the version of it.
+/// The prefix of every token: format and version.
 const VERSION: &str = "ccj1";
-/// How hard a journal is compressed, of 0 to 10.
+/// The level of compression, of 0 to 10.
 const LEVEL: u8 = 6;
 
 /// Why a text is not a token of a journal.
@@ -21,7 +21,7 @@ pub enum TokenError {
     Version,
     /// It is damaged.
     Damaged,
-    /// It holds more than it may.
+    /// Its content is too long.
     TooLarge,
     /// It was not made with the key.
     Forged,
@@ -42,10 +42,10 @@ impl std::error::Error for TokenError {}
 
 impl Journal {
     /// The journal as a text without white space, compressed: `ccj1.DATA`, or `ccj1.DATA.MAC` with a
-    /// key, which makes it impossible to change for whoever does not know the key (HMAC with SHA-256).
+    /// key, which detects changes by those who do not know the key (HMAC with SHA-256).
     #[must_use]
     pub fn token(&self, key: Option<&[u8]>) -> String {
-        // Of this type, always written.
+        // Serializing this type cannot fail.
         let json = serde_json::to_vec(self).unwrap_or_default();
         let mut token = format!("{VERSION}.{}", URL_SAFE_NO_PAD.encode(compress_to_vec(&json, LEVEL)));
         if let Some(mac) = key.and_then(|key| mac(key, &token)) {
@@ -60,7 +60,7 @@ impl Journal {
     ///
     /// # Errors
     /// It is no such token, or holds more than `max_bytes`.
-    pub fn of_token(token: &str, key: Option<&[u8]>, max_bytes: usize) -> Result<Self, TokenError> {
+    pub fn from_token(token: &str, key: Option<&[u8]>, max_bytes: usize) -> Result<Self, TokenError> {
         let (version, rest) = token.split_once('.').ok_or(TokenError::Version)?;
         if version != VERSION {
             return Err(TokenError::Version);
@@ -85,7 +85,7 @@ impl Journal {
     }
 }
 
-/// Any key will do: HMAC takes all lengths.
+/// HMAC takes keys of any length.
 fn mac(key: &[u8], text: &str) -> Option<Hmac<Sha256>> {
     Hmac::<Sha256>::new_from_slice(key).ok().map(|mac| mac.chain_update(text))
 }

@@ -3,7 +3,7 @@
 use crate::builtins::registry::Family;
 use crate::dialect::Dialect;
 
-/// What to write instead of what a host may be thought to give.
+/// What to write instead of a function or value that hosts often provide.
 pub(super) fn host(dialect: Dialect, name: &str) -> Option<String> {
     let call = dialect.tool_call();
     Some(match name {
@@ -78,7 +78,7 @@ pub(super) fn global(name: &str) -> Option<&'static str> {
 /// What to write instead of a name.
 type Table = fn(&str) -> Option<&'static str>;
 
-/// The families whose methods have other names elsewhere.
+/// Tables of methods, by family.
 const METHODS: &[(Family, Table)] = &[
     (Family::Array, array),
     (Family::String, string),

@@ -48,7 +48,7 @@ impl Calls {
     }
 
     async fn answer(&self, call: Call) -> Result<String, ToolError> {
-        let Call { id, tool, input: text, timeout_ms } = call;
+        let Call { id, tool, input: text, timeout_ms, .. } = call;
         let named = cut(&tool, LONGEST_NAME);
         if !self.context.fits(&format!("The input of tool '{named}'"), text.len()) {
             return Err(aborted(named));

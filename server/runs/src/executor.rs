@@ -4,7 +4,8 @@
 #[cfg(unix)]
 use super::worker::{Begin, Remote, Workers};
 use agentscript::{
-    CompileOptions, Dialect, Event, Failure, Inputs, Language, Message, Outcome, Policy, Progress, Run, ScriptCache,
+    CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, Outcome, Policy, Progress, Run,
+    ScriptCache,
 };
 use codecall_base::error::Error;
 use codecall_base::tool::ErrorCode;
@@ -129,12 +130,12 @@ pub fn begin(
     mut policy: Policy,
     inputs: Inputs,
 ) -> Result<Run, Box<Outcome>> {
-    let options = CompileOptions { language, dialect, ..CompileOptions::of(&policy) };
+    let options = CompileOptions { language, linker: Linker::new(dialect), ..CompileOptions::for_policy(&policy) };
     let began = Instant::now();
     let script = scripts.compile(script, &options).map_err(|error| Box::new(Outcome::not_compiled(error.failure)))?;
     if !has_time_left(&mut policy, began.elapsed()) {
         let message = format!("Compiling the script took longer than its {}ms", policy.limits.timeout_ms);
-        let failure = Failure::of(ErrorCode::Timeout, message);
+        let failure = Failure::from_code(ErrorCode::Timeout, message);
         return Err(Box::new(Outcome::not_compiled(Box::new(failure))));
     }
     Ok(script.start(inputs, &policy))

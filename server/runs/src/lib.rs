@@ -457,7 +457,7 @@ pub fn without_depth(mut outcome: Outcome) -> Outcome {
     match &mut outcome.result {
         Ok(_) => {
             let message = "The result is nested too deeply; return less of it, or a flat form";
-            let mut failure = Failure::of(ErrorCode::SerializationError, message);
+            let mut failure = Failure::from_code(ErrorCode::SerializationError, message);
             failure.name = Some("Error".into());
             failure.tool_calls = outcome.stats.tool_calls;
             outcome.result = Err(Box::new(failure));
@@ -480,7 +480,7 @@ impl From<Refused> for Outcome {
 
 /// A run that was not let in or that went wrong outside of its script.
 fn refused(code: ErrorCode, message: impl Into<String>) -> Outcome {
-    Outcome::not_compiled(Box::new(Failure::of(code, message)))
+    Outcome::not_compiled(Box::new(Failure::from_code(code, message)))
 }
 
 #[cfg(test)]

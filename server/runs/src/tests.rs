@@ -315,8 +315,13 @@ async fn calls_wait_their_turn_and_fail_alone() {
         log: Arc::new(CallLog::new(false)),
         dry: false,
     };
-    let call =
-        |id, tool: &str, input: &str| Call { id: CallId(id), tool: tool.into(), input: input.into(), timeout_ms: 20 };
+    let call = |id, tool: &str, input: &str| Call {
+        id: CallId(id),
+        kind: agentscript::CallKind::Tool,
+        tool: tool.into(),
+        input: input.into(),
+        timeout_ms: 20,
+    };
     let mut pending = JoinSet::new();
     pending.spawn(calls.clone().make(call(0, "users:slow", "{}")));
     pending.spawn(calls.clone().make(call(1, "users:get", r#"{"a":1}"#)));

@@ -35,7 +35,7 @@ impl Check {
         let policy = Policy::preset(self.preset.unwrap_or_default());
         let mut all_good = true;
         for script in &scripts {
-            let options = CompileOptions { language: script.language, ..CompileOptions::of(&policy) };
+            let options = CompileOptions { language: script.language, ..CompileOptions::for_policy(&policy) };
             let diagnostics = match agentscript::compile(&script.text, &options) {
                 Ok(_) => Vec::new(),
                 Err(error) => error.diagnostics,

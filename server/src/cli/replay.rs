@@ -120,7 +120,7 @@ impl Replay {
         let place = |problem: &str| Fault::new(format!("--journal: {problem}"));
         if text.starts_with("ccj") {
             let key = config.stateless.key.as_deref().map(str::as_bytes);
-            let journal = Journal::of_token(text, key, usize::MAX).map_err(|error| {
+            let journal = Journal::from_token(text, key, usize::MAX).map_err(|error| {
                 place(&error.to_string()).with_help("a signed token needs --config with its 'stateless.key'")
             })?;
             return self.of_client(script, |_| Ok((journal, Vec::new())));

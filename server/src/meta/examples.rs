@@ -45,7 +45,8 @@ fn dry_run(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
     let limits = &mut policy.limits;
     // A server has written it, so it must end soon whatever it is.
     (limits.max_steps, limits.max_memory_bytes, limits.max_tool_calls) = (200_000, 16 << 20, 50);
-    let script = agentscript::compile(code, &CompileOptions::of(&policy)).map_err(|error| error.failure.message)?;
+    let script =
+        agentscript::compile(code, &CompileOptions::for_policy(&policy)).map_err(|error| error.failure.message)?;
     let tools = Arc::clone(snapshot) as Arc<dyn agentscript::Tools>;
     let clock = Arc::new(FixedClock::default());
     let mut run = script.start(Inputs { tools, clock, seed: 1, slice: None, context: None }, &policy);

@@ -128,7 +128,7 @@ async fn cut_result(hub: &Hub, finished: &mut Finished, most: usize) -> Option<V
     };
     let Some((handle, piece)) = store(hub, text, most).await else {
         let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
-        let mut failure = Failure::of(ErrorCode::ResultTooLarge, message);
+        let mut failure = Failure::from_code(ErrorCode::ResultTooLarge, message);
         failure.tool_calls = finished.outcome.stats.tool_calls;
         finished.outcome.result = Err(Box::new(failure));
         return None;

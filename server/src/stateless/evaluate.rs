@@ -198,7 +198,7 @@ impl Evaluate {
     fn of_token(&self, token: &str, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
         let key = config.key.as_deref().map(str::as_bytes);
         let mut journal =
-            Journal::of_token(token, key, config.max_journal_bytes).map_err(|error| format!("'token': {error}"))?;
+            Journal::from_token(token, key, config.max_journal_bytes).map_err(|error| format!("'token': {error}"))?;
         let id = CodeId::given(journal.id.clone());
         if self.id.as_ref().is_some_and(|given| *given != journal.id) {
             return Err(format!("'token' is of the run '{id}', not of that of 'id'"));

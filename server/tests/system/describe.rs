@@ -135,7 +135,7 @@ fn as_declarations(signature: &str) -> String {
 /// The inputs that a script calls a tool with; every call is answered with `null`.
 fn calls(code: &str) -> Vec<(String, Value)> {
     let policy = Policy::preset(Preset::Secure);
-    let script = agentscript::compile(code, &CompileOptions::of(&policy)).unwrap_or_else(|error| {
+    let script = agentscript::compile(code, &CompileOptions::for_policy(&policy)).unwrap_or_else(|error| {
         panic!("{}\n{code}", error.failure.message);
     });
     let mut run = script.start(Inputs::default(), &policy);

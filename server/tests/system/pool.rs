@@ -130,7 +130,7 @@ const LONG: [&str; 8] = [
 /// The longest processor time that one call of `resume` takes, and that of the whole run.
 fn longest_slice(script: &str, mut policy: Policy) -> (Duration, Duration) {
     policy.limits.timeout_ms = policy.limits.timeout_ms.min(3_500);
-    let script = agentscript::compile(script, &agentscript::CompileOptions::of(&policy)).expect("compiles");
+    let script = agentscript::compile(script, &agentscript::CompileOptions::for_policy(&policy)).expect("compiles");
     let mut run = script.start(Inputs { slice: Some(Duration::from_millis(2)), ..Inputs::default() }, &policy);
     let began = ThreadTime::now();
     let mut longest = Duration::ZERO;

@@ -9,7 +9,7 @@
 #[path = "../../properties/script.rs"]
 mod script;
 
-use agentscript::Outcome;
+use agentscript::{Outcome, Stress};
 use codecall_tests::compare::problem;
 use codecall_tests::corpus::{Case, Expected};
 use codecall_tests::host;
@@ -86,7 +86,10 @@ impl Trial {
         let limits = serde_json::json!({"maxSteps": 50_000, "timeoutMs": 5000});
         let script = script::script(&choices);
         let case = Case { script, tools: Some(tools), limits: Some(limits), ..Case::default() };
-        let outcome = std::panic::catch_unwind(|| host::run(&case, agentscript::Run::hide_frames)).ok();
+        let outcome = std::panic::catch_unwind(|| {
+            host::run(&case, |run| run.stress(Stress { hide_frames: true, ..Stress::default() }))
+        })
+        .ok();
         let limited = outcome.as_ref().and_then(|outcome| outcome.result.as_ref().err()).is_some_and(|failure| {
             failure.code == "TIMEOUT" || failure.code.ends_with("_LIMIT") || failure.code == "RESULT_TOO_LARGE"
         });

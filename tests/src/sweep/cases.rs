@@ -81,7 +81,7 @@ pub fn together(cases: &[Case]) -> Vec<Vec<&Case>> {
 }
 
 fn compiles(script: &str) -> bool {
-    agentscript::compile(script, &CompileOptions::of(&Policy::preset(Preset::Experimental))).is_ok()
+    agentscript::compile(script, &CompileOptions::for_policy(&Policy::preset(Preset::Experimental))).is_ok()
 }
 
 /// Methods that change what they are called on.

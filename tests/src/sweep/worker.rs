@@ -152,7 +152,7 @@ fn compile_and_run(
     before: u64,
 ) -> Outcome {
     let policy = policy(setting);
-    let script = match agentscript::compile(script, &CompileOptions::of(&policy)) {
+    let script = match agentscript::compile(script, &CompileOptions::for_policy(&policy)) {
         Ok(script) => script,
         Err(error) => return Outcome::not_compiled(error.failure),
     };
@@ -183,7 +183,7 @@ fn compile_and_run(
                         let input: Value = serde_json::from_str(&made.input).unwrap_or_default();
                         *call = Some(Call::begin(input["at"].as_u64().unwrap_or_default() as usize, before));
                         clock.begin();
-                        run.forget_time();
+                        run.restart_timer();
                     }
                     events.push(Event::Settled { id: made.id, result: Ok(answer(&made.tool, &made.input)) });
                 }

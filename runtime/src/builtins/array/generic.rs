@@ -2,11 +2,11 @@
 //! not extensible, and for receivers that are no arrays.
 
 use super::length_of;
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::Buffer;
 use crate::error::Result;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -153,7 +153,7 @@ pub fn unshift(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(length + growth))
 }
 
-/// Move the items from `from` on by `growth`, and remove those that are left behind.
+/// Move the items from `from` on by `growth`, and delete the vacated ones.
 fn move_tail(vm: &mut Vm, this: Value, from: f64, length: f64, growth: f64) -> Result<()> {
     if growth > 0.0 {
         let mut index = length;
@@ -195,11 +195,11 @@ pub fn put(vm: &mut Vm, this: Value, index: f64, item: Value) -> Result<()> {
 pub fn remove(vm: &mut Vm, this: Value, index: f64) -> Result<()> {
     vm.work(1)?;
     let key = key(vm, index)?;
-    // Deleting makes a name of the index, which is not worth it for one that is not there.
+    // Deleting interns the index as a name, so missing ones are skipped.
     if vm.has_own(this, key) { vm.delete(this, key).map(drop) } else { Ok(()) }
 }
 
-/// Copy an item, or the lack of one, to another place.
+/// Copy an item or hole to another index.
 fn shift_item(vm: &mut Vm, this: Value, from: f64, to: f64) -> Result<()> {
     match item(vm, this, from)? {
         Some(item) => put(vm, this, to, item),

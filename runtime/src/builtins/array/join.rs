@@ -1,12 +1,12 @@
 //! `join` and `toString`: arrays in arrays are walked without recursion.
 
 use super::{as_array, length_of};
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::{Buffer, Hold};
 use crate::convert::NumberText;
 use crate::error::Result;
 use crate::operator::MAX_STRING;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -17,7 +17,7 @@ struct Level {
     length: usize,
 }
 
-/// Bytes between two looks at the limits.
+/// Bytes between two charges.
 const STRIDE: usize = 1 << 12;
 
 pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
@@ -33,7 +33,7 @@ pub fn join(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     write(vm, array, separator.as_deref().unwrap_or(b","))
 }
 
-/// What the receiver's own `join` says (ECMAScript 23.1.3.36); that of arrays is known.
+/// The result of the receiver's own `join` (ECMAScript 23.1.3.36); `None` for the built-in one.
 pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     if this.is(Kind::Array) && !vm.has_own_method(this, known::JOIN) {
         return write(vm, this, b",");
@@ -49,7 +49,7 @@ pub fn to_string(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
 
 /// The items of an array as text. An array in itself is empty, as in V8.
 fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
-    let mut out = Buffer::of(vm.heap.scratch(), Hold::NONE);
+    let mut out = Buffer::from_parts(vm.heap.scratch(), Hold::NONE);
     let mut levels = vec![level_of(vm, array)?]; // bounded: by the depth of calls
     let mut charged = 0;
     while let Some(level) = levels.last_mut() {
@@ -82,7 +82,7 @@ fn write(vm: &mut Vm, array: Value, separator: &[u8]) -> Result {
             continue;
         }
         if item.is_number() {
-            out.extend_from_slice(vm, NumberText::default().of(item.as_number()).as_bytes())?;
+            out.extend_from_slice(vm, NumberText::default().format(item.as_number()).as_bytes())?;
             continue;
         }
         let text = vm.to_string(item)?;

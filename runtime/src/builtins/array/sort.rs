@@ -1,5 +1,4 @@
-//! Sorting: the order of strings here, in pieces; with a function to compare, the prelude sorts by help of
-//! what is here.
+//! Sorting: by strings here, in pieces; with a comparator in the prelude, with the help of functions here.
 
 use super::{as_array, counted, filled, generic, is_free};
 use crate::builtins::arg;
@@ -8,7 +7,7 @@ use crate::value::Value;
 use crate::vm::Vm;
 use std::cmp::Ordering;
 
-/// `$comparator(compare)`: an error unless it can be compared with.
+/// `$comparator(compare)`: an error unless it is callable or undefined.
 pub fn comparator(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let compare = arg(arguments, 0);
     if !compare.is_undefined() && crate::convert::type_of(compare) != "function" {
@@ -33,11 +32,10 @@ pub fn sortable(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::number(defined as f64))
 }
 
-/// Units of work between two points where a run can pause: moves, and what long texts cost to compare.
+/// Units of work between two points where a run can pause: moves, and comparisons of long texts.
 const PIECE: usize = 4096;
 
-/// How far a merge sort has come: the width of the runs that are merged, where the present pair of them
-/// starts, and what is next of either.
+/// The state of a merge sort: the width of the runs, the start of the present pair, and the next item of either run.
 struct Cursor {
     width: usize,
     start: usize,
@@ -47,15 +45,14 @@ struct Cursor {
 
 impl Cursor {
     /// At the first pair of runs of a width.
-    fn of(width: usize, length: usize) -> Self {
+    fn new(width: usize, length: usize) -> Self {
         Self { width, start: 0, left: 0, right: width.min(length) }
     }
 }
 
-/// `$order(items, length, state)`: put the first items into the order of their texts, a piece of work at a
-/// time; undefined where it has to be called again. False where an object is among them: the script can
-/// tell in which order and how often its text is asked for. `state` is `[[], [], 0, 0, 0, 0]` at first: the
-/// texts with their items, room to merge them into, and the cursor.
+/// `$order(items, length, state)`: sort the first items by their texts, a piece of work at a time; undefined where it
+/// has to be called again. False where an object is among them: the script can observe its conversions. `state` is
+/// `[[], [], 0, 0, 0, 0]` at first: the texts with their items, the buffer to merge into, and the cursor.
 pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let [array, length, state] = [0, 1, 2].map(|index| arg(arguments, index));
     let length = length.as_number() as usize;
@@ -81,22 +78,22 @@ pub fn order(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         if last == length {
             let room = vm.charged_items_copy(pairs)?;
             vm.heap.with_items(spare, |spare| *spare = room.into_vec());
-            cursor = Cursor::of(1, length);
+            cursor = Cursor::new(1, length);
         }
     } else {
         let mut from = std::mem::take(&mut vm.heap.arrays[pairs.index()].items);
         let mut to = std::mem::take(&mut vm.heap.arrays[spare.index()].items);
         done = merge(vm, &mut from, &mut to, &mut cursor)?;
         if done {
-            let places = vm.heap.arrays[array.index()].items.iter_mut();
-            places.zip(from.chunks_exact(2)).for_each(|(place, pair)| *place = pair[1]);
+            let items = vm.heap.arrays[array.index()].items.iter_mut();
+            items.zip(from.chunks_exact(2)).for_each(|(item, pair)| *item = pair[1]);
         }
         vm.heap.arrays[pairs.index()].items = from;
         vm.heap.arrays[spare.index()].items = to;
     }
     let Cursor { width, start, left, right } = cursor;
-    for (place, number) in (2..).zip([width, start, left, right]) {
-        vm.heap.set_item(state, f64::from(place), Value::number(number as f64));
+    for (index, number) in (2..).zip([width, start, left, right]) {
+        vm.heap.set_item(state, f64::from(index), Value::number(number as f64));
     }
     Ok(if done { Value::TRUE } else { Value::UNDEFINED })
 }
@@ -118,10 +115,10 @@ fn merge(vm: &mut Vm, from: &mut Vec<Value>, to: &mut Vec<Value>, cursor: &mut C
                 }
                 let take_left =
                     right >= end || left < middle && !comes_before(vm, from[right * 2], from[left * 2], &mut compared)?;
-                let place = left + right - middle;
+                let target = left + right - middle;
                 let next = if take_left { &mut left } else { &mut right };
-                to[place * 2] = from[*next * 2];
-                to[place * 2 + 1] = from[*next * 2 + 1];
+                to[target * 2] = from[*next * 2];
+                to[target * 2 + 1] = from[*next * 2 + 1];
                 *next += 1;
                 moved += 1;
             }
@@ -129,13 +126,13 @@ fn merge(vm: &mut Vm, from: &mut Vec<Value>, to: &mut Vec<Value>, cursor: &mut C
             (cursor.left, cursor.right) = (end, (end + cursor.width).min(length));
         }
         std::mem::swap(from, to);
-        *cursor = Cursor::of(cursor.width * 2, length);
+        *cursor = Cursor::new(cursor.width * 2, length);
     }
     vm.work(moved)?;
     Ok(true)
 }
 
-/// Whether a text comes before another one; long ones are paid for, and counted in `compared`.
+/// Whether a text comes before another one; long ones are charged for, and counted in `compared`.
 fn comes_before(vm: &mut Vm, left: Value, right: Value, compared: &mut usize) -> Result<bool> {
     if left == right {
         return Ok(false);
@@ -150,7 +147,7 @@ fn comes_before(vm: &mut Vm, left: Value, right: Value, compared: &mut usize) ->
     Ok(vm.compare_strings(left, right) == Ordering::Less)
 }
 
-/// `$sorted(self, items, length)`: put sorted items back, and remove what is behind them.
+/// `$sorted(self, items, length)`: write sorted items back, and delete the items after them.
 pub fn sorted(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (this, sorted) = (arg(arguments, 0), arg(arguments, 1));
     let length = arg(arguments, 2).as_number();

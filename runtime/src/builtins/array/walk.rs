@@ -1,8 +1,8 @@
-//! Walking over arrays for callbacks that are leaves: what loops of the prelude do, without nodes.
+//! Array iteration with callbacks that are leaves: the loops of the prelude, in Rust.
 //!
-//! Each function here does as many turns as the fuel allows and says where to go on, so that the loop of
-//! the prelude around it pauses like any other. How far it came depends on garbage, and steps must not:
-//! the turn of the loop that comes of it is given back.
+//! Each function does as many turns as the fuel allows and returns where to continue, so that the loop of the prelude
+//! around it can pause. How far it gets depends on garbage, and the number of steps must not, so the extra turn of
+//! that loop is given back.
 
 use crate::activation::Leaf;
 use crate::builtins::arg;
@@ -21,7 +21,7 @@ pub fn is_leaf(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(Value::bool(is_leaf))
 }
 
-/// Whether the fuel is used up, so that the walk has to be entered again.
+/// Whether the fuel is used up, so that the walk has to be continued later.
 #[inline(always)]
 fn is_over(vm: &mut Vm) -> bool {
     let over = vm.heap.meter.fuel <= 0;
@@ -31,8 +31,8 @@ fn is_over(vm: &mut Vm) -> bool {
     over
 }
 
-/// Call `function(item, index, array)` for the items from `start` on, until `each` says no. Gives the
-/// index to go on at, or `~index` of the item where it was no.
+/// Call `function(item, index, array)` for the items from `start` on, until `each` returns false. Gives the index to
+/// continue at, or `~index` of the item that ended it.
 #[inline(always)]
 fn walk(
     vm: &mut Vm,
@@ -63,7 +63,7 @@ fn walk(
     })
 }
 
-/// The callback, with what every callback is given.
+/// The callback, with its common arguments.
 #[inline(always)]
 fn call(vm: &mut Vm, leaf: &Leaf<'_>, arguments: &[Value], index: usize, item: Value) -> Result {
     leaf.call(vm, [item, Value::number(index as f64), arguments[0]])
@@ -131,7 +131,7 @@ pub fn reduce(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     Ok(next)
 }
 
-/// Whether a comparator says that its first argument comes before its second.
+/// Whether a comparator orders its first argument before its second.
 #[inline(always)]
 fn is_before(vm: &mut Vm, leaf: &Leaf<'_>, left: Value, right: Value) -> Result<bool> {
     let order = leaf.call(vm, [left, right])?;
@@ -165,7 +165,7 @@ struct Merge {
     most_wins: usize,
 }
 
-/// Where a merge is, in the order of the array that keeps it.
+/// The position of a merge, in the order of the array that stores it.
 const TARGET: usize = 0;
 const A: usize = 1;
 const B: usize = 2;
@@ -181,8 +181,8 @@ impl Merge {
     fn run(self, vm: &mut Vm, compare: Value, upwards: bool) -> Result {
         let mut at = [0_usize; 7];
         // bounded: seven
-        for (place, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
-            *place = value.as_number() as usize;
+        for (position, &value) in at.iter_mut().zip(vm.heap.items(self.cursor)) {
+            *position = value.as_number() as usize;
         }
         let step = |index: usize| if upwards { index + 1 } else { index.wrapping_sub(1) };
         vm.with_leaf(compare, |vm, leaf| {
@@ -196,11 +196,11 @@ impl Merge {
                 let takes_b = b_first == upwards;
                 vm.heap.set_item(self.items, at[TARGET] as f64, if takes_b { b } else { a });
                 at[TARGET] = step(at[TARGET]);
-                let (place, length, wins, others, least) = match takes_b {
+                let (position, length, wins, others, least) = match takes_b {
                     true => (B, LENGTH_B, WINS_B, WINS_A, usize::from(!upwards)),
                     false => (A, LENGTH_A, WINS_A, WINS_B, usize::from(upwards)),
                 };
-                at[place] = step(at[place]);
+                at[position] = step(at[position]);
                 at[wins] += 1;
                 at[others] = 0;
                 at[length] -= 1;
@@ -212,14 +212,14 @@ impl Merge {
                     break;
                 }
             }
-            for (index, &place) in at.iter().enumerate() {
-                vm.heap.set_item(self.cursor, index as f64, Value::number(place as f64));
+            for (index, &position) in at.iter().enumerate() {
+                vm.heap.set_item(self.cursor, index as f64, Value::number(position as f64));
             }
             Ok(Value::bool(done))
         })
     }
 
-    fn of(arguments: &[Value]) -> Self {
+    fn new(arguments: &[Value]) -> Self {
         let most_wins = arg(arguments, 3).as_number() as usize;
         Self { items: arg(arguments, 0), copied: arg(arguments, 1), cursor: arg(arguments, 2), most_wins }
     }
@@ -227,10 +227,10 @@ impl Merge {
 
 /// `$mergeLow(items, left, cursor, gallop, compare)`
 pub fn merge_low(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Merge::of(arguments).run(vm, arg(arguments, 4), true)
+    Merge::new(arguments).run(vm, arg(arguments, 4), true)
 }
 
 /// `$mergeHigh(items, right, cursor, gallop, compare)`
 pub fn merge_high(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
-    Merge::of(arguments).run(vm, arg(arguments, 4), false)
+    Merge::new(arguments).run(vm, arg(arguments, 4), false)
 }

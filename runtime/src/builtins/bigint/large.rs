@@ -1,19 +1,19 @@
 //! Arithmetic on large integers, in pieces of a few milliseconds: products, quotients, powers, and texts.
 //!
-//! A piece is an operation of the library. Larger ones are made of smaller ones, products as Karatsuba says, quotients as
-//! Burnikel and Ziegler say, texts by cutting them in half at a power of their base; between two pieces whoever
-//! calls is told how many steps the next one takes, and may end it all.
+//! A piece is an operation of the library. Larger operations are composed of smaller ones: products by Karatsuba,
+//! quotients by Burnikel and Ziegler, texts by halving them at a power of the base. Before each piece the caller is
+//! asked, with its number of steps, and can stop.
 
 use crate::error::Result;
 use num_bigint::BigUint;
 use num_traits::{One as _, Pow as _, Zero as _};
 
-/// What is asked before a piece of so many steps.
+/// Called before each piece, with its steps.
 pub type Ask<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// Most steps of a piece: some 3 milliseconds.
 pub const MOST_STEPS: usize = 1 << 16;
-/// Most limbs of which a text is made at once.
+/// Most limbs that are converted to text at once.
 pub const TEXT_LIMBS: usize = 512;
 
 /// Size in 64-bit limbs, at least one.
@@ -21,24 +21,24 @@ fn limbs(integer: &BigUint) -> usize {
     (integer.bits() as usize).div_ceil(64).max(1)
 }
 
-/// What a product costs: all pairs of limbs; large ones are multiplied more cleverly.
+/// The cost of a product in one piece: all pairs of limbs, less for large ones.
 pub fn product_steps(a: usize, b: usize) -> usize {
     const LARGE: usize = 64;
     let (short, long) = (a.min(b), a.max(b));
     if short <= LARGE { short * long / 32 } else { long.saturating_mul(short.isqrt()) / 4 }
 }
 
-/// What a quotient costs: each limb of it is multiplied with the divisor.
+/// The cost of a quotient in one piece: each of its limbs times the divisor.
 pub fn quotient_steps(a: usize, b: usize) -> usize {
     (a.saturating_sub(b) + 1).saturating_mul(b) / 16
 }
 
-/// What a text of an integer costs that is made at once, and an integer of a text.
+/// The cost of converting an integer to text in one piece, or back.
 pub fn text_steps(limbs: usize) -> usize {
     limbs.saturating_mul(limbs) / 32 + limbs / 4
 }
 
-/// The bits from some limb on, and those below.
+/// Split at a limb: the high part and the low part.
 fn split(integer: &BigUint, limb: usize) -> (BigUint, BigUint) {
     let bits = limb * 64;
     let high = integer >> bits;
@@ -78,7 +78,7 @@ pub fn product(a: &BigUint, b: &BigUint, ask: Ask<'_>) -> Result<BigUint> {
 /// `a / b` and `a % b`; `b` is not zero.
 pub fn quotient(a: &BigUint, b: &BigUint, ask: Ask<'_>) -> Result<(BigUint, BigUint)> {
     ask((limbs(a) + limbs(b)) / 8)?;
-    // The estimates below are good for a divisor whose first bit is set.
+    // The estimates below need a normalized divisor.
     let shift = (64 - b.bits() % 64) % 64;
     let (quotient, rest) = normal_quotient(&(a << shift), &(b << shift), ask)?;
     Ok((quotient, rest >> shift))
@@ -97,7 +97,7 @@ fn normal_quotient(a: &BigUint, b: &BigUint, ask: Ask<'_>) -> Result<(BigUint, B
     ask(long / 2)?;
     let more = long - short;
     if more + 1 >= short {
-        // One half of the quotient after the other.
+        // Each half of the quotient in turn.
         let half = more.div_ceil(2);
         let (high, low) = split(a, half);
         let (above, rest) = normal_quotient(&high, b, ask)?;
@@ -145,7 +145,7 @@ pub fn write(integer: &BigUint, radix: u32, out: &mut Vec<u8>, ask: Ask<'_>) -> 
     write_below(integer, radix, &powers, false, out, ask)
 }
 
-/// The same of one that is less than the square of the last power; with zeros in front of it, or without.
+/// The same for one that is less than the square of the last power; with or without leading zeros.
 fn write_below(
     integer: &BigUint,
     radix: u32,
@@ -171,7 +171,7 @@ fn write_below(
     write_below(&low, radix, smaller, true, out, ask)
 }
 
-/// The integer of a text of digits; nothing where there is none.
+/// The integer of a text of digits, or `None`.
 pub fn read(digits: &[u8], radix: u32, ask: Ask<'_>) -> Result<Option<BigUint>> {
     let most = digits_at_once(radix);
     // bounded: a limb for every 8 digits at least, which the caller holds

@@ -1,5 +1,6 @@
-//! `util.format`: a text with places for values.
+//! `util.format`: a text with placeholders for values.
 
+use crate::atom::known;
 use crate::builtins::Body;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
@@ -7,7 +8,6 @@ use crate::convert::{number_text, type_of};
 use crate::error::{Cause, Result};
 use crate::json::Layout;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -44,7 +44,7 @@ impl Vm {
         Ok(out)
     }
 
-    /// Append `format` with its places filled; gives the values that have no place.
+    /// Append `format` with its placeholders filled; gives the values that are left.
     fn fill<'a>(&mut self, format: &str, mut values: &'a [Value], out: &mut String) -> Result<&'a [Value]> {
         let mut rest = format;
         while let Some(at) = rest.find('%') {
@@ -59,7 +59,7 @@ impl Vm {
                     out.push_str(&text);
                     values = others;
                 }
-                // The next character may itself be a percent sign of another place.
+                // The next character may itself be the percent sign of another placeholder.
                 _ => out.push_str(&rest[at..behind]),
             }
             rest = &rest[behind..];
@@ -88,8 +88,8 @@ impl Vm {
             Kind::Number => Ok(signed(value.as_number())),
             Kind::BigInt => self.placed_bigint(value),
             _ if type_of(value) == "object" && value != Value::NULL => {
-                let own = self.own_property(value, PropertyKey::Symbol(known::TO_STRING))?;
-                // To Node these are no built-in objects.
+                let own = self.own_property(value, PropertyKey::Name(known::TO_STRING))?;
+                // Node does not treat these as built-in objects.
                 let is_url = !self.inherited_names(value).is_empty();
                 if is_url || own.is_some_and(Value::is_callable) {
                     let text = self.to_string(value)?;
@@ -127,7 +127,7 @@ impl Vm {
         }
     }
 
-    /// What a global function makes of a value, as a number.
+    /// The result of a global function, as a number.
     fn call_global(&mut self, name: &str, value: Value) -> Result<String> {
         let native = registry().global(name).map(|number| registry().natives[number as usize].call);
         let number = match native {

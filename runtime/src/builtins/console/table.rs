@@ -1,11 +1,11 @@
 //! `console.table`: rows and columns in a frame.
 
+use crate::atom::array_index;
 use crate::builtins::inspect::{Options, width};
 use crate::charge::{Buffer, Hold};
 use crate::error::Result;
 use crate::heap::block;
 use crate::property::PropertyKey;
-use crate::symbol::array_index;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use indexmap::IndexMap;
@@ -20,7 +20,7 @@ const MAX_COLUMNS: usize = 100;
 type Entry = (String, Option<Value>, Value);
 
 impl Vm {
-    /// `console.table(data, columns)` as text; `None` where there is nothing to lay out.
+    /// `console.table(data, columns)` as text; `None` where `data` is no object.
     pub(super) fn table(&mut self, data: Value, only: Value) -> Result<Option<String>> {
         if !data.is_object() {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Vm {
     fn rows(&mut self, data: Value) -> Result<(&'static str, Vec<Entry>)> {
         Ok(match data.kind() {
             Kind::Map | Kind::Set => {
-                self.work(self.heap.maps[data.index()].places() / 8)?;
+                self.work(self.heap.maps[data.index()].entry_count() / 8)?;
                 let entries = self.heap.maps[data.index()].entries().take(MAX_ROWS);
                 let is_map = data.is(Kind::Map);
                 let row = |(index, (key, value)): (usize, (Value, Value))| {

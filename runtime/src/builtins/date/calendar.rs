@@ -23,7 +23,7 @@ pub const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// A time taken apart.
+/// The fields of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// The year; 0 is 1 BC.
@@ -46,7 +46,7 @@ pub struct Fields {
 
 impl Fields {
     /// The fields of a time, which must be finite.
-    pub fn of(time: f64) -> Self {
+    pub fn from_time(time: f64) -> Self {
         let time = time as i64;
         let (days, rest) = (time.div_euclid(86_400_000), time.rem_euclid(86_400_000));
         let (year, month, day) = civil(days);

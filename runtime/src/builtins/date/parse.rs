@@ -1,11 +1,10 @@
-//! `Date.parse`: the format of ECMAScript (21.4.1.32), and behind it what V8 understands of other
-//! texts: numbers that find their place by what stands next to them, months and zones by name, other
-//! words only before the first number.
+//! `Date.parse`: the format of ECMAScript (21.4.1.32), and the legacy parser of V8 for other texts: numbers classified
+//! by the characters next to them, months and zones by name, other words only before the first number.
 
 use super::calendar::{make_date, make_day, make_time};
 use crate::convert::is_space;
 
-/// The time that a text says, not yet cut to the range of dates.
+/// The time of a text, not yet clipped to the range of dates.
 pub fn parse(text: &str) -> Option<f64> {
     let mut scanner = Scanner::new(text);
     let mut parts = Parts::default();
@@ -17,7 +16,7 @@ pub fn parse(text: &str) -> Option<f64> {
     parts.time()
 }
 
-/// Digits of a number that count; the others are only passed over.
+/// Significant digits of a number; further ones are skipped.
 const SIGNIFICANT: usize = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +61,7 @@ impl Token {
     }
 }
 
-/// The tokens of a text, with one token of foresight.
+/// The tokens of a text, with one token of lookahead.
 struct Scanner<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
     peeked: Token,
@@ -172,16 +171,16 @@ fn month(prefix: &[u8; 3]) -> Option<i64> {
     Some(index as i64 + 1)
 }
 
-/// What the format of ECMAScript made of a text.
+/// The result of parsing a text in the format of ECMAScript.
 enum Standard {
     Done,
-    /// It begins like the format and breaks it where nothing else may stand.
+    /// Invalid, and not for the legacy parser either.
     Invalid,
-    /// It is, from this token on, something else.
+    /// From this token on it is for the legacy parser.
     Rest(Token),
 }
 
-/// The numbers of a text by what they are.
+/// The fields of a date found so far.
 #[derive(Default)]
 struct Parts {
     day: Vec<i64>,
@@ -367,7 +366,7 @@ impl Parts {
         (self.clock.len() < 4).then(|| self.clock.push(value))
     }
 
-    /// Whether the next part of a time that has begun may be this.
+    /// Whether a number can be the next field of a time.
     fn expects_clock(&self, value: i64) -> bool {
         match self.clock.len() {
             1 | 2 => (0..60).contains(&value),

@@ -1,4 +1,4 @@
-//! Dates as text that no locale changes (ECMAScript 21.4.4.41).
+//! Dates as locale-independent text (ECMAScript 21.4.4.41).
 //!
 //! bounded: by a date
 
@@ -6,7 +6,7 @@ use super::calendar::{DAYS, Fields, MONTHS};
 
 /// `1970-01-01T00:00:00.000Z`, with six digits and a sign for years beyond four digits (21.4.1.32).
 pub fn iso_text(time: f64) -> String {
-    let Fields { year, month, day, hour, minute, second, ms, .. } = Fields::of(time);
+    let Fields { year, month, day, hour, minute, second, ms, .. } = Fields::from_time(time);
     let year = match year {
         0..=9999 => format!("{year:04}"),
         _ => format!("{year:+07}"),
@@ -16,13 +16,13 @@ pub fn iso_text(time: f64) -> String {
 
 /// `Thu Jan 01 1970`
 pub fn date_text(time: f64) -> String {
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     format!("{} {} {:02} {}", day_name(&fields), month_name(&fields), fields.day, year_text(fields.year))
 }
 
 /// `00:00:00 GMT+0000 (Coordinated Universal Time)`
 pub fn time_text(time: f64) -> String {
-    let Fields { hour, minute, second, .. } = Fields::of(time);
+    let Fields { hour, minute, second, .. } = Fields::from_time(time);
     format!("{hour:02}:{minute:02}:{second:02} GMT+0000 (Coordinated Universal Time)")
 }
 
@@ -33,7 +33,7 @@ pub fn full_text(time: f64) -> String {
 
 /// `Thu, 01 Jan 1970 00:00:00 GMT`
 pub fn utc_text(time: f64) -> String {
-    let fields = Fields::of(time);
+    let fields = Fields::from_time(time);
     let Fields { hour, minute, second, .. } = fields;
     let (weekday, month, year) = (day_name(&fields), month_name(&fields), year_text(fields.year));
     format!("{weekday}, {:02} {month} {year} {hour:02}:{minute:02}:{second:02} GMT", fields.day)

@@ -1,12 +1,12 @@
-//! Errors as `util.inspect` prints them: their stack, and properties that it does not tell of.
+//! Errors as `util.inspect` prints them: the stack, and properties that are not part of it.
 
 use super::{Inspector, Property};
+use crate::atom::known;
 use crate::error::Result;
 use crate::property::PropertyKey;
-use crate::symbol::known;
 use crate::value::{Kind, Value};
 
-/// Where the frames of a stack begin.
+/// The start of the first frame in a stack.
 const FRAMES: &str = "\n    at";
 /// Frames of a stack that are compared with those of its cause.
 const MOST_FRAMES: usize = 1000;
@@ -18,16 +18,16 @@ impl Inspector<'_> {
         let message = self.text_of(error, known::MESSAGE)?.unwrap_or_default();
         let stack = self.stack(error)?;
         for shown in [known::NAME, known::MESSAGE, known::STACK] {
-            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Symbol(shown)) else {
+            let Some(index) = properties.iter().position(|one| one.key == PropertyKey::Name(shown)) else {
                 continue;
             };
-            let text = self.shown(properties[index].value)?;
+            let text = self.printed_text(properties[index].value)?;
             if stack.contains(&text) {
                 properties.remove(index);
             }
         }
         for hidden in [known::CAUSE, known::ERRORS] {
-            let key = PropertyKey::Symbol(hidden);
+            let key = PropertyKey::Name(hidden);
             let Some(value) = self.vm.own(error, hidden)? else { continue };
             let shown = properties.iter().any(|one| one.key == key);
             if !shown && (hidden == known::CAUSE || value.is(Kind::Array)) {
@@ -47,16 +47,16 @@ impl Inspector<'_> {
         self.indented(text)
     }
 
-    fn text_of(&mut self, error: Value, name: crate::symbol::Sym) -> Result<Option<String>> {
+    fn text_of(&mut self, error: Value, name: crate::atom::Atom) -> Result<Option<String>> {
         let value = self.vm.get(error, name)?;
         if value.is_nullish() || value.is_object() {
             return Ok(None);
         }
-        self.shown(value).map(Some)
+        self.printed_text(value).map(Some)
     }
 
-    /// A value as text, where that is no more than may be printed.
-    fn shown(&mut self, value: Value) -> Result<String> {
+    /// A value as text; an error where it is too long to be printed.
+    fn printed_text(&mut self, value: Value) -> Result<String> {
         let text = self.vm.to_string(value)?;
         self.check(self.vm.heap.str(text).bytes as usize)?;
         Ok(self.vm.heap.text(text).into_owned()) // charged: above
@@ -66,7 +66,7 @@ impl Inspector<'_> {
         let stack = self.vm.get(error, known::STACK)?;
         let is_text = self.vm.truthy(stack) && !stack.is_object();
         let stack = if is_text { stack } else { self.vm.error_string(error)? };
-        self.shown(stack)
+        self.printed_text(stack)
     }
 
     /// The frames of a stack; those that it shares with its cause are left out.
@@ -76,7 +76,7 @@ impl Inspector<'_> {
         let Some(cause) = cause.filter(|&cause| is_error(cause)) else { return Ok(frames.into()) };
         let stack = self.stack(cause)?;
         let Some(others) = stack.find(FRAMES).map(|at| &stack[at + 1..]) else { return Ok(frames.into()) };
-        // No stack of the interpreter is nearly as long; a text that a script put there may be.
+        // Real stacks are far shorter, but a script can set any text.
         if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MOST_FRAMES) {
             return Ok(frames.into());
         }
@@ -102,7 +102,7 @@ fn shared(a: &[&str], b: &[&str]) -> Option<(usize, usize)> {
     None
 }
 
-/// The stack with the class of the error where its name tells another.
+/// The stack, with the class of the error where its name differs.
 fn improved(stack: String, class: &str, name: &str) -> String {
     let rest = stack.strip_prefix(name);
     let regular =

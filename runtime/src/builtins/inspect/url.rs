@@ -1,9 +1,9 @@
-//! `URL` and `URLSearchParams` as Node shows them, by rules of their own.
+//! `URL` and `URLSearchParams` as Node prints them, by their own rules.
 
 use super::Inspector;
 use crate::charge::Buffer;
 use crate::error::Result;
-use crate::heap::{Exotic, Yields};
+use crate::heap::{InternalSlots, Yields};
 use crate::value::{Kind, Value};
 
 impl Inspector<'_> {
@@ -14,15 +14,15 @@ impl Inspector<'_> {
             Kind::Iterator => {
                 let source = self.vm.heap.iterators[value.index()].source;
                 let ended = source.is_undefined();
-                if ended || !matches!(self.vm.heap.exotic(source), Some(Exotic::Params(_))) {
+                if ended || !matches!(self.vm.heap.internal_slots_of(source), Some(InternalSlots::Params(_))) {
                     return Ok(None);
                 }
                 if depth > self.options.depth { "[Object]".into() } else { self.params_iterator(value)? }
             }
-            Kind::Exotic => match self.vm.heap.exotic(value) {
-                Some(Exotic::Params(_)) if depth > self.options.depth => "[Object]".into(),
-                Some(Exotic::Params(_)) => self.params(value)?,
-                Some(Exotic::Url(_)) if depth <= self.options.depth => self.url(value)?,
+            Kind::InternalSlots => match self.vm.heap.internal_slots_of(value) {
+                Some(InternalSlots::Params(_)) if depth > self.options.depth => "[Object]".into(),
+                Some(InternalSlots::Params(_)) => self.params(value)?,
+                Some(InternalSlots::Url(_)) if depth <= self.options.depth => self.url(value)?,
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -33,7 +33,7 @@ impl Inspector<'_> {
 
     fn url(&mut self, url: Value) -> Result<String> {
         let mut lines = Vec::new(); // bounded: by the parts of a URL
-        let params = crate::builtins::url::params::of_url(self.vm, url)?;
+        let params = crate::builtins::url::params::for_url(self.vm, url)?;
         for (name, text) in self.vm.url_parts(url).unwrap_or_default() {
             let shown = if name == "searchParams" {
                 self.params(params)?.replace('\n', "\n  ")

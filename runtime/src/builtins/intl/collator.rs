@@ -1,12 +1,12 @@
-//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the order of text as people sort it, by the
-//! Unicode collation algorithm with the order of CLDR, which is that of English.
+//! `Intl.Collator` (ECMA-402 11) and `localeCompare`: the Unicode collation algorithm with the root order of CLDR,
+//! which is that of English.
 
 use super::{SUPPORTED_LOCALES_OF, choice, flag, resolved_locale};
 use crate::builtins::string::normalize;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::Buffer;
 use crate::error::{Result, Thrown};
-use crate::heap::{Action, Exotic, first_code_point};
+use crate::heap::{Action, InternalSlots, first_code_point};
 use crate::value::Value;
 use crate::vm::Vm;
 use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, Strength};
@@ -28,17 +28,17 @@ pub const CONSTRUCTOR: Global = Global {
 /// Its methods.
 pub const METHODS: &[Row] = &[native("resolvedOptions", 0, resolved_options), getter("compare", get_compare)];
 
-/// What an `Intl.Collator` knows.
+/// The internal slots of an `Intl.Collator`.
 #[derive(Clone, Debug)]
 pub struct Collator {
     locale: String,
     search: bool,
     order: Order,
-    /// The function that `compare` gave, `undefined` until it is asked for.
+    /// The function of `compare`, `undefined` until it is read.
     pub bound: Value,
 }
 
-/// What makes a difference: places in the tables below.
+/// The options of an order, as indices in the tables below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Order {
     sensitivity: usize,
@@ -47,14 +47,14 @@ struct Order {
     case_first: usize,
 }
 
-const SENSITIVITIES: [&str; 4] = ["base", "accent", "case", "variant"];
-const CASE_FIRST: [&str; 3] = ["upper", "lower", "false"];
-const USAGES: [&str; 2] = ["sort", "search"];
+const SENSITIVITIES: &[&str] = &["base", "accent", "case", "variant"];
+const CASE_FIRST: &[&str] = &["upper", "lower", "false"];
+const USAGES: &[&str] = &["sort", "search"];
 
 /// `new Intl.Collator(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let collator = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.Collator")?;
-    Ok(vm.heap.new_exotic(Exotic::Collator(Box::new(collator))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Collator(Box::new(collator))))
 }
 
 /// `string.localeCompare(other, locales, options)` of two strings
@@ -68,7 +68,7 @@ pub fn locale_compare(vm: &mut Vm, left: Value, right: Value, arguments: &[Value
     compare(vm, left, right, order)
 }
 
-/// What counts where nothing is said.
+/// The default options.
 const DEFAULT: Order = Order { sensitivity: 3, ignore_punctuation: false, numeric: false, case_first: 2 };
 
 fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Collator> {
@@ -77,11 +77,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Co
     if options == Value::NULL {
         return Err(vm.type_error(&format!("{service} called on null or undefined"))); // bounded: a name
     }
-    let search = choice(vm, options, service, "usage", &USAGES)? == Some(1);
+    let search = choice(vm, options, service, "usage", USAGES)? == Some(1);
     choice(vm, options, service, "localeMatcher", &["lookup", "best fit"])?;
     let numeric = flag(vm, options, "numeric")?.unwrap_or(false);
-    let case_first = choice(vm, options, service, "caseFirst", &CASE_FIRST)?.unwrap_or(2);
-    let sensitivity = choice(vm, options, service, "sensitivity", &SENSITIVITIES)?.unwrap_or(3);
+    let case_first = choice(vm, options, service, "caseFirst", CASE_FIRST)?.unwrap_or(2);
+    let sensitivity = choice(vm, options, service, "sensitivity", SENSITIVITIES)?.unwrap_or(3);
     let ignore_punctuation = flag(vm, options, "ignorePunctuation")?.unwrap_or(false);
     let order = Order { sensitivity, ignore_punctuation, numeric, case_first };
     Ok(Collator { locale, search, order, bound: Value::UNDEFINED })
@@ -104,7 +104,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
         runs.look(vm, right, order.numeric)?;
         vm.charge_piece(runs.expanding, 300)?;
         if runs.longest > LONG {
-            // What the library gathers of a run.
+            // The memory of the library for a run of characters.
             let _room = vm.hold(runs.longest.saturating_mul(48))?;
             let a = prepared(vm, left, '\u{1}', runs.has_long_marks)?;
             let b = prepared(vm, right, '\u{2}', runs.has_long_marks)?;
@@ -112,8 +112,7 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
             return Ok(Value::number(f64::from(collator.compare_utf8(&a, &b) as i8)));
         }
     }
-    // A lone surrogate has no UTF-8 and no order of its own: it is the character that stands for it. To compare, a
-    // copy is made where there is one.
+    // A lone surrogate compares as U+FFFD; strings that have one are copied.
     // charged: above
     let is_text = |string: Value| vm.heap.str(string).is_ascii() || std::str::from_utf8(vm.heap.bytes(string)).is_ok();
     let ordering = if is_text(left) && is_text(right) {
@@ -128,30 +127,29 @@ fn compare(vm: &mut Vm, left: Value, right: Value, order: Order) -> Result {
     Ok(Value::number(f64::from(ordering as i8)))
 }
 
-/// Texts that together are not longer hold no long run.
+/// Texts up to this length together have no long run.
 const SHORT: usize = 256;
-/// A longer run takes so much more than its characters that both texts are prepared for it.
+/// Longer runs take the library quadratic time, so both texts are prepared.
 const LONG: usize = 128;
-/// So many marks behind each other are gathered at a time.
+/// Most consecutive marks that are sorted at a time.
 const MARKS: usize = 64;
-/// Bytes between two looks at the account.
+/// Bytes between two charges.
 const TURN: usize = 1 << 12;
 
-/// Runs of characters of which the library takes each from the front of a list that holds all of them, so that they take
-/// time by the square of their number: marks, which are gathered to be put in order, and, where it steps back
-/// over what is the same in both texts, all that may belong to what comes behind.
+/// Runs of characters that the library processes in quadratic time, by removing each from the front of a list: marks,
+/// which it collects to sort them, and, after a common prefix, all characters that may belong to a contraction.
 #[derive(Default)]
 struct Runs {
     /// Characters of the longest run.
     longest: usize,
     /// Whether a long one holds many marks.
     has_long_marks: bool,
-    /// Characters that stand for many others.
+    /// Characters with long decompositions.
     expanding: usize,
 }
 
 impl Runs {
-    /// Look at a string too.
+    /// Scan one more string.
     fn look(&mut self, vm: &mut Vm, string: Value, is_numeric: bool) -> Result<()> {
         let classes = CanonicalCombiningClassMapBorrowed::new();
         let (mut run, mut marks, mut at) = (0, 0, 0);
@@ -159,11 +157,11 @@ impl Runs {
             vm.charge_bytes(TURN)?;
             // charged: above
             let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
-            let mut place = 0;
-            while place < TURN
-                && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+            let mut offset = 0;
+            while offset < TURN
+                && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
             {
-                place += length;
+                offset += length;
                 if point < 0x300 && !(is_numeric && matches!(point, 0x30..=0x39)) {
                     (run, marks) = (0, 0);
                     continue;
@@ -177,10 +175,10 @@ impl Runs {
                 self.longest = self.longest.max(run);
                 self.has_long_marks |= marks > MARKS;
             }
-            if place == 0 {
+            if offset == 0 {
                 return Ok(());
             }
-            at += place;
+            at += offset;
         }
     }
 }
@@ -195,9 +193,9 @@ fn is_compound(character: char) -> bool {
     matches!(character, '\u{F73}' | '\u{F75}' | '\u{F81}')
 }
 
-/// A copy of a text that is compared in time by its length. It begins with `first`, which is nothing in the order, but
-/// another one in both texts: so nothing at their beginning is the same. Where it has long runs of marks they
-/// are put into their order, and after some of them stands what is nothing in the order and ends a run.
+/// A copy of a text that the library compares in linear time. It begins with `first`, an ignorable character that
+/// differs in the two texts, so that they have no common prefix. Long runs of marks are sorted and broken up by an
+/// ignorable character.
 fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Result<Buffer<u8>> {
     const JOINER: &[u8] = "\u{34F}".as_bytes();
     // To put the marks in order, the decomposed text.
@@ -210,9 +208,9 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
         vm.charge_bytes(TURN)?;
         // charged: above
         let rest = vm.heap.bytes(string).get(at..).unwrap_or_default();
-        let mut place = 0;
-        while place < TURN
-            && let Some((point, length)) = rest.get(place..).and_then(first_code_point)
+        let mut offset = 0;
+        while offset < TURN
+            && let Some((point, length)) = rest.get(offset..).and_then(first_code_point)
         {
             let is_mark = point >= 0x300 && classes.get32_u8(point) != 0;
             marks = if is_mark { marks + 1 } else { 0 };
@@ -223,14 +221,14 @@ fn prepared(vm: &mut Vm, string: Value, first: char, has_long_marks: bool) -> Re
             if (0xD800..0xE000).contains(&point) {
                 out.extend_from_slice(&vm.heap, "\u{FFFD}".as_bytes())?;
             } else {
-                out.extend_from_slice(&vm.heap, rest.get(place..place + length).unwrap_or_default())?;
+                out.extend_from_slice(&vm.heap, rest.get(offset..offset + length).unwrap_or_default())?;
             }
-            place += length;
+            offset += length;
         }
-        if place == 0 {
+        if offset == 0 {
             return Ok(out);
         }
-        at += place;
+        at += offset;
     }
 }
 
@@ -277,10 +275,10 @@ impl Order {
     }
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<Collator> {
-    match vm.heap.exotic(this) {
-        Some(Exotic::Collator(collator)) => Ok((**collator).clone()),
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Collator(collator)) => Ok((**collator).clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
@@ -318,24 +316,25 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     Ok(object)
 }
 
-/// `collator.compare`: a function that knows its collator, always the same.
+/// `collator.compare`: a function bound to the collator, always the same one.
 fn get_compare(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let known = receiver(vm, this, "compare")?.bound;
     if !known.is_undefined() {
         return Ok(known);
     }
-    let function = vm.heap.new_bound(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(Exotic::Collator(collator)) = vm.heap.exotic_mut(this) {
+    let function =
+        vm.heap.new_native_closure(Action::Native(bound_compare), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(InternalSlots::Collator(collator)) = vm.heap.internal_slots_of_mut(this) {
         collator.bound = function;
     }
     Ok(function)
 }
 
-/// What `collator.compare` gives, called with two values.
+/// A call of the function that `collator.compare` returns.
 fn bound_compare(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let this = vm.heap.bound[function.index()].data[0];
-    let order = match vm.heap.exotic(this) {
-        Some(Exotic::Collator(collator)) => collator.order,
+    let this = vm.heap.native_closures[function.index()].data[0];
+    let order = match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::Collator(collator)) => collator.order,
         _ => return Err(incompatible(vm, this, "compare")),
     };
     let left = vm.to_string(arg(arguments, 0))?;

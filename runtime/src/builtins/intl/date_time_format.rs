@@ -12,7 +12,7 @@ use crate::builtins::date::calendar::time_clip;
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::error::Result;
-use crate::heap::{Action, Exotic};
+use crate::heap::{Action, InternalSlots};
 use crate::value::Value;
 use crate::vm::Vm;
 
@@ -35,10 +35,10 @@ pub const METHODS: &[Row] = &[
     native("resolvedOptions", 0, resolved_options),
 ];
 
-/// Units of fuel for reading options and finding a pattern.
+/// Steps of reading options and finding a pattern.
 const READING: usize = 64;
 
-/// A date in the words of a locale: `toLocaleString` and its kin.
+/// A date as locale-dependent text: `toLocaleString` and similar methods.
 pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wanted: Wanted) -> Result<String> {
     vm.work(READING)?;
     let format = DateTimeFormat::read(vm, locales, options, wanted)?;
@@ -49,20 +49,20 @@ pub fn locale_text(vm: &mut Vm, time: f64, locales: Value, options: Value, wante
 fn new_format(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     vm.work(READING)?;
     let format = DateTimeFormat::read(vm, arg(arguments, 0), arg(arguments, 1), Wanted::Format)?;
-    Ok(vm.heap.new_exotic(Exotic::DateTimeFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(InternalSlots::DateTimeFormat(Box::new(format))))
 }
 
-/// The format that a receiver is; it is copied, as what follows may run functions of the script.
+/// The format of a receiver; a copy, because functions of the script may run while it is used.
 fn this_format(vm: &mut Vm, this: Value, method: &str) -> Result<DateTimeFormat> {
     vm.work(8)?;
-    if let Some(Exotic::DateTimeFormat(format)) = vm.heap.exotic(this) {
+    if let Some(InternalSlots::DateTimeFormat(format)) = vm.heap.internal_slots_of(this) {
         return Ok((**format).clone());
     }
     let what = vm.to_text_lossy(this);
     Err(vm.type_error(&format!("Method {method} called on incompatible receiver {what}")))
 }
 
-/// The time that an argument stands for; now, where there is none.
+/// The time of an argument; the present time without one.
 fn time(vm: &mut Vm, value: Value) -> Result<f64> {
     let time = if value.is_undefined() { current(vm) } else { time_clip(vm.to_number(value)?) };
     if time.is_nan() {
@@ -71,21 +71,21 @@ fn time(vm: &mut Vm, value: Value) -> Result<f64> {
     Ok(time)
 }
 
-/// `format.format`: a function of its own for each format, always the same one
+/// `format.format`: a function bound to the format, always the same one
 fn format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let format = this_format(vm, this, "UnwrapDateTimeFormat")?;
     if !format.function.is_undefined() {
         return Ok(format.function);
     }
-    let function = vm.heap.new_bound(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
+    let function = vm.heap.new_native_closure(Action::Native(format_now), [this, Value::number(1.0), Value::UNDEFINED]);
     let mut format = format;
     format.function = function;
-    vm.heap.set_exotic(this, Exotic::DateTimeFormat(Box::new(format)));
+    vm.heap.set_internal_slots(this, InternalSlots::DateTimeFormat(Box::new(format)));
     Ok(function)
 }
 
 fn format_now(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let [format, ..] = vm.heap.bound[function.index()].data;
+    let [format, ..] = vm.heap.native_closures[function.index()].data;
     let format = this_format(vm, format, "UnwrapDateTimeFormat")?;
     let time = time(vm, arg(arguments, 0))?;
     Ok(vm.string(&format.text(time)))

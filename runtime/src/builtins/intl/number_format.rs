@@ -14,7 +14,7 @@ use crate::builtins::{Body, Global, Row, arg, getter, native};
 use crate::charge::{Buffer, Hold};
 use crate::convert::{Hint, is_space, number_text, text_number};
 use crate::error::{Result, Thrown};
-use crate::heap::{Action, Exotic};
+use crate::heap::{Action, InternalSlots};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use decimal::{Decimal, MODES, Mode, Quantity};
@@ -39,7 +39,7 @@ pub const METHODS: &[Row] = &[
     native("formatRangeToParts", 2, range::format_range_to_parts),
 ];
 
-/// What an `Intl.NumberFormat` knows.
+/// The internal slots of an `Intl.NumberFormat`.
 #[derive(Clone, Debug)]
 pub struct NumberFormat {
     locale: String,
@@ -59,7 +59,7 @@ pub struct NumberFormat {
     mode: Mode,
     increment: u32,
     strip_zeros: bool,
-    /// The function that `format` gave, `undefined` until it is asked for.
+    /// The function of `format`, `undefined` until it is read.
     pub bound: Value,
 }
 
@@ -104,7 +104,7 @@ enum SignDisplay {
     Negative,
 }
 
-/// Which digits are shown: at least and at most so many.
+/// The minimum and maximum numbers of digits.
 #[derive(Clone, Copy, Debug)]
 enum Rounding {
     Fraction { min: usize, max: usize },
@@ -114,22 +114,22 @@ enum Rounding {
 
 const STYLES: [(&str, Style); 4] =
     [("decimal", Style::Decimal), ("percent", Style::Percent), ("currency", Style::Currency), ("unit", Style::Unit)];
-const CURRENCY_DISPLAYS: [(&str, CurrencyDisplay); 4] = [
+const CURRENCY_DISPLAYS: &[(&str, CurrencyDisplay)] = &[
     ("code", CurrencyDisplay::Code),
     ("symbol", CurrencyDisplay::Symbol),
     ("narrowSymbol", CurrencyDisplay::Narrow),
     ("name", CurrencyDisplay::Name),
 ];
-const CURRENCY_SIGNS: [(&str, bool); 2] = [("standard", false), ("accounting", true)];
-const UNIT_DISPLAYS: [(&str, usize); 3] = [("short", 0), ("narrow", 1), ("long", 2)];
-const NOTATIONS: [(&str, Notation); 4] = [
+const CURRENCY_SIGNS: &[(&str, bool)] = &[("standard", false), ("accounting", true)];
+const UNIT_DISPLAYS: &[(&str, usize)] = &[("short", 0), ("narrow", 1), ("long", 2)];
+const NOTATIONS: &[(&str, Notation)] = &[
     ("standard", Notation::Standard),
     ("scientific", Notation::Scientific),
     ("engineering", Notation::Engineering),
     ("compact", Notation::Compact),
 ];
-const COMPACT_DISPLAYS: [(&str, bool); 2] = [("short", false), ("long", true)];
-const SIGN_DISPLAYS: [(&str, SignDisplay); 5] = [
+const COMPACT_DISPLAYS: &[(&str, bool)] = &[("short", false), ("long", true)];
+const SIGN_DISPLAYS: &[(&str, SignDisplay)] = &[
     ("auto", SignDisplay::Auto),
     ("never", SignDisplay::Never),
     ("always", SignDisplay::Always),
@@ -138,20 +138,20 @@ const SIGN_DISPLAYS: [(&str, SignDisplay); 5] = [
 ];
 const PRIORITIES: [(&str, Option<bool>); 3] =
     [("auto", None), ("morePrecision", Some(true)), ("lessPrecision", Some(false))];
-const ZERO_DISPLAYS: [(&str, bool); 2] = [("auto", false), ("stripIfInteger", true)];
-const INCREMENTS: [u32; 15] = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
+const ZERO_DISPLAYS: &[(&str, bool)] = &[("auto", false), ("stripIfInteger", true)];
+const INCREMENTS: &[u32] = &[1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 2500, 5000];
 
-/// Digits behind the point that can be asked for.
+/// Most fraction digits that can be requested.
 const MAX_FRACTION: f64 = 20.0;
-/// Digits in all that can be asked for.
+/// Most significant digits that can be requested.
 const MAX_SIGNIFICANT: f64 = 21.0;
-/// Numbers with more digits than this are too small or too large to be shown in full.
+/// Numbers with more digits than this are not written out in full.
 const MAX_WIDTH: usize = 100_000_000;
 
 /// `new Intl.NumberFormat(locales, options)`, the same without `new`
 fn construct(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let format = read(vm, arg(arguments, 0), arg(arguments, 1), "Intl.NumberFormat")?;
-    Ok(vm.heap.new_exotic(Exotic::NumberFormat(Box::new(format))))
+    Ok(vm.heap.new_with_slots(InternalSlots::NumberFormat(Box::new(format))))
 }
 
 /// `toLocaleString` of a number or BigInt; `service` is its name in messages.
@@ -180,11 +180,11 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     }
     let style = pick.one_of("style", &STYLES)?.unwrap_or(Style::Decimal);
     let currency = pick.currency(style)?;
-    let currency_display = pick.one_of("currencyDisplay", &CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
-    let accounting = pick.one_of("currencySign", &CURRENCY_SIGNS)?.unwrap_or(false);
+    let currency_display = pick.one_of("currencyDisplay", CURRENCY_DISPLAYS)?.unwrap_or(CurrencyDisplay::Symbol);
+    let accounting = pick.one_of("currencySign", CURRENCY_SIGNS)?.unwrap_or(false);
     let unit = pick.unit(style)?;
-    let unit_display = pick.one_of("unitDisplay", &UNIT_DISPLAYS)?.unwrap_or(0);
-    let notation = pick.one_of("notation", &NOTATIONS)?.unwrap_or(Notation::Standard);
+    let unit_display = pick.one_of("unitDisplay", UNIT_DISPLAYS)?.unwrap_or(0);
+    let notation = pick.one_of("notation", NOTATIONS)?.unwrap_or(Notation::Standard);
     let (min, max) = match style {
         Style::Currency => {
             let digits = currencies::find(&currency).map_or(2, |currency| currency.digits);
@@ -194,9 +194,9 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
         Style::Decimal | Style::Unit => (0, 3),
     };
     let digits = pick.digits(min, max, notation)?;
-    let compact_long = pick.one_of("compactDisplay", &COMPACT_DISPLAYS)?.unwrap_or(false);
+    let compact_long = pick.one_of("compactDisplay", COMPACT_DISPLAYS)?.unwrap_or(false);
     let grouping = pick.grouping(notation)?;
-    let sign_display = pick.one_of("signDisplay", &SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
+    let sign_display = pick.one_of("signDisplay", SIGN_DISPLAYS)?.unwrap_or(SignDisplay::Auto);
     Ok(NumberFormat {
         locale,
         style,
@@ -218,7 +218,7 @@ fn read(vm: &mut Vm, locales: Value, options: Value, service: &str) -> Result<Nu
     })
 }
 
-/// What is said of digits.
+/// The options about digits.
 struct Digits {
     min_integer: usize,
     rounding: Rounding,
@@ -241,8 +241,8 @@ impl Picker<'_> {
 
     fn one_of_in<T: Copy>(&mut self, service: &str, name: &str, table: &[(&str, T)]) -> Result<Option<T>> {
         let words: Vec<&str> = table.iter().map(|&(word, _)| word).collect(); // bounded: a table of ours
-        let place = choice(self.vm, self.options, service, name, &words)?;
-        Ok(place.map(|place| table[place].1))
+        let index = choice(self.vm, self.options, service, name, &words)?;
+        Ok(index.map(|index| table[index].1))
     }
 
     fn currency(&mut self, style: Style) -> Result<String> {
@@ -331,8 +331,8 @@ impl Picker<'_> {
                 return Err(self.vm.range_error("maximumFractionDigits not equal to minimumFractionDigits"));
             }
         }
-        let mode = self.one_of("roundingMode", &MODES)?.unwrap_or(Mode::HalfExpand);
-        let strip_zeros = self.one_of("trailingZeroDisplay", &ZERO_DISPLAYS)?.unwrap_or(false);
+        let mode = self.one_of("roundingMode", MODES)?.unwrap_or(Mode::HalfExpand);
+        let strip_zeros = self.one_of("trailingZeroDisplay", ZERO_DISPLAYS)?.unwrap_or(false);
         Ok(Digits { min_integer, rounding, mode, increment, strip_zeros })
     }
 
@@ -387,12 +387,12 @@ impl NumberFormat {
         symbol.into()
     }
 
-    fn currency_name(&self, place: usize) -> String {
-        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[place]).into()
+    fn currency_name(&self, plural: usize) -> String {
+        currencies::find(&self.currency).map_or(&*self.currency, |currency| currency.names[plural]).into()
     }
 }
 
-/// What a value is as a mathematical value (ECMA-402 16.5.16).
+/// ToIntlMathematicalValue (ECMA-402 16.5.16).
 fn quantity(vm: &mut Vm, value: Value) -> Result<Quantity> {
     let value = vm.to_primitive(value, Hint::Number)?;
     if value.is(Kind::BigInt) {
@@ -435,7 +435,7 @@ fn finite(vm: &mut Vm, number: f64) -> Result<Quantity> {
     }
 }
 
-/// Charge for the digits that a number may be written out with.
+/// Charge for the digits of a number that is written out.
 fn charged(vm: &mut Vm, decimal: Decimal) -> Result<Quantity> {
     let width = decimal.width();
     if width > MAX_WIDTH {
@@ -476,10 +476,10 @@ fn joined<'a>(vm: &mut Vm, parts: impl Iterator<Item = &'a str>) -> Result {
     Ok(vm.string_of(text))
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<NumberFormat> {
-    match vm.heap.exotic(this) {
-        Some(Exotic::NumberFormat(format)) => Ok((**format).clone()),
+    match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::NumberFormat(format)) => Ok((**format).clone()),
         _ => Err(incompatible(vm, this, method)),
     }
 }
@@ -508,15 +508,15 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     put("style", name_of(&STYLES, format.style).into());
     if format.style == Style::Currency {
         put("currency", format.currency.as_str().into());
-        put("currencyDisplay", name_of(&CURRENCY_DISPLAYS, format.currency_display).into());
+        put("currencyDisplay", name_of(CURRENCY_DISPLAYS, format.currency_display).into());
         put(
             "currencySign",
-            name_of(&CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into(),
+            name_of(CURRENCY_SIGNS, format.accounting && format.sign_display != SignDisplay::Never).into(),
         );
     }
     if format.style == Style::Unit {
         put("unit", format.unit.as_str().into());
-        put("unitDisplay", name_of(&UNIT_DISPLAYS, format.unit_display).into());
+        put("unitDisplay", name_of(UNIT_DISPLAYS, format.unit_display).into());
     }
     put("minimumIntegerDigits", format.min_integer.to_string().into());
     let (fraction, significant, priority) = match format.rounding {
@@ -540,14 +540,14 @@ fn resolved_options(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
         Grouping::Auto => put("useGrouping", "auto".into()),
         Grouping::Always => put("useGrouping", "always".into()),
     }
-    put("notation", name_of(&NOTATIONS, format.notation).into());
+    put("notation", name_of(NOTATIONS, format.notation).into());
     if format.notation == Notation::Compact {
-        put("compactDisplay", name_of(&COMPACT_DISPLAYS, format.compact_long).into());
+        put("compactDisplay", name_of(COMPACT_DISPLAYS, format.compact_long).into());
     }
-    put("signDisplay", name_of(&SIGN_DISPLAYS, format.sign_display).into());
-    put("roundingMode", name_of(&MODES, format.mode).into());
+    put("signDisplay", name_of(SIGN_DISPLAYS, format.sign_display).into());
+    put("roundingMode", name_of(MODES, format.mode).into());
     put("roundingIncrement", format.increment.to_string().into());
-    put("trailingZeroDisplay", name_of(&ZERO_DISPLAYS, format.strip_zeros).into());
+    put("trailingZeroDisplay", name_of(ZERO_DISPLAYS, format.strip_zeros).into());
     // As with the sign of currencies, V8 reads this back from a text of ICU that does not tell it.
     put("roundingPriority", if format.strip_zeros { "auto" } else { priority }.into());
     if format.grouping == Grouping::Never {
@@ -571,25 +571,25 @@ fn format_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     parts_value(vm, parts.iter().map(|(kind, text)| (*kind, &**text, None)))
 }
 
-/// `format.format`: a function that knows its formatter, always the same.
+/// `format.format`: a function bound to the formatter, always the same one.
 fn get_format(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
-    let known = match vm.heap.exotic(this) {
-        Some(Exotic::NumberFormat(format)) => format.bound,
+    let known = match vm.heap.internal_slots_of(this) {
+        Some(InternalSlots::NumberFormat(format)) => format.bound,
         _ => return Err(incompatible(vm, this, "format")),
     };
     if !known.is_undefined() {
         return Ok(known);
     }
-    let function = vm.heap.new_bound(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
-    if let Some(Exotic::NumberFormat(format)) = vm.heap.exotic_mut(this) {
+    let function = vm.heap.new_native_closure(Action::Native(bound_format), [this, Value::UNDEFINED, Value::UNDEFINED]);
+    if let Some(InternalSlots::NumberFormat(format)) = vm.heap.internal_slots_of_mut(this) {
         format.bound = function;
     }
     Ok(function)
 }
 
-/// What `format.format` gives, called with a value.
+/// A call of the function that `format.format` returns.
 fn bound_format(vm: &mut Vm, function: Value, arguments: &[Value]) -> Result {
-    let this = vm.heap.bound[function.index()].data[0];
+    let this = vm.heap.native_closures[function.index()].data[0];
     let format = receiver(vm, this, "format")?;
     let quantity = quantity(vm, arg(arguments, 0))?;
     text(vm, &format, &quantity)

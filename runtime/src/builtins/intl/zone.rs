@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// A time zone.
 #[derive(Clone, Debug)]
 pub struct Zone {
-    /// The name that it goes by.
+    /// Its canonical name.
     pub name: &'static str,
     rules: TimeZone,
     names: &'static Names,
@@ -54,7 +54,7 @@ struct Names {
 struct Table {
     /// Long and short names; empty where the offset is shown instead.
     pairs: Vec<(&'static str, &'static str)>,
-    /// By name in lower case: the name that it goes by, and its own.
+    /// By name in lower case: the canonical name, and its own.
     zones: HashMap<String, (&'static str, &'static str)>,
     names: HashMap<&'static str, Names>,
 }
@@ -103,7 +103,7 @@ impl Zone {
         Some(Self { name: canonical, rules, names })
     }
 
-    /// The zone that everything is in unless another is asked for.
+    /// The default zone.
     pub fn utc() -> Self {
         static NONE: Names = Names { periods: Vec::new(), generic: Vec::new() };
         let names = TABLE.names.get("UTC").unwrap_or(&NONE);
@@ -117,7 +117,7 @@ impl Zone {
         self.rules.to_offset(stamp).seconds()
     }
 
-    /// What the zone is called at a time.
+    /// The name of the zone at a time.
     pub fn name_at(&self, time: f64, style: Style) -> String {
         let offset = self.offset(time);
         let minute = (time / MINUTE).floor();
@@ -131,7 +131,7 @@ impl Zone {
                 named.map(|&(_, pair)| pair)
             }
             Style::ShortGeneric | Style::LongGeneric => {
-                // The first one names the place, as is done where there is nothing else.
+                // The first one names the zone, as is done where there is nothing else.
                 let minute = if time > LAST { f64::NEG_INFINITY } else { minute };
                 self.names.generic.iter().rev().find(|(from, _)| *from <= minute).and_then(|&(_, pair)| pair)
             }

@@ -105,7 +105,7 @@ pub fn radix_text(number: f64, radix: u32) -> String {
     let base = f64::from(radix);
     let mut whole = value.floor();
     let mut fraction = value - whole;
-    // Half the distance to the next double: what the digits need not tell apart.
+    // Half the distance to the next double: the precision that the digits need.
     let mut delta = (0.5 * (value.next_up() - value)).max(f64::from_bits(1));
     let mut digits: Vec<u32> = Vec::new();
     while fraction >= delta {
@@ -122,7 +122,7 @@ pub fn radix_text(number: f64, radix: u32) -> String {
     }
     let mut reversed = Vec::new();
     while whole / base >= 9_007_199_254_740_992.0 {
-        // Digits that a double does not hold.
+        // Digits beyond the precision of a double.
         whole /= base;
         reversed.push(0);
     }
@@ -147,7 +147,7 @@ pub fn radix_text(number: f64, radix: u32) -> String {
     text
 }
 
-/// Count the last digit up; gives what is carried to the whole part.
+/// Increment the last digit; gives the carry to the integer part.
 fn round_up(digits: &mut Vec<u32>, radix: u32) -> f64 {
     while let Some(digit) = digits.pop() {
         if digit + 1 < radix {

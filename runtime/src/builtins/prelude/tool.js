@@ -36,6 +36,10 @@ function tool_call_tool(receiver, server, tool, args) {
   return $wait(answer);
 }
 
+function tool_wait_for(receiver, promise) {
+  return $wait(promise);
+}
+
 function tool_call_tools(receiver, calls) {
   const answers = $call_tools(calls);
   const results = [];

@@ -1,5 +1,6 @@
 //! Searching: `exec`, `test`, and the arrays that describe a match (ECMAScript 22.2.7).
 
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, translate};
 use crate::charge::{Buffer, Hold};
@@ -7,7 +8,6 @@ use crate::error::Result;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
 use crate::regexp::{Program, Progress};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Steps of the matcher between two charges, and how many of them are one unit of work.
 const SLICE: usize = 1 << 14;
 const STEPS: usize = 4;
-/// Memory of the matcher that is kept for the next search.
+/// Bytes of the matcher that are reused for the next search.
 const KEPT: usize = 1 << 20;
 
 /// `regexp.exec(string)`
@@ -59,7 +59,7 @@ pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
     if !program.flags.global {
         // The only one: the iterator ends.
         vm.heap.with_items(source, Vec::clear);
-    } else if let Some((start, end)) = vm.matcher.group(0)
+    } else if let Some((start, end)) = vm.pools.matcher.group(0)
         && start == end
     {
         let behind = behind(vm, &program, string, end);
@@ -68,8 +68,8 @@ pub fn next_match(vm: &mut Vm, source: Value) -> Result<Option<Value>> {
     match_array(vm, &program, string).map(Some)
 }
 
-/// The next match, found from `lastIndex` on and noted there where the flags say so (22.2.7.2). The
-/// matcher knows where it is.
+/// The next match, found from `lastIndex` on and stored there if the flags ask for it (22.2.7.2). The matcher has its
+/// ranges.
 pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Program>>> {
     let Some(RegExp { program, last_index, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(None) };
     let from = match last_index {
@@ -81,7 +81,7 @@ pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Prog
     let fits = from <= f64::from(vm.heap.str(string).units);
     let found = fits && find(vm, &program, string, from as usize, program.flags.sticky)?;
     if moves {
-        let end = vm.matcher.group(0).filter(|_| found).map_or(0, |(_, end)| end);
+        let end = vm.pools.matcher.group(0).filter(|_| found).map_or(0, |(_, end)| end);
         if found || last_index != Value::ZERO || vm.heap.flags(regexp) & FROZEN != 0 {
             set_last_index(vm, regexp, end)?;
         }
@@ -89,20 +89,20 @@ pub fn next(vm: &mut Vm, regexp: Value, string: Value) -> Result<Option<Arc<Prog
     Ok(found.then_some(program))
 }
 
-/// Writes `lastIndex`, which fails where the object is frozen.
-pub fn set_last_index(vm: &mut Vm, regexp: Value, place: usize) -> Result<()> {
-    vm.set(regexp, known::LAST_INDEX, Value::number(place as f64))
+/// Write `lastIndex`; an error where the object is frozen.
+pub fn set_last_index(vm: &mut Vm, regexp: Value, index: usize) -> Result<()> {
+    vm.set(regexp, known::LAST_INDEX, Value::number(index as f64))
 }
 
-/// Where to go on behind an empty match.
-pub fn behind(vm: &mut Vm, program: &Program, string: Value, place: usize) -> usize {
+/// The position to continue at after an empty match.
+pub fn behind(vm: &mut Vm, program: &Program, string: Value, index: usize) -> usize {
     let pair = program.flags.is_unicode()
-        && matches!(vm.heap.unit_at(string, place), Some(0xD800..=0xDBFF))
-        && matches!(vm.heap.unit_at(string, place + 1), Some(0xDC00..=0xDFFF));
-    place + 1 + usize::from(pair)
+        && matches!(vm.heap.unit_at(string, index), Some(0xD800..=0xDBFF))
+        && matches!(vm.heap.unit_at(string, index + 1), Some(0xDC00..=0xDFFF));
+    index + 1 + usize::from(pair)
 }
 
-/// Searches from a place on and charges for it; whether there is a match.
+/// Search from an index on, charged; gives whether there is a match.
 pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sticky: bool) -> Result<bool> {
     let header = vm.heap.str(string);
     let mut from = from;
@@ -119,7 +119,7 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
         }
     }
     let room = vm.heap.meter.limits.max_memory_bytes as usize / 4;
-    let mut matcher = std::mem::take(&mut vm.matcher);
+    let mut matcher = std::mem::take(&mut vm.pools.matcher);
     matcher.begin(program, from, sticky);
     let mut hold = Hold::NONE;
     let mut held = 0;
@@ -136,37 +136,37 @@ pub fn find(vm: &mut Vm, program: &Arc<Program>, string: Value, from: usize, sti
                 hold.grow(vm, bytes - held)?;
                 held = bytes;
             }
-            // What it keeps may double before it is asked again.
+            // Its memory may double before the next check.
             vm.reserve(bytes)?;
             continue;
         }
         if bytes > KEPT {
             matcher.shrink();
         }
-        vm.matcher = matcher;
+        vm.pools.matcher = matcher;
         return Ok(progress == Progress::Matched);
     }
 }
 
 /// The text of a group, or `undefined`.
-pub fn group(vm: &mut Vm, string: Value, place: Option<(usize, usize)>) -> Result {
-    match place {
+pub fn group(vm: &mut Vm, string: Value, range: Option<(usize, usize)>) -> Result {
+    match range {
         Some((start, end)) => part(vm, string, start, end),
         None => Ok(Value::UNDEFINED),
     }
 }
 
-/// An array of the match and its groups, with `index`, `input` and what else there is.
+/// An array of the match and its groups, with `index`, `input`, `groups` and `indices`.
 pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
     let count = program.groups as usize + 1;
     vm.work(4 + count)?;
     let mut items = Buffer::with_capacity(vm, count)?;
     for number in 0..=program.groups {
-        let place = vm.matcher.group(number);
-        let text = group(vm, string, place)?;
+        let range = vm.pools.matcher.group(number);
+        let text = group(vm, string, range)?;
         items.push(vm, text)?;
     }
-    let start = vm.matcher.group(0).map_or(0, |(start, _)| start);
+    let start = vm.pools.matcher.group(0).map_or(0, |(start, _)| start);
     let groups = named(vm, program, &items)?;
     let found = vm.array_of(items);
     let extra =
@@ -176,7 +176,7 @@ pub fn match_array(vm: &mut Vm, program: &Program, string: Value) -> Result {
         let mut pairs = Buffer::with_capacity(vm, count)?;
         for number in 0..=program.groups {
             vm.work(1)?;
-            let pair = match vm.matcher.group(number) {
+            let pair = match vm.pools.matcher.group(number) {
                 // bounded: two
                 Some((start, end)) => vm.heap.new_array(vec![Value::number(start as f64), Value::number(end as f64)]),
                 None => Value::UNDEFINED,
@@ -201,9 +201,9 @@ pub fn named(vm: &mut Vm, program: &Program, values: &[Value]) -> Result {
     let mut items = Buffer::with_capacity(vm, program.names.len())?;
     for (name, number) in &program.names {
         vm.work(1 + name.len() / 16)?;
-        let (symbol, bytes) = vm.symbols.intern(name);
-        vm.keep_bytes(bytes);
-        keys.push(vm, symbol)?;
+        let (atom, bytes) = vm.atoms.intern(name);
+        vm.heap.meter.keep_bytes(bytes);
+        keys.push(vm, atom)?;
         items.push(vm, values.get(*number as usize).copied().unwrap_or(Value::UNDEFINED))?;
     }
     let object = vm.heap.object_of(&keys, &items);

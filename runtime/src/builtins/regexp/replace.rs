@@ -26,7 +26,7 @@ fn for_each_match(
     }
     while let Some(program) = next(vm, regexp, string)? {
         vm.work(program.groups as usize + 1)?;
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         if start == end && global {
             let behind = behind(vm, &program, string, end);
             set_last_index(vm, regexp, behind)?;
@@ -39,7 +39,7 @@ fn for_each_match(
     Ok(())
 }
 
-/// `$matches(string, regexp)`: for each match its place and the arguments of the function that
+/// `$matches(string, regexp)`: for each match its range and the arguments of the function that
 /// replaces it.
 pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let (string, regexp) = (arg(arguments, 0), arg(arguments, 1));
@@ -47,8 +47,8 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     for_each_match(vm, string, regexp, |vm, program, (start, _)| {
         let mut values = Buffer::with_capacity(vm, program.groups as usize + 4)?;
         for number in 0..=program.groups {
-            let place = vm.matcher.group(number);
-            let text = group(vm, string, place)?;
+            let range = vm.pools.matcher.group(number);
+            let text = group(vm, string, range)?;
             values.push(vm, text)?;
         }
         let groups = named(vm, program, &values)?;
@@ -56,7 +56,7 @@ pub fn matches(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         if !groups.is_undefined() {
             values.push(vm, groups)?;
         }
-        // What was made is counted, and may be more than there is room for.
+        // The results are counted, and may exceed the limit.
         vm.reserve(values.len() * 8)?;
         let values = vm.array_of(values);
         list.extend_from_slice(vm, &[Value::number(start as f64), values])
@@ -106,7 +106,7 @@ fn string_of_units(vm: &mut Vm, units: &[u16]) -> Result {
     Ok(vm.string_of(bytes))
 }
 
-/// What texts and templates are made of: bytes of ASCII, or UTF-16 code units.
+/// Units of texts and templates: bytes of ASCII, or UTF-16 code units.
 trait Unit: Copy + Into<u16> {
     /// The text of a string.
     fn text(vm: &Vm, string: Value) -> &[Self];
@@ -124,7 +124,7 @@ impl Unit for u16 {
     }
 }
 
-/// The text with all matches replaced; nothing where there is none. `copy` is the text, where the string has it in
+/// The text with all matches replaced; `None` where there is none. `copy` is the text, where the string has it in
 /// another form.
 fn replaced<U: Unit>(
     vm: &mut Vm,
@@ -150,19 +150,19 @@ fn replaced<U: Unit>(
         append(vm, &mut out, copy, string, (begin, start))?;
         for piece in &pieces {
             vm.work(1)?;
-            let place = match *piece {
+            let range = match *piece {
                 Piece::Literal(literal) => {
                     grow(vm, &mut out, literal)?;
                     continue;
                 }
                 Piece::Before => (0, start),
                 Piece::After => (end, length),
-                Piece::Group(number) => match vm.matcher.group(number as u32) {
-                    Some(place) => place,
+                Piece::Group(number) => match vm.pools.matcher.group(number as u32) {
+                    Some(range) => range,
                     None => continue,
                 },
             };
-            append(vm, &mut out, copy, string, place)?;
+            append(vm, &mut out, copy, string, range)?;
         }
         begin = end;
         Ok(())

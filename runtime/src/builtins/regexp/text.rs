@@ -2,13 +2,13 @@
 
 use super::exec::{behind, find, group, match_array, next, set_last_index};
 use super::from_text;
+use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, receiver};
 use crate::charge::Buffer;
 use crate::convert::to_int32;
 use crate::error::Result;
 use crate::heap::{RegExp, Yields};
-use crate::symbol::known;
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::regexp::Flags;
@@ -27,7 +27,7 @@ pub fn match_text(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     set_last_index(vm, regexp, 0)?;
     let mut found = Buffer::new();
     while let Some(program) = next(vm, regexp, string)? {
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         let text = part(vm, string, start, end)?;
         found.push(vm, text)?;
         if start == end {
@@ -68,16 +68,16 @@ pub fn search(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     let regexp = pattern(vm, arg(arguments, 0), Flags::default())?;
     let Some(RegExp { program, .. }) = vm.heap.regexp(regexp).cloned() else { return Ok(Value::UNDEFINED) };
     let found = find(vm, &program, string, 0, program.flags.sticky)?;
-    let place = vm.matcher.group(0).filter(|_| found);
-    Ok(Value::number(place.map_or(-1.0, |(start, _)| start as f64)))
+    let range = vm.pools.matcher.group(0).filter(|_| found);
+    Ok(Value::number(range.map_or(-1.0, |(start, _)| start as f64)))
 }
 
-/// The regular expression that a method of strings was given, or made of what it was given.
+/// The regular expression that is the argument of a method of strings, or made from it.
 fn pattern(vm: &mut Vm, value: Value, flags: Flags) -> Result {
     if vm.heap.regexp(value).is_some() {
         return Ok(value);
     }
-    let source = if value.is_undefined() { vm.symbol_string(known::EMPTY) } else { vm.to_string(value)? };
+    let source = if value.is_undefined() { vm.atom_string(known::EMPTY) } else { vm.to_string(value)? };
     from_text(vm, source, flags)
 }
 
@@ -109,7 +109,7 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             from = behind(vm, &program, string, from);
             continue;
         }
-        let Some((start, end)) = vm.matcher.group(0) else { break };
+        let Some((start, end)) = vm.pools.matcher.group(0) else { break };
         if start >= length {
             break;
         }
@@ -124,8 +124,8 @@ pub fn split(vm: &mut Vm, string: Value, regexp: Value, limit: Value) -> Result 
             if pieces.len() == limit {
                 break;
             }
-            let place = vm.matcher.group(number);
-            let text = group(vm, string, place)?;
+            let range = vm.pools.matcher.group(number);
+            let text = group(vm, string, range)?;
             pieces.push(vm, text)?;
         }
         if pieces.len() >= limit {

@@ -1,9 +1,9 @@
-//! Strings in tags of HTML: the methods of ECMAScript's annex B.2.2, kept because old code has them.
+//! The HTML methods of ECMAScript's annex B.2.2, for old code.
 
 use super::{Result, Row, Value, Vm, arg, native, receiver, room};
 
 /// The methods.
-pub const METHODS: [Row; 13] = [
+pub const METHODS: &[Row] = &[
     native("anchor", 1, anchor),
     native("big", 0, big),
     native("blink", 0, blink),

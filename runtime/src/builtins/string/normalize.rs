@@ -1,8 +1,8 @@
-//! `normalize`: the normal forms of Unicode, made in pieces that are charged for one by one.
+//! `normalize`: the normal forms of Unicode, computed in pieces that are charged one by one.
 //!
-//! A text may be cut before a character that neither changes its place nor joins what stands before it: the normal
-//! form of the whole is that of the pieces, one behind the other. Pieces are made by the library. Where no such
-//! character comes for long, a text of marks alone for instance, the form is made here, character by character.
+//! Before a character that neither moves nor composes with earlier ones there is a boundary: the normal form of the
+//! whole is the concatenation of those of the parts. The library normalizes pieces. Long texts without a boundary,
+//! such as marks only, are normalized here, character by character.
 
 use super::{Result, Value, Vm, arg, receiver};
 use crate::charge::Buffer;
@@ -15,9 +15,9 @@ use icu_normalizer::properties::{
 use icu_normalizer::{ComposingNormalizerBorrowed as Composing, DecomposingNormalizerBorrowed as Decomposing};
 use std::fmt;
 
-/// Bytes of a piece: at most some 100 microseconds of work, for what decomposes into 18 characters each.
+/// Bytes of a piece: some 100 microseconds at most, with characters that decompose into 18.
 const PIECE: usize = 1 << 10;
-/// How far behind the end of a piece a place to cut is looked for.
+/// How far beyond the end of a piece a boundary is searched.
 const FAR: usize = 1 << 10;
 /// Bytes of text a step pays for.
 const BYTES: usize = 4;
@@ -37,15 +37,15 @@ pub fn normalize(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         b"NFKD" => Form { composes: false, compatible: true },
         _ => return Err(vm.range_error("The normalization form should be one of NFC, NFD, NFKC, NFKD.")),
     };
-    form.of(vm, string)
+    form.apply(vm, string)
 }
 
 /// The canonical decomposition of a string.
 pub fn decomposed(vm: &mut Vm, string: Value) -> Result {
-    Form { composes: false, compatible: false }.of(vm, string)
+    Form { composes: false, compatible: false }.apply(vm, string)
 }
 
-/// Where the piece from `at` on ends; nothing where there is no place to cut it.
+/// The end of the piece from `at` on; `None` where there is no boundary.
 fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
     // The last piece, and all of a short text.
     let Some(rest) = bytes.get(at + PIECE..) else { return Some(bytes.len()) };
@@ -61,9 +61,9 @@ fn piece_end(bytes: &[u8], at: usize) -> Option<usize> {
     (at + PIECE + ahead >= bytes.len()).then_some(bytes.len())
 }
 
-/// Whether a text may be cut before a character, in all forms.
+/// Whether there is a boundary before a character, in all forms.
 fn stands_alone(point: u32) -> bool {
-    // Of these all are, and lone surrogates, too.
+    // All of these are boundaries, and lone surrogates too.
     let Some(character) = char::from_u32(point).filter(|_| point >= 0x300) else { return true };
     let first = Decomposing::new_nfkd().normalize_iter(std::iter::once(character)).next();
     first.is_some_and(|first| Classes::new().get_u8(first) == 0 && !joins(first))
@@ -87,7 +87,7 @@ struct Form {
 
 impl Form {
     /// The form of a string.
-    pub fn of(self, vm: &mut Vm, string: Value) -> Result {
+    pub fn apply(self, vm: &mut Vm, string: Value) -> Result {
         if vm.heap.str(string).is_ascii() {
             vm.charged_bytes(string)?;
             return Ok(string);
@@ -116,10 +116,10 @@ impl Form {
     }
 
     /// Append the form of a piece of a string.
-    fn piece(self, heap: &Heap, string: Value, place: std::ops::Range<usize>, out: &mut Buffer<u8>) -> Result<()> {
+    fn piece(self, heap: &Heap, string: Value, range: std::ops::Range<usize>, out: &mut Buffer<u8>) -> Result<()> {
         let mut normal = Normal { heap, out, refused: None };
         // charged: by the caller
-        let mut rest = &heap.bytes(string)[place];
+        let mut rest = &heap.bytes(string)[range];
         while !rest.is_empty() {
             let text = leading_text(rest);
             let done = match (self.composes, self.compatible) {
@@ -127,7 +127,7 @@ impl Form {
                 (true, true) => Composing::new_nfkc().normalize_to(text, &mut normal),
                 (false, _) => self.decomposing().normalize_to(text, &mut normal),
             };
-            // What is no text is a lone surrogate, of three bytes.
+            // Invalid UTF-8 is a lone surrogate, of three bytes.
             rest = &rest[text.len()..];
             let (lone, behind) = rest.split_at(rest.len().min(3));
             if done.and_then(|()| normal.push(lone)).is_err() {
@@ -161,16 +161,16 @@ impl fmt::Write for Normal<'_> {
     }
 }
 
-/// Characters between two looks at the account.
+/// Characters between two charges.
 const TURN: usize = 256;
 
-/// A piece without a place to cut it, made in linear time whatever it holds.
+/// A piece without a boundary, made in linear time whatever it holds.
 struct Slow<'b> {
     form: Form,
     out: &'b mut Buffer<u8>,
-    /// The last character without a combining class: what comes may join it.
+    /// The last starter, with which further characters may compose.
     starter: Option<char>,
-    /// The marks since.
+    /// The marks after it.
     marks: Buffer<Mark>,
 }
 
@@ -178,7 +178,7 @@ struct Slow<'b> {
 type Mark = (char, u8);
 
 impl Slow<'_> {
-    /// Append the form of a string from `at` on, up to a place where it may be cut. Gives that place.
+    /// Append the form of a string from `at` on, up to a boundary, where it may be cut. Gives the boundary.
     fn run(mut self, vm: &mut Vm, string: Value, mut at: usize) -> Result<usize> {
         let start = at;
         for turn in 1_usize.. {
@@ -227,13 +227,13 @@ impl Slow<'_> {
         Ok(())
     }
 
-    /// The last character was taken, or what comes joins nothing.
+    /// The last character was taken, or the next one composes with nothing.
     fn end(&mut self, vm: &mut Vm) -> Result<()> {
         self.order(vm)?;
         self.give(vm)
     }
 
-    /// Put the marks into their order, and let the character before them take those that it can.
+    /// Sort the marks by class, and compose the starter with those it can.
     fn order(&mut self, vm: &mut Vm) -> Result<()> {
         if !self.marks.is_sorted_by_key(|&(_, class)| class) {
             self.marks = sorted(vm, &self.marks)?;
@@ -258,7 +258,7 @@ impl Slow<'_> {
         Ok(())
     }
 
-    /// Append what is done.
+    /// Append the finished characters.
     fn give(&mut self, vm: &mut Vm) -> Result<()> {
         if let Some(starter) = self.starter.take() {
             self.push(vm, starter)?;
@@ -278,25 +278,25 @@ impl Slow<'_> {
     }
 }
 
-/// Marks by their class; those of one class stay as they are. Each is counted, then put where it belongs.
+/// A stable counting sort of marks by class.
 fn sorted(vm: &mut Vm, marks: &Buffer<Mark>) -> Result<Buffer<Mark>> {
-    let mut places = [0_usize; 256];
+    let mut starts = [0_usize; 256];
     for some in marks.chunks(TURN) {
         vm.work(TURN / 16)?;
-        some.iter().for_each(|&(_, class)| places[usize::from(class)] += 1);
+        some.iter().for_each(|&(_, class)| starts[usize::from(class)] += 1);
     }
-    let mut place = 0;
-    for count in &mut places {
-        place += std::mem::replace(count, place);
+    let mut start = 0;
+    for count in &mut starts {
+        start += std::mem::replace(count, start);
     }
     let mut all = Buffer::with_capacity(&vm.heap, marks.len())?;
     all.extend(&vm.heap, std::iter::repeat_n(('\0', 0), marks.len()))?;
     for some in marks.chunks(TURN) {
         vm.work(TURN / 8)?;
         for &mark in some {
-            let place = &mut places[usize::from(mark.1)];
-            all[*place] = mark;
-            *place += 1;
+            let next = &mut starts[usize::from(mark.1)];
+            all[*next] = mark;
+            *next += 1;
         }
     }
     Ok(all)
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 
-    /// The table is what the data of the library say.
+    /// The table agrees with the data of the library.
     #[test]
     fn what_joins_is_what_the_data_say() {
         let canonical = CanonicalDecompositionBorrowed::new();

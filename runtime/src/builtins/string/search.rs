@@ -48,7 +48,7 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     // charged: above
     let (bytes, needle) = (vm.heap.bytes(string), vm.heap.bytes(search));
     if !text.is_ascii() && has_loose_edge(needle) {
-        // Both as UTF-16, made of lists with a place for every byte, and a table.
+        // Both as UTF-16, made of lists with a position for every byte, and a table.
         let _room = vm.hold(bytes.len() * 2 + needle.len() * 6)?;
         vm.charge_bytes((text.bytes as usize + wanted.bytes as usize) * 8)?;
         // charged: above
@@ -60,7 +60,7 @@ pub fn last_index_of(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
         });
         return Ok(position(last));
     }
-    // A start inside of a pair stands for the pair: nothing can begin at its second half.
+    // A start inside a pair means the pair: no match begins at its second half.
     let (from, split) = if text.is_ascii() { (start, false) } else { byte_position(bytes, start) };
     let from = if split { from - 4 } else { from };
     let end = (from + needle.len()).min(bytes.len());
@@ -113,7 +113,7 @@ pub fn split(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     Ok(vm.array_of(pieces))
 }
 
-/// The part of a string between two places, in code units or in bytes.
+/// The part of a string between two positions, in code units or in bytes.
 fn between(vm: &mut Vm, string: Value, in_units: bool, start: usize, end: usize) -> Result {
     if in_units {
         return part(vm, string, start, end);
@@ -199,7 +199,7 @@ fn replace_some(vm: &mut Vm, arguments: &[Value], method: &str, limit: usize) ->
         return Ok(string);
     }
     if matches.in_units {
-        // Halves of pairs are replaced: work on code units, as the specification does.
+        // Matches may split surrogate pairs, so this works on code units, as the specification does.
         return replace_units(vm, [string, search, replacement], &matches.found);
     }
     let (text, wanted, new) = (vm.heap.str(string), vm.heap.str(search), vm.heap.str(replacement));
@@ -245,7 +245,7 @@ fn substitute(vm: &mut Vm, before: u32, strings: [Value; 3], found: &[u32]) -> R
     // charged: by the caller
     let (text, template) = (vm.heap.bytes(string), vm.heap.bytes(replacement));
     let ascii = before as usize == text.len() && template.is_ascii();
-    // The pieces of the template are looked at for every match.
+    // The pieces of the template are evaluated for every match.
     let work = memchr::memchr_iter(b'$', template).count().saturating_mul(found.len());
     let bytes = substituted_size(text, length, template, found);
     vm.work(work)?;
@@ -278,17 +278,17 @@ pub fn match_positions(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// What templates and texts are made of: bytes or UTF-16 code units.
 trait Unit: Copy + PartialEq + From<u8> {
-    /// The first place of a unit.
-    fn place(self, text: &[Self]) -> Option<usize>;
+    /// The first position of a unit.
+    fn position_in(self, text: &[Self]) -> Option<usize>;
     /// The text of a string.
     fn text(vm: &Vm, string: Value) -> &[Self];
-    /// The first place of a text, in linear time.
+    /// The first position of a text, in linear time.
     fn find(text: &[Self], wanted: &[Self]) -> Option<usize>;
 }
 
 impl Unit for u8 {
     #[inline]
-    fn place(self, text: &[Self]) -> Option<usize> {
+    fn position_in(self, text: &[Self]) -> Option<usize> {
         memchr::memchr(self, text)
     }
 
@@ -302,7 +302,7 @@ impl Unit for u8 {
 }
 
 impl Unit for u16 {
-    fn place(self, text: &[Self]) -> Option<usize> {
+    fn position_in(self, text: &[Self]) -> Option<usize> {
         text.iter().position(|&unit| unit == self)
     }
 
@@ -395,7 +395,7 @@ fn substituted<U: Unit>(text: &[U], length: usize, template: &[U], found: &[u32]
     out
 }
 
-/// What looks for a text does not take a regular expression.
+/// Methods that search a text refuse a regular expression.
 fn no_pattern(vm: &mut Vm, arguments: &[Value], method: &str) -> Result<()> {
     if vm.heap.regexp(arg(arguments, 0)).is_none() {
         return Ok(());
@@ -408,7 +408,7 @@ fn position(found: Option<usize>) -> Value {
     Value::number(found.map_or(-1.0, |at| at as f64))
 }
 
-/// Whether `search` stands at a position.
+/// Whether `search` matches at a position.
 fn is_at(vm: &mut Vm, string: Value, search: Value, start: usize) -> Result {
     let (text, wanted) = (vm.heap.str(string), vm.heap.str(search));
     if start + wanted.units as usize > text.units as usize {
@@ -469,7 +469,7 @@ fn first(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result<Option<usize
 /// Where a string occurs in another.
 struct Matches {
     found: Buffer<u32>,
-    /// Whether places are code units, as a match may begin or end within a pair of surrogates; else bytes.
+    /// Whether positions are code units, as a match may begin or end within a pair of surrogates; else bytes.
     in_units: bool,
 }
 
@@ -496,10 +496,10 @@ fn all_matches(vm: &mut Vm, string: Value, search: Value, limit: usize) -> Resul
     Ok(Matches { found, in_units: false })
 }
 
-/// Matches between two looks at the clock.
+/// Matches between two charges.
 const ROUND: usize = 1024;
 
-/// The places of a text, or of `other`.
+/// The positions of a text, or of `other`.
 fn occurrences<U: Unit>(
     vm: &mut Vm,
     string: Value,
@@ -552,26 +552,26 @@ fn characters(vm: &mut Vm, string: Value, limit: usize) -> Result {
     Ok(vm.array_of(items))
 }
 
-/// Whether WTF-8 begins or ends with half of a pair: it can then match within a pair.
+/// Whether WTF-8 begins or ends with a lone surrogate, which can match within a pair.
 fn has_loose_edge(bytes: &[u8]) -> bool {
     matches!(bytes, [0xED, 0xB0..=0xBF, ..] | [.., 0xED, 0xA0..=0xAF, _])
 }
 
-/// The first place of `wanted` in `text`, in linear time.
+/// The first position of `wanted` in `text`, in linear time.
 fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     let Some(&first) = wanted.first() else { return Some(0) };
     if wanted.len() == 1 {
-        return first.place(text);
+        return first.position_in(text);
     }
     if text.len() < wanted.len() {
         return None;
     }
-    // Most first units do not match, and most matches are short. Where that is not so, the work
-    // spent in vain is bounded, then the search goes on with a table.
+    // A naive search is fastest for most texts. Its wasted work is bounded; beyond the bound the search continues with
+    // a table.
     let (mut at, mut spent) = (0, 0);
     let last = text.len() - wanted.len();
     while at <= last {
-        at += first.place(&text[at..=last])?;
+        at += first.position_in(&text[at..=last])?;
         let same = text[at..].iter().zip(wanted).take_while(|(a, b)| a == b).count();
         if same == wanted.len() {
             return Some(at);
@@ -585,7 +585,7 @@ fn find<U: Unit>(text: &[U], wanted: &[U]) -> Option<usize> {
     None
 }
 
-/// Knuth, Morris and Pratt: calls `visit` with each place, overlapping ones too, until it says no.
+/// Knuth, Morris and Pratt: calls `visit` with each position, overlapping ones too, until it says no.
 fn visit_by_table<U: Unit>(text: &[U], wanted: &[U], mut visit: impl FnMut(usize) -> bool) {
     let mut table = vec![0_u32; wanted.len()]; // bounded: held by the caller
     let mut length = 0;

@@ -1,5 +1,6 @@
 //! Answers of the host to tool calls.
 
+use crate::atom::{Atom, known};
 use crate::calls::{Failed, Open, Style};
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
@@ -8,17 +9,16 @@ use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
 use crate::outcome::{Failure, MOST_DETAILS, MOST_NAME, MOST_TOOL_INPUT, Status, cut_json};
 use crate::promise::State;
-use crate::symbol::{Sym, known};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
 
 impl Vm {
-    /// Settle the promise of a tool call. Answers to calls that are settled already, or that the host
-    /// was never told of, count for nothing.
+    /// Settle the promise of a call. Answers to calls that are settled already, or that the host was never handed, are
+    /// ignored.
     pub(crate) fn settle_call(&mut self, id: CallId, result: std::result::Result<String, ToolError>) -> Result<()> {
         let Some(call) = self.host.calls.answered(id) else { return Ok(()) };
-        self.release_bytes(call.cost());
+        self.heap.meter.release_bytes(call.cost());
         let Open { tool, promise, style, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,
@@ -26,13 +26,13 @@ impl Vm {
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
-            (Ok(data), Style::Throws) => data,
+            (Ok(data), Style::Throws | Style::Function) => data,
             (Ok(data), Style::Success) => self.object_of(&[(known::SUCCESS, Value::TRUE), (known::DATA, data)]),
             (Ok(data), Style::Ok) => self.object_of(&[(known::OK, Value::TRUE), (known::RESULT, data)]),
             (Err(error), Style::Success) => {
                 let message = self.string(&error.message);
                 let object = self.object_of(&[(known::MESSAGE, message)]);
-                self.describe_failure(object, &error, tool);
+                self.describe_failure(object, &error, Some(tool));
                 self.object_of(&[(known::SUCCESS, Value::FALSE), (known::ERROR, object)])
             }
             (Err(error), Style::Ok) => {
@@ -40,9 +40,14 @@ impl Vm {
                 let object = self.object_of(&[(known::MESSAGE, message), (known::CODE, code)]);
                 self.object_of(&[(known::OK, Value::FALSE), (known::ERROR, object)])
             }
+            (Err(error), Style::Function) => {
+                let reason = self.function_error(Class::Error, &error);
+                self.reject_promise(promise, reason);
+                return Ok(());
+            }
             (Err(error), Style::Throws) => {
                 let object = self.new_error(Class::Error, &error.message);
-                self.describe_failure(object, &error, tool);
+                self.describe_failure(object, &error, Some(tool));
                 let tool = self.short_text(tool, MOST_NAME)?;
                 let failed = Box::new(Failed { tool, input: cut_json(&call.input, MOST_TOOL_INPUT).into() });
                 self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
@@ -50,7 +55,7 @@ impl Vm {
                 return Ok(());
             }
         };
-        // Data has no methods: a property `then` of it is no function.
+        // Data has no methods: its property `then` is no function.
         self.settle_promise(promise, State::Fulfilled, answer);
         Ok(())
     }
@@ -70,10 +75,12 @@ impl Vm {
     }
 
     /// Set `code`, `toolName` and `details` of a failed call.
-    fn describe_failure(&mut self, object: Value, error: &ToolError, tool: Value) {
+    pub(super) fn describe_failure(&mut self, object: Value, error: &ToolError, tool: Option<Value>) {
         let code = self.string(&error.code);
         self.heap.set_own(object, known::CODE, code);
-        self.heap.set_own(object, known::TOOL_NAME, tool);
+        if let Some(tool) = tool {
+            self.heap.set_own(object, known::TOOL_NAME, tool);
+        }
         if let Some(details) = &error.details
             && let Ok(details) = self.parse_json(details.clone(), 0)
         {
@@ -81,7 +88,7 @@ impl Vm {
         }
     }
 
-    pub(super) fn object_of(&mut self, entries: &[(Sym, Value)]) -> Value {
+    pub(super) fn object_of(&mut self, entries: &[(Atom, Value)]) -> Value {
         let object = self.heap.new_object();
         for &(name, value) in entries {
             self.heap.set_own(object, name, value);
@@ -91,7 +98,7 @@ impl Vm {
 }
 
 /// The end of the run at a call that the host refuses for good.
-fn fatal(error: ToolError, tool: String) -> Thrown {
+pub(super) fn fatal(error: ToolError, tool: String) -> Thrown {
     let mut failure = Failure::new(Status::IllegalAccess, error.code, error.message);
     failure.refusal = Some(Refusal::IllegalBuiltinAccess);
     failure.tool_name = Some(tool);

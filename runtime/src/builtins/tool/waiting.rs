@@ -41,15 +41,23 @@ pub fn call_tools(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 
 /// Make a call: the promise of its answer.
 fn begin(vm: &mut Vm, function: &str, call: [Value; 3]) -> Result {
-    // Nothing could go on with the answer, so the tool is not called either.
-    if vm.nesting > 0 {
+    vm.check_waiting(function)?;
+    let name = named(vm, function, &call)?;
+    vm.start_call(name, call[2], Value::UNDEFINED)
+}
+
+impl Vm {
+    /// An error where nothing could go on with an answer: then the host is not called either.
+    pub(super) fn check_waiting(&mut self, function: &str) -> Result<()> {
+        if self.stack.nesting == 0 {
+            return Ok(());
+        }
+        // bounded: the name of a function of the host
         let message = format!(
             "{function} cannot be used inside of an implicit conversion (toString, valueOf, toJSON); call it before"
         );
-        return Err(vm.type_error(&message));
+        Err(self.type_error(&message))
     }
-    let name = named(vm, function, &call)?;
-    vm.start_call(name, call[2], Value::UNDEFINED)
 }
 
 /// The full name of the tool of a call.

@@ -9,14 +9,14 @@ use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
 use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
-use crate::heap::{Exotic, Yields, block, to_utf16};
+use crate::heap::{InternalSlots, Yields, block, to_utf16};
 use crate::property::PropertyKey;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use percent_encoding::percent_decode;
 use url::form_urlencoded;
 
-/// Bytes of a name or a value that are decoded or encoded between two looks at the limits.
+/// Bytes of a name or a value that are decoded or encoded between two charges.
 const PIECE: usize = 64 << 10;
 
 /// The constructor.
@@ -52,10 +52,10 @@ pub const INTRINSICS: &[Row] = &[native("$searchParams", 2, check_for_each)];
 /// A name and a value.
 type Pair = (String, String);
 
-/// The state of a `URLSearchParams`.
+/// The internal slots of a `URLSearchParams`.
 #[derive(Clone, Debug, Default)]
 pub struct ParamsState {
-    /// What it holds, in order.
+    /// Its pairs, in order.
     pub pairs: Vec<Pair>,
     /// The URL whose `searchParams` it is.
     pub url: Option<Value>,
@@ -72,12 +72,12 @@ fn cost((name, value): &Pair) -> usize {
     size_of::<Pair>() + text_cost(name.len()) + text_cost(value.len())
 }
 
-/// What a text takes; the least that the allocator gives is 32 bytes.
+/// The cost of a text; the allocator gives at least 32 bytes.
 fn text_cost(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { block(bytes).max(32) }
 }
 
-/// Pairs that are being made: counted while they grow.
+/// Pairs under construction, counted while they grow.
 #[derive(Default)]
 struct Pairs {
     pairs: Buffer<Pair>,
@@ -90,7 +90,7 @@ impl Pairs {
         self.pairs.push(vm, pair)
     }
 
-    /// The pairs, which are counted as those of an object from here on.
+    /// The pairs; the caller counts them from here on.
     fn into_vec(self) -> Vec<Pair> {
         self.pairs.into_vec()
     }
@@ -118,11 +118,11 @@ fn new_params(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
             let (text, _hold) = text_of(vm, init)?;
             parse(vm, text.strip_prefix('?').unwrap_or(&text))?
         }
-        _ if matches!(vm.heap.exotic(init), Some(Exotic::Params(_))) => copied(vm, init)?,
+        _ if matches!(vm.heap.internal_slots_of(init), Some(InternalSlots::Params(_))) => copied(vm, init)?,
         _ if vm.is_iterable(init) => pairs_of_list(vm, init)?,
         _ => pairs_of_record(vm, init)?,
     };
-    Ok(vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
+    Ok(vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs: pairs.into_vec(), url: None }))))
 }
 
 /// The pairs of another one.
@@ -157,14 +157,14 @@ fn parse(vm: &mut Vm, query: &str) -> Result<Pairs> {
     Ok(pairs)
 }
 
-/// A name or a value of a query, decoded in pieces: a long one ends with its run.
+/// A name or a value of a query, decoded in pieces, so that a long one can be stopped.
 fn decoded(vm: &mut Vm, text: &str) -> Result<String> {
     let mut bytes = Buffer::<u8>::with_capacity(vm, text.len())?;
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         let mut end = rest.len().min(PIECE);
         if end < rest.len() {
-            // An escape stays in one piece.
+            // Escapes are not split.
             let escape = rest[end - 2..end].iter().position(|byte| *byte == b'%');
             end -= escape.map_or(0, |at| 2 - at);
         }
@@ -209,12 +209,12 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
     for item in vm.iterate_to_list(list)? {
         let parts = if item.is_object() && vm.is_iterable(item) { vm.iterate_to_list(item)? } else { Buffer::new() };
-        // Each is converted, whatever there are.
+        // All are converted, even if they are too many.
         let mut first = [const { (String::new(), Hold::NONE) }; 2]; // bounded: two
         for (index, &part) in parts.iter().enumerate() {
             let text = text_of(vm, part)?;
-            if let Some(place) = first.get_mut(index) {
-                *place = text;
+            if let Some(index) = first.get_mut(index) {
+                *index = text;
             }
         }
         if parts.len() != 2 {
@@ -230,24 +230,24 @@ fn pairs_of_list(vm: &mut Vm, list: Value) -> Result<Pairs> {
 /// The own properties of an object; names that are the same without lone surrogates are one.
 fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
     let mut pairs = Pairs::default();
-    let mut places = hashbrown::HashMap::new();
+    let mut indices = hashbrown::HashMap::new();
     let mut names = Hold::NONE;
     for (key, value) in object::pairs(vm, record)? {
         let bytes = match key {
             PropertyKey::Index(_) => 10,
-            PropertyKey::Symbol(name) => vm.symbols.text(name).len(),
+            PropertyKey::Name(name) => vm.atoms.text(name).len(),
         };
         vm.work(1 + bytes / 16)?;
-        // The name twice, and the place.
+        // The name twice, and the index.
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Symbol(name) => crate::heap::lossy(vm.symbols.text(name)).into_owned(), // charged: above
+            PropertyKey::Name(name) => crate::heap::lossy(vm.atoms.text(name)).into_owned(), // charged: above
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);
-        let place = *places.entry(name.clone()).or_insert(pairs.pairs.len());
-        match pairs.pairs.get_mut(place) {
+        let index = *indices.entry(name.clone()).or_insert(pairs.pairs.len());
+        match pairs.pairs.get_mut(index) {
             Some(pair) => {
                 pairs.texts.grow(vm, text_cost(value.len()))?;
                 pair.1 = value;
@@ -259,14 +259,14 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
 }
 
 /// The `searchParams` of a URL.
-pub fn of_url(vm: &mut Vm, url: Value) -> Result {
+pub fn for_url(vm: &mut Vm, url: Value) -> Result {
     let state = state(vm, url)?;
     if !state.params.is_undefined() {
         return Ok(state.params);
     }
     let query = state.url.query().unwrap_or_default().to_owned(); // bounded: by the length of a URL
     let pairs = parse(vm, &query)?.into_vec();
-    let params = vm.heap.new_exotic(Exotic::Params(Box::new(ParamsState { pairs, url: Some(url) })));
+    let params = vm.heap.new_with_slots(InternalSlots::Params(Box::new(ParamsState { pairs, url: Some(url) })));
     super::state(vm, url)?.params = params;
     Ok(params)
 }
@@ -285,19 +285,19 @@ pub fn refresh(vm: &mut Vm, url: Value) -> Result<()> {
     Ok(())
 }
 
-/// The state of a receiver.
+/// The internal slots of a receiver.
 fn receiver(vm: &mut Vm, this: Value) -> Result<&mut ParamsState> {
-    if !matches!(vm.heap.exotic(this), Some(Exotic::Params(_))) {
+    if !matches!(vm.heap.internal_slots_of(this), Some(InternalSlots::Params(_))) {
         let message = "Value of \"this\" must be of type URLSearchParams";
         return Err(coded(vm, "ERR_INVALID_THIS", message));
     }
-    match vm.heap.exotic_mut(this) {
-        Some(Exotic::Params(state)) => Ok(state),
+    match vm.heap.internal_slots_of_mut(this) {
+        Some(InternalSlots::Params(state)) => Ok(state),
         _ => Err(Thrown::limit(ErrorCode::ExecutionError, "Internal error: the state of a URLSearchParams is missing")),
     }
 }
 
-/// Charge for a look at every pair, and give name and value as text.
+/// Charge for reading every pair, and give name and value as text.
 fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result<[String; COUNT]> {
     let count = receiver(vm, this)?.pairs.len();
     if arguments.len() < COUNT {
@@ -317,7 +317,7 @@ fn texts<const COUNT: usize>(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
     Ok(texts)
 }
 
-/// The value that `delete` and `has` are given beside the name.
+/// The optional value argument of `delete` and `has`.
 fn optional(vm: &mut Vm, arguments: &[Value]) -> Result<Option<String>> {
     match arg(arguments, 1) {
         Value::UNDEFINED => Ok(None),
@@ -523,16 +523,16 @@ impl Vm {
         Ok(format!("type {} ({text})", type_of(value)))
     }
 
-    /// The pair at a position of a `URLSearchParams`, for who has asked for room for [`Vm::pair_bytes`].
+    /// The pair at a position of a `URLSearchParams`; the caller has reserved [`Vm::pair_bytes`].
     pub fn pair_at(&mut self, params: Value, position: usize) -> Option<(Value, Value)> {
-        let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return None };
+        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return None };
         let (name, value) = state.pairs.get(position)?.clone();
         Some((self.string(&name), self.string(&value)))
     }
 
     /// How long the texts of a pair are.
     pub fn pair_bytes(&self, params: Value, position: usize) -> usize {
-        let Some(Exotic::Params(state)) = self.heap.exotic(params) else { return 0 };
+        let Some(InternalSlots::Params(state)) = self.heap.internal_slots_of(params) else { return 0 };
         state.pairs.get(position).map_or(0, |(name, value)| name.len() + value.len())
     }
 }

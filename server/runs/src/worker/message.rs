@@ -5,8 +5,8 @@
 //! does not compile here until it crosses too.
 
 use agentscript::{
-    Call, CallId, Code, Diagnostic, Dialect, Event, Failure, Issue, LIMITS, Language, Limits, Location, Loops, Message,
-    Outcome, Policy, Preset, Progress, Refusal, Span, Stats, Status, ToolError, Unanswered,
+    Call, CallId, CallKind, Code, Diagnostic, Dialect, Event, Failure, Issue, LIMITS, Language, Limits, Location,
+    Loops, Message, Outcome, Policy, Preset, Progress, Refusal, Span, Stats, Status, ToolError, Unanswered,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -316,7 +316,7 @@ impl From<Progress> for Far {
             Progress::Calls(calls) => Self::Calls(
                 calls
                     .into_iter()
-                    .map(|Call { id, tool, input, timeout_ms }| Made { id: id.0, tool, input, timeout_ms })
+                    .map(|Call { id, tool, input, timeout_ms, .. }| Made { id: id.0, tool, input, timeout_ms })
                     .collect(),
             ),
             Progress::Yielded => Self::Yielded,
@@ -332,7 +332,13 @@ impl TryFrom<Far> for Progress {
         Ok(match far {
             Far::Calls(made) => Self::Calls(
                 made.into_iter()
-                    .map(|Made { id, tool, input, timeout_ms }| Call { id: CallId(id), tool, input, timeout_ms })
+                    .map(|Made { id, tool, input, timeout_ms }| Call {
+                        id: CallId(id),
+                        kind: CallKind::Tool,
+                        tool,
+                        input,
+                        timeout_ms,
+                    })
                     .collect(),
             ),
             Far::Yielded => Self::Yielded,

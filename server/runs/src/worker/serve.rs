@@ -87,7 +87,7 @@ fn die_with_parent() {
 
 fn warm_up() {
     let policy = Policy::preset(Preset::Experimental);
-    let Ok(script) = compile(WARM_UP, &CompileOptions::of(&policy)) else { return };
+    let Ok(script) = compile(WARM_UP, &CompileOptions::for_policy(&policy)) else { return };
     let mut run = script.start(Inputs::default(), &policy);
     let _ = run.resume([]);
 }

@@ -1,4 +1,4 @@
-//! The options of a format: reading them, what they come to, and saying so.
+//! The options of a format: reading and resolving them, and `resolvedOptions`.
 
 use super::pattern::{Field, Item, Kind, best, fields, parse};
 use crate::builtins::intl::zone::Zone;
@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 
-/// What a caller shows where the options name no field.
+/// The default fields, where the options name none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// `toLocaleDateString`: the date, and some of it in any case.
+    /// `toLocaleDateString`: the date, of which a field is required.
     Date,
-    /// `toLocaleTimeString`: the time, and some of it in any case.
+    /// `toLocaleTimeString`: the time, of which a field is required.
     Time,
     /// `toLocaleString`: both.
     Any,
@@ -23,16 +23,16 @@ pub enum Wanted {
 /// An `Intl.DateTimeFormat`.
 #[derive(Clone, Debug)]
 pub struct DateTimeFormat {
-    /// The locale as it says it.
+    /// The resolved locale.
     locale: String,
     /// Its zone.
     pub zone: Zone,
     /// What is shown.
     pub pattern: Vec<Item>,
-    /// The places of `dateStyle` and `timeStyle` among [`STYLES`].
+    /// The indices of `dateStyle` and `timeStyle` among [`STYLES`].
     pub styles: [Option<usize>; 2],
     hour_cycle: Option<u8>,
-    /// What `format` gives, once it was asked for.
+    /// The function of `format`, once it was read.
     pub function: Value,
 }
 
@@ -47,11 +47,11 @@ pub enum Resolved {
 }
 
 const SERVICE: &str = "Intl.DateTimeFormat";
-const STYLES: [&str; 4] = ["full", "long", "medium", "short"];
+const STYLES: &[&str] = &["full", "long", "medium", "short"];
 const TEXTS: &[&str] = &["narrow", "short", "long"];
 const NUMBERS: &[&str] = &["2-digit", "numeric"];
 const ZONES: &[&str] = &["short", "long", "shortOffset", "longOffset", "shortGeneric", "longGeneric"];
-const CYCLES: [&str; 4] = ["h11", "h12", "h23", "h24"];
+const CYCLES: &[&str] = &["h11", "h12", "h23", "h24"];
 const LETTERS: [u8; 4] = *b"KhHk";
 
 /// The fields in the order in which they are read, with the letters of their values.
@@ -69,7 +69,7 @@ const FIELDS: &[(&str, Kind, &[&str], &[&str])] = &[
     ("timeZoneName", Kind::Zone, ZONES, &["z", "zzzz", "O", "OOOO", "v", "vvvv"]),
 ];
 
-/// What `resolvedOptions` finds in a pattern, the first that is there.
+/// The options that `resolvedOptions` derives from the fields of a pattern.
 const RESOLVED: &[(&str, &[(&str, &str)])] = &[
     (
         "weekday",
@@ -160,7 +160,7 @@ impl DateTimeFormat {
             }
         }
         let hour12 = flag(vm, given, "hour12")?;
-        let hour_cycle = choice(vm, given, SERVICE, "hourCycle", &CYCLES)?;
+        let hour_cycle = choice(vm, given, SERVICE, "hourCycle", CYCLES)?;
         let in_locale = || {
             let tag = tags.first()?;
             // bounded: a word
@@ -187,8 +187,8 @@ impl DateTimeFormat {
             let field = if kind == Kind::Fraction {
                 number(vm, given, name, (1.0, 3.0))?.map(|count| Field { letter: b'S', count: count as u8 })
             } else {
-                let place = choice(vm, given, SERVICE, name, words)?;
-                place.and_then(|place| fields(&parse(letters[place])).next())
+                let index = choice(vm, given, SERVICE, name, words)?;
+                index.and_then(|index| fields(&parse(letters[index])).next())
             };
             if let Some(mut field) = field {
                 explicit.get_or_insert(name);
@@ -200,7 +200,7 @@ impl DateTimeFormat {
         }
         _ = choice(vm, given, SERVICE, "formatMatcher", &["best fit", "basic"])?;
         let styles =
-            [choice(vm, given, SERVICE, "dateStyle", &STYLES)?, choice(vm, given, SERVICE, "timeStyle", &STYLES)?];
+            [choice(vm, given, SERVICE, "dateStyle", STYLES)?, choice(vm, given, SERVICE, "timeStyle", STYLES)?];
         let pattern = if styles == [None, None] {
             complete(&mut request, wanted, LETTERS[cycle]);
             best(&request)
@@ -242,7 +242,7 @@ impl DateTimeFormat {
             out.push(("hour12", Resolved::Flag(cycle < 2)));
         }
         if self.styles == [None, None] {
-            // As V8 does, the fields are looked for in the text of the pattern, quoted words included.
+            // As in V8, the fields are searched in the text of the pattern, quoted words included.
             let pattern = pattern_text(&self.pattern);
             for &(name, letters) in RESOLVED {
                 if let Some(&(_, word)) = letters.iter().find(|(letters, _)| pattern.contains(letters)) {
@@ -262,7 +262,7 @@ impl DateTimeFormat {
     }
 }
 
-/// The fields that are shown where none of those that matter were asked for.
+/// The default fields, if none of the relevant ones was requested.
 fn complete(request: &mut Vec<Field>, wanted: Wanted, hour: u8) {
     let is_date = |kind: Kind| matches!(kind, Kind::Weekday | Kind::Year | Kind::Month | Kind::Day);
     let is_time =

@@ -1,5 +1,5 @@
-//! From the fields that are asked for to the pattern of en-US, by the distance between the fields of
-//! a request and those of the patterns of CLDR (UTS 35, part 4, "Matching Skeletons").
+//! The pattern of en-US for requested fields, by the distance between them and the fields of the patterns of CLDR (UTS
+//! 35, part 4, "Matching Skeletons").
 //!
 //! bounded: by the tables of patterns, and by a request that has a field of a kind once
 
@@ -33,7 +33,7 @@ pub enum Kind {
     Zone,
 }
 
-const KINDS: usize = 11;
+const KINDS: usize = Kind::Zone as usize + 1;
 const FIRST_OF_TIME: usize = Kind::DayPeriod as usize;
 const TIME: u16 = !0 << FIRST_OF_TIME;
 
@@ -64,7 +64,7 @@ impl Field {
         }
     }
 
-    /// Where it stands on the scale that distances are measured on: numbers above zero, texts below.
+    /// Its value on the scale of distances: positive for numbers, negative for texts.
     fn grade(self) -> i32 {
         const NARROW: i32 = -0x101;
         const SHORT: i32 = -0x103;
@@ -108,8 +108,8 @@ pub enum Item {
     Field(Field),
 }
 
-/// The patterns of en-US by what they show; `~` is a narrow no-break space. Where two are as good, the
-/// one that leaves out the less significant fields is taken, then the first.
+/// The patterns of en-US by what they show; `~` is a narrow no-break space. Of equally near ones, the one that lacks
+/// less significant fields is taken, then the first.
 const PATTERNS: &[(&str, &str)] = &[
     ("Bh", "h B"),
     ("Bhm", "h:mm B"),
@@ -173,7 +173,7 @@ const PATTERNS: &[(&str, &str)] = &[
 
 /// The same, read once a process.
 static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
-    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::of(fields(&parse(skeleton))), parse(pattern));
+    let known = |&(skeleton, pattern): &(&str, &str)| (Skeleton::from_fields(fields(&parse(skeleton))), parse(pattern));
     PATTERNS.iter().map(known).collect()
 });
 
@@ -181,12 +181,12 @@ static KNOWN: LazyLock<Vec<(Skeleton, Vec<Item>)>> = LazyLock::new(|| {
 #[derive(Clone, Copy, Default)]
 struct Skeleton {
     fields: [Option<Field>; KINDS],
-    /// Whether hours are as long as the pattern has them, not as they are asked for.
+    /// Whether hours have the length of the pattern, not of the request.
     own_hours: bool,
 }
 
 impl Skeleton {
-    fn of(fields: impl Iterator<Item = Field>) -> Self {
+    fn from_fields(fields: impl Iterator<Item = Field>) -> Self {
         let mut this = Self::default();
         for field in fields {
             this.fields[field.kind() as usize] = Some(field);
@@ -195,7 +195,7 @@ impl Skeleton {
         if has(Kind::Minute) && has(Kind::Fraction) && !has(Kind::Second) {
             this.fields[Kind::Second as usize] = Some(Field { letter: b's', count: 1 });
         }
-        // Hours of half days need to say which half; others must not.
+        // Only hours of half days have the field for the half.
         let hour = this.fields[Kind::Hour as usize].map(|hour| hour.letter);
         let period = &mut this.fields[Kind::DayPeriod as usize];
         match hour {
@@ -210,8 +210,7 @@ impl Skeleton {
         self.fields.iter().enumerate().map(|(kind, field)| u16::from(field.is_some()) << kind).sum()
     }
 
-    /// How far a pattern is from those fields of the request that are in the mask, and which of them
-    /// it has not.
+    /// The distance of a pattern from the requested fields in the mask, and which of them it lacks.
     fn distance(&self, pattern: &Self, mask: u16) -> (i32, u16) {
         let (mut distance, mut missing) = (0, 0);
         for (kind, (wanted, given)) in self.fields.iter().zip(&pattern.fields).enumerate() {
@@ -238,7 +237,7 @@ impl Skeleton {
         (self.adjusted(pattern.clone(), skeleton), missing)
     }
 
-    /// A pattern with its fields as long as they are asked for.
+    /// A pattern with fields of the requested length.
     fn adjusted(&self, mut pattern: Vec<Item>, skeleton: &Self) -> Vec<Item> {
         for item in &mut pattern {
             let Item::Field(field) = item else { continue };
@@ -305,12 +304,12 @@ fn append_format(kind: usize) -> (&'static str, &'static str) {
 
 /// The pattern for these fields.
 pub fn best(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton::of(request.iter().copied()))
+    assembled(Skeleton::from_fields(request.iter().copied()))
 }
 
 /// The pattern for these fields, with hours as long as the pattern has them.
 pub fn best_with_own_hours(request: &[Field]) -> Vec<Item> {
-    assembled(Skeleton { own_hours: true, ..Skeleton::of(request.iter().copied()) })
+    assembled(Skeleton { own_hours: true, ..Skeleton::from_fields(request.iter().copied()) })
 }
 
 fn assembled(skeleton: Skeleton) -> Vec<Item> {
@@ -362,7 +361,7 @@ pub fn fields(pattern: &[Item]) -> impl Iterator<Item = Field> + '_ {
     })
 }
 
-/// A pattern without literals that follow each other.
+/// A pattern with adjacent literals joined.
 fn merged(pattern: Vec<Item>) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     for item in pattern {

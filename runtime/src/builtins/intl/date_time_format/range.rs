@@ -1,5 +1,5 @@
-//! Ranges of two times, by the interval patterns of en-US: what both times share is shown once, where
-//! the pattern has its parts in the usual order; else both times are shown in full.
+//! Ranges of two times, by the interval patterns of en-US: common fields are shown once if the pattern has the usual
+//! order, else both times in full.
 //!
 //! bounded: by two patterns
 
@@ -8,7 +8,7 @@ use super::pattern::{Field, Item, Kind, best, best_with_own_hours, fields};
 use super::write::Part;
 use crate::builtins::date::calendar::Fields;
 
-/// What stands between the times.
+/// The separator of the times.
 const DASH: &str = "\u{2009}\u{2013}\u{2009}";
 
 /// A part of a range, and which time it is from.
@@ -51,7 +51,7 @@ impl DateTimeFormat {
         let mut add = |items: &[Item], time: f64, source: &'static str| {
             parts.extend(self.parts_of(items, time).into_iter().map(|part| (part, source)));
         };
-        // What stands behind the last field of a time belongs to neither.
+        // Text after the last field of a time is shared.
         let behind: Vec<Item> = split.middle.pop_if(|item| matches!(item, Item::Literal(_))).into_iter().collect();
         add(&split.before, from, "shared");
         add(&split.middle, from, "startRange");
@@ -244,7 +244,7 @@ fn has_interval(field: &Field) -> bool {
     field.letter != b'O'
 }
 
-/// Parts without literals that follow each other.
+/// Parts with adjacent literals joined.
 fn joined(parts: Vec<Ranged>) -> Vec<Ranged> {
     let mut out: Vec<Ranged> = Vec::new();
     for (part, source) in parts {

@@ -17,7 +17,7 @@ pub struct Part {
 }
 
 impl DateTimeFormat {
-    /// A time, which must be finite, as text; here V8 has plain spaces, other than in parts.
+    /// A time, which must be finite, as text; V8 uses plain spaces here, unlike in parts.
     pub fn text(&self, time: f64) -> String {
         self.parts(time).into_iter().map(|part| part.text.replace('\u{202f}', " ")).collect()
     }
@@ -29,7 +29,7 @@ impl DateTimeFormat {
 
     /// The fields of a time in the zone of the format.
     pub(super) fn local(&self, time: f64) -> Fields {
-        Fields::of(time + f64::from(self.zone.offset(time)) * 1000.0)
+        Fields::from_time(time + f64::from(self.zone.offset(time)) * 1000.0)
     }
 
     /// A time by the parts of a pattern.
@@ -114,7 +114,7 @@ fn field_text(field: Field, at: &Fields) -> String {
     }
 }
 
-/// The part of the day; noon only where the minutes and seconds that are shown say so too.
+/// The part of the day; noon only if the shown minutes and seconds are zero.
 fn day_period(field: Field, at: &Fields, pattern: &[Item]) -> &'static str {
     let shows = |kind: Kind| fields(pattern).any(|field| field.kind() == kind);
     let is_full = (at.minute == 0 || !shows(Kind::Minute)) && (at.second == 0 || !shows(Kind::Second));

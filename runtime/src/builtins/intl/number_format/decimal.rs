@@ -40,7 +40,7 @@ pub struct Decimal {
     point: i64,
 }
 
-/// What is done with digits that are not shown, in the order of [`MODES`].
+/// Rounding modes, in the order of [`MODES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Towards positive infinity.
@@ -64,7 +64,7 @@ pub enum Mode {
 }
 
 /// The modes by their names in ECMA-402.
-pub const MODES: [(&str, Mode); 9] = [
+pub const MODES: &[(&str, Mode)] = &[
     ("ceil", Mode::Ceil),
     ("floor", Mode::Floor),
     ("expand", Mode::Expand),
@@ -145,7 +145,7 @@ impl Decimal {
         }
         let keep = usize::try_from(kept).unwrap_or(0);
         let rest = &self.digits[keep.min(self.digits.len())..];
-        // How what is dropped compares with half of the last place that is kept.
+        // How the dropped digits compare with half a unit of the last kept one.
         let half = match rest {
             _ if kept < 0 => Ordering::Less,
             [] => Ordering::Less,
@@ -181,8 +181,8 @@ impl Decimal {
 
     /// The digits before and behind the point, with at least so many of each.
     pub fn parts(&self, whole: usize, fraction: usize) -> (String, String) {
-        let digit = |place: i64| {
-            let digit = usize::try_from(place).ok().and_then(|place| self.digits.get(place));
+        let digit = |index: i64| {
+            let digit = usize::try_from(index).ok().and_then(|index| self.digits.get(index));
             char::from(b'0' + digit.copied().unwrap_or(0))
         };
         let before = self.point.max(whole as i64);

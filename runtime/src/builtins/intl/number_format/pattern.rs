@@ -1,4 +1,4 @@
-//! From a number and the options of a formatter to typed parts: what ICU's patterns for English say.
+//! From a number and the options of a formatter to typed parts, by ICU's patterns for English.
 //!
 //! charged: by who asks for the digits, see `quantity` and `room` in the module above
 
@@ -13,7 +13,7 @@ pub type Part = (&'static str, Cow<'static, str>);
 /// A part of a range, and of which of its numbers it is.
 pub type Sourced = (Part, &'static str);
 
-/// A formatted number: what stands around the digits, and the digits.
+/// A formatted number: the digits and their affixes.
 #[derive(Clone, Debug, Default)]
 pub struct Formatted {
     /// Sign and currency before the number.
@@ -26,7 +26,7 @@ pub struct Formatted {
     pub behind: Vec<Part>,
     /// The unit, or the currency as a name.
     pub unit: Vec<Part>,
-    /// What was shown after rounding.
+    /// The rounded quantity.
     pub rounded: Option<Decimal>,
 }
 
@@ -42,7 +42,7 @@ impl Formatted {
 }
 
 /// Names of powers of a thousand, short and long.
-const COMPACT: [(&str, &str); 4] = [("K", "thousand"), ("M", "million"), ("B", "billion"), ("T", "trillion")];
+const COMPACT: &[(&str, &str)] = &[("K", "thousand"), ("M", "million"), ("B", "billion"), ("T", "trillion")];
 
 impl NumberFormat {
     /// Format a quantity.
@@ -105,7 +105,7 @@ impl NumberFormat {
         }
     }
 
-    /// Round; gives how many digits are shown behind the point at least.
+    /// Round; gives the minimum number of fraction digits.
     fn round(&self, decimal: &mut Decimal) -> usize {
         let significant = |decimal: &Decimal, digits: usize| decimal.magnitude() - digits as i64 + 1;
         let fraction = match self.rounding {
@@ -121,8 +121,8 @@ impl NumberFormat {
                 let by_fraction = -(max as i64);
                 let mut by_significant = significant(decimal, most);
                 let magnitude = decimal.magnitude();
-                let place = if more { by_fraction.min(by_significant) } else { by_fraction.max(by_significant) };
-                decimal.round(place, 1, self.mode);
+                let digit = if more { by_fraction.min(by_significant) } else { by_fraction.max(by_significant) };
+                decimal.round(digit, 1, self.mode);
                 if !decimal.is_zero() && decimal.magnitude() != magnitude && by_fraction == by_significant {
                     by_significant += 1;
                 }
@@ -187,9 +187,9 @@ impl NumberFormat {
         }
     }
 
-    /// What stands around the number.
+    /// The affixes of the number.
     fn wrap(&self, sign: Option<bool>, is_one: bool, compacted: bool, out: &mut Formatted) {
-        let place = usize::from(!is_one);
+        let plural = usize::from(!is_one);
         let is_symbol = self.style == Style::Currency && self.currency_display != CurrencyDisplay::Name;
         let brackets = is_symbol && self.accounting && sign == Some(true) && !compacted;
         match sign {
@@ -213,13 +213,13 @@ impl NumberFormat {
             }
             Style::Currency => {
                 out.unit.push(("literal", " ".into()));
-                out.unit.push(("currency", self.currency_name(place).into()));
+                out.unit.push(("currency", self.currency_name(plural).into()));
             }
             // ICU takes it for a percent sign.
             Style::Unit if self.unit == "percent" && self.unit_display < 2 => out.behind.push(("unit", "%".into())),
             Style::Unit => {
                 let in_full = self.notation == Notation::Compact;
-                unit_parts(&self.unit, self.unit_display, place, in_full, &mut out.unit);
+                unit_parts(&self.unit, self.unit_display, plural, in_full, &mut out.unit);
             }
         }
         if brackets {
@@ -236,13 +236,13 @@ fn exponent_parts(exponent: i64, out: &mut Vec<Part>) {
     out.push(("exponentInteger", exponent.unsigned_abs().to_string().into()));
 }
 
-/// A unit behind a number; `place` is 0 for one and 1 for any other number.
-pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: &mut Vec<Part>) {
+/// A unit after a number; `plural` is 0 for one and 1 for any other number.
+pub fn unit_parts(unit: &str, display: usize, plural: usize, in_full: bool, out: &mut Vec<Part>) {
     let text = match units::find(unit) {
-        Some(texts) => texts[display][place].to_owned(),
+        Some(texts) => texts[display][plural].to_owned(),
         None => {
             let (first, second) = unit.split_once("-per-").unwrap_or((unit, ""));
-            let first_text = units::find(first).map_or("", |texts| texts[display][place]);
+            let first_text = units::find(first).map_or("", |texts| texts[display][plural]);
             let per = units::per(second).map_or("", |texts| texts[display]);
             // ICU writes nothing but the sign here, except where the number is compact or a range.
             if first == "percent" && display < 2 && !in_full {
@@ -259,13 +259,13 @@ pub fn unit_parts(unit: &str, display: usize, place: usize, in_full: bool, out: 
     out.push(("unit", trimmed.to_owned().into()));
 }
 
-/// Two numbers with a dash; what stands around both is written once where ICU does so.
+/// Two numbers with a dash; common affixes are written once where ICU does so.
 pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sourced> {
     let (first, second) = (format.format(start), format.format(end));
     let text = |formatted: &Formatted| formatted.clone().into_parts();
     if start.is_negative() == end.is_negative() && text(&first) == text(&second) {
         let mut parts = first.into_parts();
-        // ICU has no place for it in a pattern with brackets.
+        // ICU leaves it out in a pattern with brackets.
         if !matches!(parts.first(), Some(("literal", _))) {
             parts.insert(0, ("approximatelySign", "~".into()));
         }
@@ -304,7 +304,7 @@ pub fn range(format: &NumberFormat, start: &Quantity, end: &Quantity) -> Vec<Sou
     out
 }
 
-/// What stands around a number, without the space that keeps letters and digits apart.
+/// The affixes of a number, without the space between letters and digits.
 fn around(formatted: &Formatted) -> Vec<Part> {
     let parts = [&formatted.before[..], &formatted.compact, &formatted.behind].concat();
     parts.into_iter().filter(|(_, text)| text != "\u{a0}").collect()

@@ -1,4 +1,4 @@
-//! `formatRange`: two numbers with a dash, what stands around both written once where ICU does so.
+//! `formatRange`: two numbers with a dash, common affixes written once where ICU does so.
 
 use super::decimal::Quantity;
 use super::pattern::{Sourced, range};
@@ -22,7 +22,7 @@ pub fn format_range_to_parts(vm: &mut Vm, this: Value, arguments: &[Value]) -> R
     parts_value(vm, parts.iter().map(|((kind, text), source)| (*kind, &**text, Some(*source))))
 }
 
-/// The parts, and what they take.
+/// The parts, and what counts them.
 fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<(Vec<Sourced>, Hold)> {
     let format = receiver(vm, this, method)?;
     for (index, name) in ["start", "end"].into_iter().enumerate() {
@@ -31,9 +31,9 @@ fn parts(vm: &mut Vm, this: Value, arguments: &[Value], method: &str) -> Result<
         }
     }
     let [mut start, mut end] = [Quantity::NaN, Quantity::NaN];
-    for (place, (index, name)) in [&mut start, &mut end].into_iter().zip([(0, "start"), (1, "end")]) {
-        *place = quantity(vm, arg(arguments, index))?;
-        if matches!(place, Quantity::NaN) {
+    for (part, (index, name)) in [&mut start, &mut end].into_iter().zip([(0, "start"), (1, "end")]) {
+        *part = quantity(vm, arg(arguments, index))?;
+        if matches!(part, Quantity::NaN) {
             let what = vm.to_text_lossy(arg(arguments, index));
             return Err(vm.range_error(&format!("Invalid {name} : {what}")));
         }

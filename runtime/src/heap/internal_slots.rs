@@ -1,7 +1,7 @@
-//! Built-in objects with state of their own that are neither functions nor collections: dates and
-//! their like. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
+//! The internal slots (ECMAScript 6.1.7.2) of built-in objects that are neither functions nor collections, such as
+//! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
-use super::{Heap, block, place};
+use super::{Heap, block, slab_cost};
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
@@ -12,10 +12,9 @@ use crate::regexp::Program;
 use crate::value::{Kind, Value};
 use std::sync::Arc;
 
-/// The state of a built-in object. Its named properties are kept as those of arrays are
-/// ([`Heap::extras`]).
+/// The internal slots of a built-in object. Its named properties are in [`Heap::extras`], as those of arrays are.
 #[derive(Clone, Debug)]
-pub enum Exotic {
+pub enum InternalSlots {
     /// A `Date`: milliseconds since 1970-01-01 UTC, an integer within ±8.64e15, or NaN.
     Date(f64),
     /// An `Intl.Collator`.
@@ -32,19 +31,19 @@ pub enum Exotic {
     RegExp(RegExp),
 }
 
-/// The state of a regular expression.
+/// The internal slots of a regular expression.
 #[derive(Clone, Debug)]
 pub struct RegExp {
-    /// What it matches.
+    /// The compiled pattern.
     pub program: Arc<Program>,
-    /// The text of its pattern, a string.
+    /// The source of the pattern, a string.
     pub source: Value,
     /// Its property `lastIndex`.
     pub last_index: Value,
 }
 
-impl Exotic {
-    /// The table of its methods.
+impl InternalSlots {
+    /// The family whose methods it has.
     pub fn family(&self) -> Family {
         match self {
             Self::Date(_) => Family::Date,
@@ -70,7 +69,7 @@ impl Exotic {
         }
     }
 
-    /// What `Object.prototype.toString` writes behind `object`.
+    /// The tag that `Object.prototype.toString` writes after `object`.
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Date(_) | Self::RegExp(_) | Self::Url(_) | Self::Params(_) => self.class(),
@@ -99,10 +98,10 @@ impl Exotic {
             Self::NumberFormat(_) => size_of::<NumberFormat>(),
             Self::Url(state) => size_of::<UrlState>() + state.url.as_str().len(),
             Self::Params(state) => size_of::<ParamsState>() + state.cost(),
-            // All who share a program pay for a part of it, but the script or the cache that has it.
+            // Those who share a program pay a part of it each, the script or cache that owns it excepted.
             Self::RegExp(regexp) => regexp.program.bytes() / (Arc::strong_count(&regexp.program) - 1).max(1),
         };
-        place::<Self>() + block(beside)
+        slab_cost::<Self>() + block(beside)
     }
 
     /// Append the values that it holds.
@@ -121,42 +120,42 @@ impl Exotic {
 
 impl Heap {
     /// A new built-in object.
-    pub fn new_exotic(&mut self, exotic: Exotic) -> Value {
-        self.meter.add_bytes(exotic.cost());
-        Value::handle(Kind::Exotic, self.exotics.add(exotic))
+    pub fn new_with_slots(&mut self, slots: InternalSlots) -> Value {
+        self.meter.add_bytes(slots.cost());
+        Value::handle(Kind::InternalSlots, self.internal_slots.add(slots))
     }
 
-    /// Changes the state of a built-in object; nothing where the value is none.
-    pub fn set_exotic(&mut self, value: Value, exotic: Exotic) {
-        if value.is(Kind::Exotic) {
-            self.exotics[value.index()] = exotic;
+    /// Replace the internal slots of a built-in object; no effect on other values.
+    pub fn set_internal_slots(&mut self, value: Value, slots: InternalSlots) {
+        if value.is(Kind::InternalSlots) {
+            self.internal_slots[value.index()] = slots;
         }
     }
 
     /// A new regular expression.
     pub fn new_regexp(&mut self, program: Arc<Program>, source: Value) -> Value {
-        self.new_exotic(Exotic::RegExp(RegExp { program, source, last_index: Value::ZERO }))
+        self.new_with_slots(InternalSlots::RegExp(RegExp { program, source, last_index: Value::ZERO }))
     }
 
-    /// The state of a value that is a regular expression.
+    /// The internal slots of a regular expression.
     pub fn regexp(&self, value: Value) -> Option<&RegExp> {
-        let Exotic::RegExp(regexp) = self.exotic(value)? else { return None };
+        let InternalSlots::RegExp(regexp) = self.internal_slots_of(value)? else { return None };
         Some(regexp)
     }
 
     /// The same to be changed.
     pub fn regexp_mut(&mut self, value: Value) -> Option<&mut RegExp> {
-        let Exotic::RegExp(regexp) = self.exotic_mut(value)? else { return None };
+        let InternalSlots::RegExp(regexp) = self.internal_slots_of_mut(value)? else { return None };
         Some(regexp)
     }
 
-    /// The state of a value that is a built-in object.
-    pub fn exotic(&self, value: Value) -> Option<&Exotic> {
-        value.is(Kind::Exotic).then(|| &self.exotics[value.index()])
+    /// The internal slots of a value that has them.
+    pub fn internal_slots_of(&self, value: Value) -> Option<&InternalSlots> {
+        value.is(Kind::InternalSlots).then(|| &self.internal_slots[value.index()])
     }
 
     /// The same, to change it.
-    pub fn exotic_mut(&mut self, value: Value) -> Option<&mut Exotic> {
-        value.is(Kind::Exotic).then(|| &mut self.exotics[value.index()])
+    pub fn internal_slots_of_mut(&mut self, value: Value) -> Option<&mut InternalSlots> {
+        value.is(Kind::InternalSlots).then(|| &mut self.internal_slots[value.index()])
     }
 }

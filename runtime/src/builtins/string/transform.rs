@@ -1,10 +1,10 @@
-//! The same text in another shape: case, padding, trimming.
+//! Methods that transform a text: case, padding, trimming.
 
 use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
+use crate::atom::known;
 use crate::builtins::intl::canonical_locales;
 use crate::convert::is_space;
 use crate::heap::{code_points, first_code_point};
-use crate::symbol::known;
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -26,15 +26,15 @@ pub fn pad_start(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     vm.concat(fill, string)
 }
 
-/// Padding that is made in one go.
+/// Padding that is built at once.
 const SHORT: u64 = 64;
 
-/// What is missing to a length.
+/// The padding that is needed for a length.
 fn padding(vm: &mut Vm, string: Value, arguments: &[Value]) -> Result {
     let length = vm.to_integer(arg(arguments, 0))?;
     let has = f64::from(vm.heap.str(string).units);
     if length <= has {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     let filler = match arg(arguments, 1) {
         Value::UNDEFINED => vm.string(" "),
@@ -73,7 +73,7 @@ pub fn repeat(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
 fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     let header = vm.heap.str(string);
     if count == 0 || header.bytes == 0 {
-        return Ok(vm.symbol_string(known::EMPTY));
+        return Ok(vm.atom_string(known::EMPTY));
     }
     room(vm, count.saturating_mul(header.units.into()), count.saturating_mul(header.bytes.into()))?;
     // charged: above
@@ -128,8 +128,8 @@ fn upper(vm: &mut Vm, string: Value) -> Result {
     by_text(vm, string, cut, |vm, text, out| out.extend_from_slice(vm, text.to_uppercase().as_bytes()))
 }
 
-/// Where a text can be cut so that both parts have the lower case of the whole: the one of a sigma depends on the letters
-/// around it, whatever stands between, so that is between two that are surely letters or none, and no sigma.
+/// Where a text can be split for lowering its case. The lower case of a sigma depends on the letters around it, so the
+/// split is between two characters that are no sigma and certainly letters, or certainly none.
 fn last_plain_pair(text: &str) -> Option<usize> {
     let is_plain = |c: char| {
         matches!(c, ' ' | '\n' | '0'..='9' | 'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{24F}' | '\u{388}'..='\u{3A2}'

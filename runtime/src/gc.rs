@@ -1,0 +1,116 @@
+//! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
+
+use crate::code::{After, Waiter, Waiting};
+use crate::error::{Cause, Thrown};
+use crate::error_code::ErrorCode;
+use crate::heap::collect::Marker;
+use crate::node::Op;
+use crate::promise::{Job, Reaction};
+use crate::stack::Stack;
+use crate::value::Value;
+use crate::vm::Vm;
+use std::cell::Cell;
+
+/// State for retrying an operation that ran out of memory: it is retried once after a collection, if it had no visible
+/// effect.
+#[derive(Default)]
+pub struct Gc {
+    /// Whether a function of the script has run in an implicit conversion since the last settling: then the operation
+    /// had an effect.
+    pub converted: bool,
+    /// The operation that was retried last: how many frames there were, and the position in the last one. Absent after
+    /// a collection for another reason.
+    pub repeated: Option<(usize, u32)>,
+}
+
+impl Vm {
+    /// Whether garbage has to be collected before the next operation.
+    pub(crate) fn collection_due(&self) -> bool {
+        self.heap.meter.bytes > self.heap.meter.collect_at || self.stress.collect
+    }
+
+    /// Whether an operation that ran out of memory may be retried; if so, garbage has been collected. So live data is
+    /// never refused because of garbage.
+    #[cold]
+    pub(crate) fn may_repeat(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
+        let Cause::Stop(failure) = &*thrown.0 else { return false };
+        // If the retry fails too, garbage is not the reason.
+        if failure.code != ErrorCode::MemoryLimit
+            || !op.repeats
+            || self.gc.converted
+            || self.stack.nesting > 0
+            || self.gc.repeated == Some(at)
+        {
+            return false;
+        }
+        self.collect(stack);
+        self.gc.repeated = Some(at);
+        self.heap.meter.bytes <= self.heap.meter.limits.max_memory_bytes as usize
+    }
+
+    /// Free what nothing can reach.
+    pub(crate) fn collect(&mut self, stack: &Stack) {
+        self.atoms.forget();
+        let (heap, waiting) = (&self.heap, &self.stack.suspended);
+        let mut marker = Marker::new(heap);
+        let mut seen = vec![false; waiting.len()];
+        let mut awaited = |number, work: &mut Vec<Value>| mark_waiting(waiting, &mut seen, number, work);
+        for frame in &self.stack.frames {
+            let length = self.function(frame.code).slots as usize;
+            marker.mark(heap, stack.slots(frame.slots).iter().take(length).map(Cell::get), &mut awaited);
+            marker.mark(heap, after_values(frame.after), &mut awaited);
+        }
+        marker.mark(heap, self.realm.values(), &mut awaited);
+        marker.mark(heap, self.atom_strings.values(), &mut awaited);
+        marker.mark(heap, self.host.calls.values().chain(self.stack.main), &mut awaited);
+        for job in &self.jobs {
+            match *job {
+                Job::React(Reaction::Await(number), _, value) => {
+                    let mut frame = vec![value];
+                    awaited(number, &mut frame);
+                    marker.mark(heap, frame, &mut awaited);
+                }
+                Job::React(Reaction::Then { fulfilled, rejected, derived }, _, value) => {
+                    marker.mark(heap, [fulfilled, rejected, derived, value], &mut awaited);
+                }
+                Job::Adopt { promise, thenable, then } => {
+                    marker.mark(heap, [promise, thenable, then], &mut awaited);
+                }
+            }
+        }
+        self.heap.sweep(marker);
+        let mut outside = stack.bytes() + self.heap.meter.kept_bytes + self.jobs.capacity() * size_of::<Job>();
+        for (number, seen) in seen.into_iter().enumerate() {
+            match &self.stack.suspended[number] {
+                Some(frame) if seen => outside += frame.cost(),
+                // A frame that waits for an unreachable promise can never be resumed.
+                Some(_) => {
+                    self.stack.suspended[number] = None;
+                    self.stack.suspended.release(number as u32);
+                }
+                None => {}
+            }
+        }
+        self.heap.collected(outside);
+    }
+}
+
+fn mark_waiting(waiting: &crate::heap::Slab<Option<Waiting>>, seen: &mut [bool], number: u32, work: &mut Vec<Value>) {
+    let index = number as usize;
+    if std::mem::replace(&mut seen[index], true) {
+        return;
+    }
+    if let Some(frame) = &waiting[index] {
+        work.extend(frame.slots.iter().map(Cell::get));
+        work.extend(after_values(frame.after));
+    }
+}
+
+fn after_values(after: After) -> impl Iterator<Item = Value> {
+    let (first, second) = match after {
+        After::Async(promise, Waiter::Job(derived)) => (Some(promise), Some(derived)),
+        After::Async(value, Waiter::Nobody | Waiter::Caller) | After::Job(value) => (Some(value), None),
+        After::Call | After::Nested => (None, None),
+    };
+    first.into_iter().chain(second)
+}

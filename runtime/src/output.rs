@@ -1,0 +1,34 @@
+//! What a run has for its host beside its result: lines of the log, and messages.
+
+use crate::builtins::console::State;
+use crate::host::Message;
+
+/// The log and the messages of a run.
+#[derive(Default)]
+pub struct Output {
+    /// What the script logged.
+    pub logs: Vec<String>,
+    /// Bytes that the script has logged.
+    pub log_bytes: usize,
+    /// How often it did.
+    pub log_calls: u64,
+    /// The indentation and the counters of `console`.
+    pub console: State,
+    /// Messages that the host has not taken yet.
+    messages: Vec<Message>,
+    /// What these cost.
+    message_bytes: usize,
+}
+
+impl Output {
+    /// Add a message that takes so many bytes.
+    pub fn send(&mut self, message: Message, bytes: usize) {
+        self.message_bytes += bytes;
+        self.messages.push(message);
+    }
+
+    /// The messages since the last call, and what they cost.
+    pub fn take_messages(&mut self) -> (Vec<Message>, usize) {
+        (std::mem::take(&mut self.messages), std::mem::take(&mut self.message_bytes))
+    }
+}
