@@ -228,6 +228,18 @@ pub enum Message {
     },
 }
 
+/// A run that can be resumed, wherever it is evaluated: a [`Run`](crate::Run), or what stands for one in another process.
+pub trait Resumable {
+    /// Goes on until nothing can go on without an event, or the slice is used up.
+    fn resume(&mut self, events: Vec<Event>) -> Progress;
+
+    /// Takes the messages that the script has sent since the last call.
+    fn take_messages(&mut self) -> Vec<Message>;
+
+    /// The calls without an answer, in order; queued ones included.
+    fn open_calls(&mut self) -> Vec<OpenCall>;
+}
+
 /// How far a run has come.
 #[derive(Debug)]
 pub enum Progress {

@@ -31,6 +31,8 @@ pub struct Outcome {
     /// Tool calls that had no answer when the run ended, in the order of the calls; no more than
     /// [`MOST_UNANSWERED`] of them.
     pub unanswered: Vec<Unanswered>,
+    /// Whether it awaited a promise that nothing can settle.
+    pub deadlocked: bool,
 }
 
 /// Most unanswered calls that an outcome lists.
@@ -260,7 +262,13 @@ impl Outcome {
     /// The outcome of a script that was not compiled.
     #[must_use]
     pub fn not_compiled(failure: Box<Failure>) -> Self {
-        Self { result: Err(failure), logs: Vec::new(), stats: Stats::default(), unanswered: Vec::new() }
+        Self {
+            result: Err(failure),
+            logs: Vec::new(),
+            stats: Stats::default(),
+            unanswered: Vec::new(),
+            deadlocked: false,
+        }
     }
 
     /// The status of the outcome.

@@ -4,7 +4,7 @@ use crate::atom::known;
 use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
-use crate::host::{Event, Inputs, Message, OpenCall, Progress};
+use crate::host::{Event, Inputs, Message, OpenCall, Progress, Resumable};
 use crate::limits::Policy;
 use crate::meter::GRANT;
 use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
@@ -43,6 +43,20 @@ enum Stage {
     Result,
     /// The outcome has been given.
     Done,
+}
+
+impl Resumable for Run {
+    fn resume(&mut self, events: Vec<Event>) -> Progress {
+        self.resume(events)
+    }
+
+    fn take_messages(&mut self) -> Vec<Message> {
+        self.take_messages()
+    }
+
+    fn open_calls(&mut self) -> Vec<OpenCall> {
+        Self::open_calls(self)
+    }
 }
 
 impl Run {
@@ -122,11 +136,6 @@ impl Run {
         let awaited = |promise: Value| in_result || !self.vm.heap.promises[promise.index()].reactions.is_none();
         let open = self.vm.host.calls.open().into_iter();
         open.map(|(id, promise)| OpenCall { id, awaited: awaited(promise) }).collect()
-    }
-
-    /// Whether it ended in a deadlock: it awaited a promise that nothing can settle.
-    pub(crate) fn is_deadlocked(&self) -> bool {
-        self.deadlocked
     }
 
     /// The most bytes that were in use so far: see [`Run::memory_bytes`].
@@ -352,7 +361,7 @@ impl Run {
             started,
             awaited,
         });
-        let outcome = Outcome { result, logs, stats, unanswered: unanswered.collect() };
+        let outcome = Outcome { result, logs, stats, unanswered: unanswered.collect(), deadlocked: self.deadlocked };
         self.stage = Stage::Done;
         Progress::Done(Box::new(outcome))
     }

@@ -49,7 +49,7 @@ pub use token::TokenError;
 
 use crate::cache::ScriptCache;
 use crate::error_code::{ErrorCode, Origin};
-use crate::host::{Clock, Message, NoTools, ToolError, Tools};
+use crate::host::{Clock, Inputs, Message, NoTools, Resumable, ToolError, Tools};
 use crate::limits::Policy;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::script::{CompileOptions, compile};
@@ -227,6 +227,34 @@ pub fn play(
     tools: Arc<dyn ClientTools>,
     journal: &Journal,
     options: &StepOptions<'_>,
+    watch: Option<&mut dyn FnMut(Played)>,
+) -> Step {
+    let start = |inputs| {
+        let compile_options =
+            CompileOptions { language: options.language, ..CompileOptions::for_policy(&options.policy) };
+        let compiled = match options.cache {
+            Some(cache) => cache.compile(script, &compile_options),
+            None => compile(script, &compile_options),
+        };
+        match compiled {
+            Ok(script) => Ok(Box::new(script.start(inputs, &options.policy)) as Box<dyn Resumable>),
+            Err(error) => Err(Box::new(Outcome::not_compiled(error.failure))),
+        }
+    };
+    play_with(&start, script, tools, journal, options, watch)
+}
+
+/// Starts the run that is replayed, here or elsewhere. The outcome is that of a script that does not compile.
+pub type StartRun<'a> = dyn Fn(Inputs) -> Result<Box<dyn Resumable>, Box<Outcome>> + 'a;
+
+/// The same with a run that `start` starts, under the policy of the options. It compiles the script.
+#[must_use]
+pub fn play_with(
+    start: &StartRun<'_>,
+    script: &str,
+    tools: Arc<dyn ClientTools>,
+    journal: &Journal,
+    options: &StepOptions<'_>,
     mut watch: Option<&mut dyn FnMut(Played)>,
 ) -> Step {
     if !journal.is_of(script, options) {
@@ -236,16 +264,10 @@ pub fn play(
     if let Some(over) = over(journal, options) {
         return over;
     }
-    let compile_options = CompileOptions { language: options.language, ..CompileOptions::for_policy(&options.policy) };
-    let compiled = match options.cache {
-        Some(cache) => cache.compile(script, &compile_options),
-        None => compile(script, &compile_options),
+    let mut replay = match Replay::begin(start, tools, journal, options) {
+        Ok(replay) => replay,
+        Err(outcome) => return ended(*outcome),
     };
-    let script = match compiled {
-        Ok(script) => script,
-        Err(error) => return ended(Outcome::not_compiled(error.failure)),
-    };
-    let mut replay = Replay::begin(&script, tools, journal, options);
     let mut events = Vec::new();
     for (number, round) in journal.rounds.iter().enumerate() {
         let played = match replay.advance(events) {
@@ -269,7 +291,7 @@ pub fn play(
             over(&calls.journal, options).unwrap_or_else(|| Step::Calls(Box::new(calls)))
         }
         Advance::Ended(outcome) => match outcome.result {
-            Err(failure) if replay.is_deadlocked() => Step::Deadlock(failure),
+            Err(failure) if outcome.deadlocked => Step::Deadlock(failure),
             Ok(_) | Err(_) => Step::Done(Box::new(replay.finish(*outcome))),
         },
     }

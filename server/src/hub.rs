@@ -107,7 +107,7 @@ impl Hub {
             }
         }
         let (stateless, subscribed, started) =
-            (Stateless::new(&config, Arc::clone(runs.scripts())), Mutex::default(), Instant::now());
+            (Stateless::new(&config, Arc::clone(runs.executor())), Mutex::default(), Instant::now());
         Ok(Arc::new(Self {
             config,
             catalogue,

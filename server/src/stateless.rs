@@ -12,7 +12,7 @@ mod recording;
 mod service;
 mod tools;
 
-pub use evaluate::{Evaluate, Evaluation, LanguageName};
+pub use evaluate::{Evaluate, Evaluation, Evaluator, LanguageName};
 pub use history::{History, HistoryError};
 pub use id::CodeId;
 pub use recorder::Recorder;

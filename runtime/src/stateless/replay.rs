@@ -1,18 +1,16 @@
 //! Replaying a run against its journal.
 
 use super::journal::{Issued, Journal, Round};
-use super::{Calls, ClientTools, Divergence, Done, Played, StepCall, StepOptions};
-use crate::host::{Call, CallId, Clock, Event, Inputs, Message, Progress};
+use super::{Calls, ClientTools, Divergence, Done, Played, StartRun, StepCall, StepOptions};
+use crate::host::{Call, CallId, Clock, Event, Inputs, Message, Progress, Resumable};
 use crate::outcome::Outcome;
-use crate::run::Run;
-use crate::script::Script;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A run being replayed.
 pub struct Replay {
-    run: Run,
+    run: Box<dyn Resumable>,
     tools: Arc<dyn ClientTools>,
     /// The calls that have reached the client, by number.
     issued: Vec<CallId>,
@@ -31,11 +29,11 @@ pub enum Advance {
 impl Replay {
     /// A run at its beginning.
     pub fn begin(
-        script: &Arc<Script>,
+        start: &StartRun<'_>,
         tools: Arc<dyn ClientTools>,
         journal: &Journal,
         options: &StepOptions<'_>,
-    ) -> Self {
+    ) -> Result<Self, Box<Outcome>> {
         let inputs = Inputs {
             context: options.context.clone(),
             tools: Arc::clone(&tools) as _,
@@ -43,8 +41,8 @@ impl Replay {
             seed: journal.seed(),
             slice: None,
         };
-        let run = script.start(inputs, &options.policy);
-        Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new() }
+        let run = start(inputs)?;
+        Ok(Self { run, tools, issued: Vec::new(), answered: HashSet::new(), messages: Vec::new() })
     }
 
     /// Advance until only an answer of the client helps. Calls that fail the check are rejected here.
@@ -139,11 +137,6 @@ impl Replay {
         };
         let (waiting, abandoned) = (of(&|_| true), of(&|awaited| !awaited));
         Calls { new, waiting, abandoned, journal, messages: self.messages }
-    }
-
-    /// Whether the run ended in a deadlock.
-    pub fn is_deadlocked(&self) -> bool {
-        self.run.is_deadlocked()
     }
 
     /// A run that has ended.

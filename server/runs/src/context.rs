@@ -1,7 +1,7 @@
 //! What belongs to one run from its beginning to its end, whoever works on it at the moment: who
 //! watches it, what ends it before its time, and what it has used of what all runs share.
 
-use super::executor::Driven;
+use super::executor::Evaluation;
 use super::{Refused, refused};
 use agentscript::{Message, Outcome};
 use codecall_base::call::RunScope;
@@ -84,7 +84,7 @@ impl RunContext {
     }
 
     /// A slice is over and the run is not: what it uses now.
-    pub fn used(&self, run: &Driven) {
+    pub fn used(&self, run: &dyn Evaluation) {
         let most = self.bounds.max_pending_calls;
         if run.unanswered_calls() > most {
             let message =

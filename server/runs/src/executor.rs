@@ -1,121 +1,231 @@
-//! Where runs are evaluated: on the threads of the queue, or by workers. What drives them sees no
+//! Where runs are evaluated: on the threads that drive them, or in worker processes. What drives a run sees no
 //! difference.
 
 #[cfg(unix)]
 use super::worker::{Begin, Remote, Workers};
 use agentscript::{
-    CompileOptions, Dialect, Event, Failure, Inputs, Language, Linker, Message, Outcome, Policy, Progress, Run,
-    ScriptCache,
+    Clock, CompileOptions, Dialect, Event, Failure, FixedClock, Inputs, Language, Linker, Message, OpenCall, Outcome,
+    Policy, Progress, Resumable, Run, ScriptCache, SystemClock, Tools,
 };
 use codecall_base::error::Error;
 use codecall_base::tool::ErrorCode;
-use codecall_config::IsolationConfig;
+use codecall_config::{IsolationConfig, IsolationMode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Milliseconds of compiling that no script pays for: a machine that is busy takes some for the smallest.
-const SHORT_COMPILATION: u64 = 500;
+const FREE_COMPILATION_MS: u64 = 500;
 
-/// What evaluates runs.
-#[derive(Clone)]
-pub enum Executor {
-    /// The threads of the queue themselves, with the scripts that were compiled.
-    Threads(Arc<ScriptCache>),
-    /// Processes, each with one run at a time.
-    #[cfg(unix)]
-    Workers(Workers),
-}
-
-impl Executor {
-    /// Workers, the first of which is there.
-    ///
-    /// # Errors
-    /// There can be none, or none that is confined as it has to be.
-    #[cfg(unix)]
-    pub fn start(config: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
-        let workers = Workers::start(config, &policy.limits);
-        let workers = workers.map_err(|problem| Error::Config(format!("isolation: no worker process: {problem}")))?;
-        Ok(Self::Workers(workers))
-    }
-
-    /// Workers need what this system does not have.
-    ///
-    /// # Errors
-    /// Always.
-    #[cfg(not(unix))]
-    pub fn start(_config: &IsolationConfig, _policy: &Policy) -> Result<Self, Error> {
-        Err(Error::Config("isolation: there are no worker processes on this system; use 'thread'".into()))
-    }
-
-    /// For the status of the server.
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Threads(_) => "scripts run on threads of the server".into(),
-            #[cfg(unix)]
-            Self::Workers(workers) => {
-                let (walls, lost) = (workers.walls().describe(), workers.lost());
-                let lost = if lost == 0 { String::new() } else { format!("; {lost} workers were lost") };
-                format!("scripts run in worker processes, confined by: {walls}{lost}")
-            }
-        }
-    }
-
-    /// End what waits for runs.
-    pub fn close(&self) {
-        match self {
-            Self::Threads(_) => {}
-            #[cfg(unix)]
-            Self::Workers(workers) => workers.close(),
-        }
-    }
-}
-
-/// A run that has not begun.
-pub struct Start {
-    pub script: Arc<str>,
-    pub language: Option<Language>,
-    pub dialect: Dialect,
-    pub policy: Policy,
-    pub inputs: Inputs,
-    /// Whether the time stands still for the script.
-    pub is_recorded: bool,
-    /// How long a slice may take at most before the run is given up.
-    pub patience: Duration,
-    pub executor: Executor,
-}
-
-/// A run, wherever it is.
-pub enum Driven {
-    Here(Box<Run>),
-    #[cfg(unix)]
-    There(Box<Remote>),
-}
-
-impl Start {
-    /// Compile and start; in a worker, that is done when the run goes on for the first time. `stop` ends a
-    /// run on a thread in the middle of a step.
+/// Evaluates runs.
+pub trait Executor: Send + Sync {
+    /// Starts a run. It is compiled here, or when it is resumed for the first time.
     ///
     /// # Errors
     /// The outcome of a script that does not compile.
-    pub fn start(self, stop: &Arc<AtomicBool>) -> Result<Driven, Box<Outcome>> {
-        let Self { script, language, dialect, policy, inputs, is_recorded, patience, executor } = self;
-        match executor {
-            Executor::Threads(scripts) => {
-                let mut run = begin(&scripts, &script, (language, dialect), policy, inputs)?;
-                run.cancel_on(Arc::clone(stop));
-                Ok(Driven::Here(Box::new(run)))
-            }
-            #[cfg(unix)]
-            Executor::Workers(workers) => {
-                let stands_still = is_recorded.then(|| inputs.clock.unix_ms());
-                let Inputs { context, tools, seed, slice, .. } = inputs;
-                let kind = (language, dialect);
-                let begin = Begin::of(script.to_string(), kind, &policy, (context, seed, slice), stands_still);
-                Ok(Driven::There(Box::new(Remote::new(workers, begin, policy, tools, patience))))
-            }
+    fn start(&self, start: StartInputs) -> Result<Box<dyn Evaluation>, Box<Outcome>>;
+
+    /// Where runs are evaluated, and what of the machine they can reach there, in one line for the status.
+    fn describe(&self) -> String;
+
+    /// Ends what waits for runs.
+    fn close(&self) {}
+}
+
+/// What a run is started with: data, but for the tools, which are asked.
+pub struct StartInputs {
+    /// The script.
+    pub script: Arc<str>,
+    /// Its language; absent: it is guessed.
+    pub language: Option<Language>,
+    /// What the script sees of the host.
+    pub dialect: Dialect,
+    /// Limits and permissions.
+    pub policy: Policy,
+    /// JSON text of an object: `codecallContext`.
+    pub context: Option<String>,
+    /// What the script can find out about tools.
+    pub tools: Arc<dyn Tools>,
+    /// Seed of random numbers.
+    pub seed: u64,
+    /// What `Date.now()` gives all the time; absent: the time.
+    pub fixed_unix_ms: Option<f64>,
+    /// How long the run is evaluated at a time.
+    pub slice: Duration,
+    /// How long a slice may take before the run is given up.
+    pub watchdog: Duration,
+    /// Ends the run in the middle of a step, where that is possible.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A run that is evaluated somewhere. Dropped before it is done, it ends.
+pub trait Evaluation: Send {
+    /// Goes on until nothing can go on without an event, or the slice is used up. `cancel` ends what is in another
+    /// process in the middle of a slice.
+    fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress;
+
+    /// Takes the messages that the script has sent since the last call.
+    fn take_messages(&mut self) -> Vec<Message>;
+
+    /// Bytes that it has in use.
+    fn memory_bytes(&self) -> u64;
+
+    /// Tool calls that have no answer.
+    fn unanswered_calls(&self) -> usize;
+
+    /// How long until it must have ended.
+    fn time_left(&self) -> Duration;
+
+    /// The calls without an answer, in order. None where the run is lost.
+    fn open_calls(&mut self) -> Vec<OpenCall>;
+}
+
+/// The executor of a configuration. Scripts that are compiled in this process are kept in `scripts`.
+///
+/// # Errors
+/// There can be no worker process, or none that is confined as it has to be.
+pub fn executor(
+    config: &IsolationConfig,
+    policy: &Policy,
+    scripts: &Arc<ScriptCache>,
+) -> Result<Arc<dyn Executor>, Error> {
+    match config.mode {
+        IsolationMode::Thread => Ok(Arc::new(ThreadExecutor::new(Arc::clone(scripts)))),
+        #[cfg(unix)]
+        IsolationMode::Process => match Workers::start(config, &policy.limits) {
+            Ok(workers) => Ok(Arc::new(workers)),
+            Err(problem) => Err(Error::Config(format!("isolation: no worker process: {problem}"))),
+        },
+        #[cfg(not(unix))]
+        IsolationMode::Process => {
+            let _ = policy;
+            Err(Error::Config("isolation: there are no worker processes on this system; use 'thread'".into()))
         }
+    }
+}
+
+/// Evaluates runs on the threads that drive them.
+pub struct ThreadExecutor {
+    scripts: Arc<ScriptCache>,
+}
+
+impl ThreadExecutor {
+    /// With a cache of compiled scripts.
+    #[must_use]
+    pub fn new(scripts: Arc<ScriptCache>) -> Self {
+        Self { scripts }
+    }
+}
+
+impl Executor for ThreadExecutor {
+    fn start(&self, start: StartInputs) -> Result<Box<dyn Evaluation>, Box<Outcome>> {
+        let StartInputs { script, language, dialect, policy, context, tools, seed, fixed_unix_ms, slice, stop, .. } =
+            start;
+        let inputs = Inputs { context, tools, clock: clock(fixed_unix_ms), seed, slice: Some(slice) };
+        let mut run = begin(&self.scripts, &script, (language, dialect), policy, inputs)?;
+        run.cancel_on(stop);
+        Ok(Box::new(run))
+    }
+
+    fn describe(&self) -> String {
+        "scripts run on threads of the server".into()
+    }
+}
+
+impl Evaluation for Run {
+    fn resume(&mut self, events: Vec<Event>, _cancel: &CancellationToken) -> Progress {
+        Run::resume(self, events)
+    }
+
+    fn take_messages(&mut self) -> Vec<Message> {
+        Run::take_messages(self)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        u64::try_from(Run::memory_bytes(self)).unwrap_or(u64::MAX)
+    }
+
+    fn unanswered_calls(&self) -> usize {
+        Run::unanswered_calls(self)
+    }
+
+    fn time_left(&self) -> Duration {
+        Run::time_left(self)
+    }
+
+    fn open_calls(&mut self) -> Vec<OpenCall> {
+        Run::open_calls(self)
+    }
+}
+
+#[cfg(unix)]
+impl Executor for Workers {
+    fn start(&self, start: StartInputs) -> Result<Box<dyn Evaluation>, Box<Outcome>> {
+        let begin = Begin::new(&start);
+        Ok(Box::new(Remote::new(self.clone(), begin, start.policy, start.tools, start.watchdog)))
+    }
+
+    fn describe(&self) -> String {
+        let (walls, lost) = (self.walls().describe(), self.lost());
+        let lost = if lost == 0 { String::new() } else { format!("; {lost} workers were lost") };
+        format!("scripts run in worker processes, confined by: {walls}{lost}")
+    }
+
+    fn close(&self) {
+        Workers::close(self);
+    }
+}
+
+/// A run that is replayed: its evaluation, driven on one thread to its end.
+pub struct Replayed {
+    evaluation: Box<dyn Evaluation>,
+    cancel: CancellationToken,
+}
+
+impl Replayed {
+    /// What `cancel` ends.
+    #[must_use]
+    pub fn new(evaluation: Box<dyn Evaluation>, cancel: CancellationToken) -> Self {
+        Self { evaluation, cancel }
+    }
+}
+
+impl Resumable for Replayed {
+    fn resume(&mut self, mut events: Vec<Event>) -> Progress {
+        if self.cancel.is_cancelled() {
+            events.push(Event::Cancel);
+        }
+        self.evaluation.resume(events, &self.cancel)
+    }
+
+    fn take_messages(&mut self) -> Vec<Message> {
+        self.evaluation.take_messages()
+    }
+
+    fn open_calls(&mut self) -> Vec<OpenCall> {
+        self.evaluation.open_calls()
+    }
+}
+
+/// The clock of a run.
+pub fn clock(fixed_unix_ms: Option<f64>) -> Arc<dyn Clock> {
+    match fixed_unix_ms {
+        Some(unix_ms) => Arc::new(FixedTime(FixedClock { unix_ms })),
+        None => Arc::new(SystemClock),
+    }
+}
+
+/// Time stands still for the script, and not for its limits.
+struct FixedTime(FixedClock);
+
+impl Clock for FixedTime {
+    fn monotonic(&self) -> Duration {
+        SystemClock.monotonic()
+    }
+
+    fn unix_ms(&self) -> f64 {
+        self.0.unix_ms()
     }
 }
 
@@ -144,7 +254,7 @@ pub fn begin(
 /// Count the time that it took to compile a script as the script's, where it was not short.
 fn has_time_left(policy: &mut Policy, took: Duration) -> bool {
     let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    if took < SHORT_COMPILATION {
+    if took < FREE_COMPILATION_MS {
         return true;
     }
     let left = policy.limits.timeout_ms.saturating_sub(took);
@@ -152,52 +262,4 @@ fn has_time_left(policy: &mut Policy, took: Duration) -> bool {
         policy.limits.timeout_ms = left;
     }
     left > 0
-}
-
-impl Driven {
-    /// Go on until nothing can go on without an event, or the slice is used up. Only what is in another
-    /// process can be ended in the middle of a slice, by `cancel`.
-    pub fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
-        match self {
-            Self::Here(run) => run.resume(events),
-            #[cfg(unix)]
-            Self::There(run) => run.resume(events, cancel),
-        }
-    }
-
-    /// Messages that the script has sent since the last call.
-    pub fn take_messages(&mut self) -> Vec<Message> {
-        match self {
-            Self::Here(run) => run.take_messages(),
-            #[cfg(unix)]
-            Self::There(run) => run.take_messages(),
-        }
-    }
-
-    /// Bytes that it has in use.
-    pub fn memory_bytes(&self) -> u64 {
-        match self {
-            Self::Here(run) => u64::try_from(run.memory_bytes()).unwrap_or(u64::MAX),
-            #[cfg(unix)]
-            Self::There(run) => run.memory_bytes(),
-        }
-    }
-
-    /// Tool calls that have no answer.
-    pub fn unanswered_calls(&self) -> usize {
-        match self {
-            Self::Here(run) => run.unanswered_calls(),
-            #[cfg(unix)]
-            Self::There(run) => run.unanswered_calls(),
-        }
-    }
-
-    /// How long until it must have ended.
-    pub fn time_left(&self) -> Duration {
-        match self {
-            Self::Here(run) => run.time_left(),
-            #[cfg(unix)]
-            Self::There(run) => run.time_left(),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Where a run is recorded while it goes on, so that it can be replayed.
 
-use crate::refused;
-use agentscript::{Call, Event, Inputs, Outcome};
+use crate::{StartInputs, refused};
+use agentscript::{Call, Event, Outcome};
 use codecall_base::tool::ErrorCode;
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 /// The journal of one run. What it is given is appended when the future is ready, and only then does the run go on: a
 /// call is in the journal before it is dispatched, and an answer before the script sees it.
 pub trait RunJournal: fmt::Debug + Send + Sync {
-    /// What the run is started with, instead of `inputs`: a clock that stands still, random numbers that can be made
+    /// What the run is started with, instead of `start`: a clock that stands still, random numbers that can be made
     /// again, tools that are noted where the script asks about them.
-    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs;
+    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs;
 
     /// Append calls that the script has made since the last time.
     ///

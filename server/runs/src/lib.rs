@@ -20,27 +20,25 @@ pub mod worker;
 
 pub use admission::Admission;
 pub use admission::Refused;
-use agentscript::{
-    CallId, Clock, Dialect, Event, Failure, Inputs, Language, Outcome, Policy, Progress, ScriptCache, SystemClock,
-    ToolError,
-};
+use agentscript::{CallId, Dialect, Event, Failure, Language, Outcome, Policy, Progress, ScriptCache, ToolError};
 use calls::{CallLog, Calls};
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::{RunEvent, RunId, Watcher};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
-use codecall_config::{IsolationConfig, IsolationMode, Pool};
+use codecall_config::{IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
 use context::{Ledger, RunContext};
-use executor::{Executor, Start};
+use executor::executor;
+pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
 use hook::Hooked;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
 pub use journal::{JournalError, RunJournal};
-pub use queue::STACK;
 use queue::{Queue, Step, Task};
+pub use queue::{SLICE, STACK};
 use serde_json::{Value, json as object};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -159,10 +157,9 @@ fn shown(pipeline: &Pipeline, input: &str) -> Arc<Value> {
 pub struct Runs {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
-    clock: Arc<dyn Clock>,
     pool: Pool,
     queue: Arc<Queue>,
-    executor: Executor,
+    executor: Arc<dyn Executor>,
     scripts: Arc<ScriptCache>,
     ledger: Arc<Ledger>,
     admission: Admission,
@@ -177,9 +174,8 @@ impl Runs {
         Self {
             catalogue,
             pipeline,
-            clock: Arc::new(SystemClock),
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
-            executor: Executor::Threads(Arc::clone(&scripts)),
+            executor: Arc::new(ThreadExecutor::new(Arc::clone(&scripts))),
             scripts,
             ledger: Ledger::new(pool.max_memory_bytes),
             admission: Admission::new(pool.max_runs, &pool),
@@ -200,10 +196,7 @@ impl Runs {
     /// # Errors
     /// No process can be started, or confined as it has to be.
     pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
-        self.executor = match isolation.mode {
-            IsolationMode::Thread => Executor::Threads(Arc::clone(&self.scripts)),
-            IsolationMode::Process => Executor::start(isolation, policy)?,
-        };
+        self.executor = executor(isolation, policy, &self.scripts)?;
         Ok(self)
     }
 
@@ -211,6 +204,12 @@ impl Runs {
     #[must_use]
     pub fn isolation(&self) -> String {
         self.executor.describe()
+    }
+
+    /// What evaluates runs.
+    #[must_use]
+    pub fn executor(&self) -> &Arc<dyn Executor> {
+        &self.executor
     }
 
     /// Scripts that were compiled: agents repeat themselves, and loops around them even more.
@@ -225,9 +224,8 @@ impl Runs {
         Self {
             catalogue: Arc::clone(&self.catalogue),
             pipeline: Arc::clone(&self.pipeline),
-            clock: Arc::clone(&self.clock),
             queue: Arc::clone(&self.queue),
-            executor: self.executor.clone(),
+            executor: Arc::clone(&self.executor),
             scripts: Arc::clone(&self.scripts),
             ledger: Arc::clone(&self.ledger),
             admission: Admission::new(max_runs, &self.pool),
@@ -303,16 +301,6 @@ impl Runs {
         context.settle(outcome)
     }
 
-    fn inputs(&self, context: Option<String>, seed: Option<u64>, journal: Option<&Arc<dyn RunJournal>>) -> Inputs {
-        let (tools, clock, slice) = (self.catalogue.snapshot(), Arc::clone(&self.clock), Some(queue::SLICE));
-        let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8));
-        let inputs = Inputs { context, tools, clock, seed, slice };
-        match journal {
-            Some(journal) => Arc::clone(journal).inputs(inputs),
-            None => inputs,
-        }
-    }
-
     async fn drive(&self, request: ExecuteRequest, context: &Arc<RunContext>, log: &Arc<CallLog>) -> Outcome {
         let journal = request.journal;
         let calls = Calls {
@@ -324,17 +312,24 @@ impl Runs {
             log: Arc::clone(log),
             dry: request.dry_run,
         };
-        let start = Start {
+        let start = StartInputs {
             script: request.script,
             language: request.language,
             dialect: request.dialect,
             policy: request.policy,
-            inputs: self.inputs(request.context, request.seed, journal.as_ref()),
-            is_recorded: journal.is_some(),
-            patience: self.pool.watchdog,
-            executor: self.executor.clone(),
+            context: request.context,
+            tools: self.catalogue.snapshot(),
+            seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
+            fixed_unix_ms: None,
+            slice: SLICE,
+            watchdog: self.pool.watchdog,
+            stop: Arc::clone(&context.stop),
         };
-        let mut task = Task::Begin(Box::new(start));
+        let start = match &journal {
+            Some(journal) => Arc::clone(journal).start(start),
+            None => start,
+        };
+        let mut task = Task::Begin(Arc::clone(&self.executor), Box::new(start));
         let mut pending: JoinSet<(CallId, Result<String, ToolError>)> = JoinSet::new();
         loop {
             context.set_in_slice(true);

@@ -11,7 +11,7 @@
 //! threads are started by the watch, which is never lowered, and by those who bring runs.
 
 use super::context::RunContext;
-use super::executor::{Driven, Start};
+use super::executor::{Evaluation, Executor, StartInputs};
 use super::{Refused, refused};
 use agentscript::{Event, Outcome, Progress};
 use codecall_base::priority::Thread;
@@ -44,15 +44,15 @@ pub const STACK: usize = 16 * 1024 * 1024;
 /// What a thread does next for a run.
 pub enum Task {
     /// Compile and start.
-    Begin(Box<Start>),
+    Begin(Arc<dyn Executor>, Box<StartInputs>),
     /// Go on.
-    Resume(Driven, Vec<Event>),
+    Resume(Box<dyn Evaluation>, Vec<Event>),
 }
 
 /// How far a task has come: as far as it can go alone.
 pub enum Step {
     /// The run waits for tools, or is done.
-    Went(Driven, Progress),
+    Went(Box<dyn Evaluation>, Progress),
     /// There is no run (any more).
     Ended(Box<Outcome>),
     /// The run has taken too long, and its thread still has it.
@@ -451,10 +451,10 @@ fn watch(shared: &Arc<Shared>) {
 fn slice(task: Task, context: &RunContext) -> Step {
     let _logged = context.span.enter();
     let (mut run, mut events) = match task {
-        Task::Begin(start) => {
+        Task::Begin(executor, start) => {
             #[cfg(test)]
             super::tests::misbehave(&start.script);
-            match start.start(&context.stop) {
+            match executor.start(*start) {
                 Ok(run) => (run, Vec::new()),
                 Err(outcome) => return Step::Ended(outcome),
             }
@@ -467,7 +467,7 @@ fn slice(task: Task, context: &RunContext) -> Step {
     let mut progress = run.resume(events, &context.cancel);
     context.heard(run.take_messages());
     if !matches!(progress, Progress::Done(_)) {
-        context.used(&run);
+        context.used(&*run);
         // What has happened in this slice may have been too much.
         if context.cancel.is_cancelled() {
             progress = run.resume(vec![Event::Cancel], &context.cancel);

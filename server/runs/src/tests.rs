@@ -518,8 +518,8 @@ async fn runs_are_nested_so_deep() {
 struct Full(AtomicUsize);
 
 impl RunJournal for Full {
-    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
-        inputs
+    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs {
+        start
     }
 
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {

@@ -7,6 +7,7 @@ use super::{Fault, Verdict, output};
 use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
 use agentscript::{Language, Status};
 use clap::Args;
+use codecall::runs::ThreadExecutor;
 use codecall::stateless::{
     ClientToolset, CodeId, Directory, History, Recording, Stateless, answer_line, call_line, without_space,
 };
@@ -80,7 +81,7 @@ impl Replay {
         };
         let (journal, tools) = (told.journal.clone(), told.tools);
         // Parsing takes more of the native stack than this thread has.
-        let steps = Stateless::new(&config, Arc::default());
+        let steps = Stateless::new(&config, Arc::new(ThreadExecutor::new(Arc::default())));
         let played = steps.blocking(CancellationToken::new(), move || {
             let mut rounds = Vec::new();
             let step = play(&script.text, tools, &journal, &options, Some(&mut |round| rounds.push(round)));

@@ -2,15 +2,17 @@
 
 use super::history::{self, History};
 use super::{ClientToolset, CodeId};
-use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, step};
-use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
+use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, play_with};
+use agentscript::{Dialect, Inputs, Language, Message, Outcome, Policy, Resumable};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
-use codecall_config::StatelessConfig;
+use codecall_config::{Pool, StatelessConfig};
+use codecall_runs::{Executor, Replayed, SLICE, StartInputs, ThreadExecutor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio_util::sync::CancellationToken;
 
 /// A request for one step.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -101,15 +103,60 @@ pub struct Evaluation {
     pub said: Vec<Message>,
 }
 
+/// Where steps are evaluated.
+#[derive(Clone)]
+pub struct Evaluator {
+    executor: Arc<dyn Executor>,
+    watchdog: Duration,
+    cancel: CancellationToken,
+}
+
+impl Default for Evaluator {
+    /// On the thread that takes the step, without an end but its limits.
+    fn default() -> Self {
+        let executor = Arc::new(ThreadExecutor::new(Arc::default()));
+        Self::new(executor, Pool::default().watchdog, CancellationToken::new())
+    }
+}
+
+impl Evaluator {
+    /// With what evaluates runs. `cancel` ends the step; one whose evaluation does not let go of its slice for longer
+    /// than `watchdog` is lost.
+    #[must_use]
+    pub fn new(executor: Arc<dyn Executor>, watchdog: Duration, cancel: CancellationToken) -> Self {
+        Self { executor, watchdog, cancel }
+    }
+
+    fn step(&self, script: &str, tools: Arc<ClientToolset>, journal: &Journal, options: &StepOptions<'_>) -> Step {
+        let start = |inputs: Inputs| {
+            let start = StartInputs {
+                script: script.into(),
+                language: options.language,
+                dialect: Dialect::Async,
+                policy: options.policy.clone(),
+                context: inputs.context,
+                tools: inputs.tools,
+                seed: inputs.seed,
+                fixed_unix_ms: Some(inputs.clock.unix_ms()),
+                slice: SLICE,
+                watchdog: self.watchdog,
+                stop: Arc::default(),
+            };
+            let evaluation = self.executor.start(start)?;
+            Ok(Box::new(Replayed::new(evaluation, self.cancel.clone())) as Box<dyn Resumable>)
+        };
+        play_with(&start, script, tools, journal, options, None)
+    }
+}
+
 impl Evaluate {
-    /// Take the step. `policy` has the limits of the server, which those of the request have lowered; `scripts` keeps
-    /// what is compiled: every step of a run compiles the same script.
+    /// Take the step. `policy` has the limits of the server, which those of the request have lowered.
     ///
     /// # Errors
     /// The request makes no sense; the text says how to mend it.
-    pub fn run(self, policy: Policy, config: &StatelessConfig, scripts: &ScriptCache) -> Result<Evaluation, String> {
+    pub fn run(self, policy: Policy, config: &StatelessConfig, evaluator: &Evaluator) -> Result<Evaluation, String> {
         let tools = ClientToolset::read(&self.tools).map_err(|error| error.to_string())?;
-        self.run_with(Arc::new(tools), policy, config, scripts)
+        self.run_with(Arc::new(tools), policy, config, evaluator)
     }
 
     /// The same with tools that have been read already.
@@ -121,7 +168,7 @@ impl Evaluate {
         tools: Arc<ClientToolset>,
         policy: Policy,
         config: &StatelessConfig,
-        scripts: &ScriptCache,
+        evaluator: &Evaluator,
     ) -> Result<Evaluation, String> {
         if self.code.trim().is_empty() {
             return Err("'code' is empty".into());
@@ -132,12 +179,11 @@ impl Evaluate {
             context: self.context.as_ref().map(|context| Value::Object(context.clone()).to_string()),
             max_rounds: config.max_rounds,
             max_journal_bytes: config.max_journal_bytes,
-            cache: Some(scripts),
             ..StepOptions::default()
         };
         let (journal, mut names) = self.journal(&options, config)?;
         let id = CodeId::given(journal.id.clone());
-        let evaluation = match step(&self.code, tools, &journal, &options) {
+        let evaluation = match evaluator.step(&self.code, tools, &journal, &options) {
             Step::Calls(mut calls) => {
                 let said = std::mem::take(&mut calls.messages);
                 names.extend(calls.new.iter().map(|call| id.call(call.number)));

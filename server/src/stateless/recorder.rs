@@ -4,10 +4,10 @@
 use super::CodeId;
 use super::recording::{Directory, Json, Written, without_space};
 use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
-use agentscript::{Call, CallId, Event, Inputs, Language, Outcome, ToolError, Tools};
+use agentscript::{Call, CallId, Event, Language, Outcome, ToolError, Tools};
 use codecall_base::json;
 use codecall_base::redact::Redactor;
-use codecall_runs::{JournalError, RunJournal};
+use codecall_runs::{JournalError, RunJournal, StartInputs};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -80,13 +80,13 @@ impl Recorder {
 }
 
 impl RunJournal for Recorder {
-    fn inputs(self: Arc<Self>, inputs: Inputs) -> Inputs {
-        Inputs {
+    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs {
+        StartInputs {
             context: self.context.clone(),
-            clock: self.journal.clock(inputs.clock),
+            fixed_unix_ms: Some(self.journal.unix_ms as f64),
             seed: self.journal.seed(),
-            tools: Arc::new(Noted { tools: inputs.tools, recorder: self }),
-            slice: inputs.slice,
+            tools: Arc::new(Noted { tools: Arc::clone(&start.tools), recorder: self }),
+            ..start
         }
     }
 

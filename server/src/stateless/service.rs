@@ -1,13 +1,13 @@
 //! Steps in a process that serves them: on threads of their own, a few at a time.
 
-use super::{Evaluate, Evaluation};
-use agentscript::{Policy, ScriptCache};
+use super::{Evaluate, Evaluation, Evaluator};
+use agentscript::Policy;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::tool::ErrorCode;
 use codecall_config::policy::lowered;
 use codecall_config::{Config, Pool, StatelessConfig};
-use codecall_runs::{Admission, Refused, STACK, length};
+use codecall_runs::{Admission, Executor, Refused, STACK, length};
 use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Steps of runs whose clients own the tools. Nothing of them is kept.
 pub struct Stateless {
-    scripts: Arc<ScriptCache>,
+    executor: Arc<dyn Executor>,
     config: StatelessConfig,
     policy: Policy,
     pool: Pool,
@@ -56,11 +56,11 @@ impl Refusal {
 
 impl Stateless {
     /// With as many permits as scripts have threads, and a queue as theirs. Threads are started when
-    /// there is something to do. Compiled scripts are kept in `scripts`.
+    /// there is something to do. `executor` evaluates the scripts.
     #[must_use]
-    pub fn new(config: &Config, scripts: Arc<ScriptCache>) -> Self {
+    pub fn new(config: &Config, executor: Arc<dyn Executor>) -> Self {
         Self {
-            scripts,
+            executor,
             config: config.stateless.clone(),
             policy: config.policy.clone(),
             pool: config.pool,
@@ -69,10 +69,10 @@ impl Stateless {
         }
     }
 
-    /// Scripts that were compiled.
+    /// Where a step is evaluated that `cancel` ends.
     #[must_use]
-    pub fn scripts(&self) -> &Arc<ScriptCache> {
-        &self.scripts
+    pub fn evaluator(&self, cancel: CancellationToken) -> Evaluator {
+        Evaluator::new(Arc::clone(&self.executor), self.pool.watchdog, cancel)
     }
 
     /// Take no more steps.
@@ -95,8 +95,8 @@ impl Stateless {
     /// The request makes no sense, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
         let policy = self.policy(std::mem::take(&mut request.limits))?;
-        let (config, scripts) = (self.config.clone(), Arc::clone(&self.scripts));
-        let evaluated = self.blocking(cancel, move || request.run(policy, &config, &scripts)).await?;
+        let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
+        let evaluated = self.blocking(cancel, move || request.run(policy, &config, &evaluator)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
         offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
             .await
@@ -141,11 +141,12 @@ impl Stateless {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use codecall_runs::ThreadExecutor;
     use std::sync::mpsc;
     use std::time::Duration;
 
     fn stateless(pool: Pool) -> Stateless {
-        Stateless::new(&Config { pool, ..Config::default() }, Arc::default())
+        Stateless::new(&Config { pool, ..Config::default() }, Arc::new(ThreadExecutor::new(Arc::default())))
     }
 
     fn request(code: &str) -> Evaluate {

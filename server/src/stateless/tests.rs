@@ -1,6 +1,6 @@
 use super::*;
+use agentscript::Policy;
 use agentscript::stateless::{Journal, Step, StepOptions, step};
-use agentscript::{Policy, ScriptCache};
 use codecall_config::StatelessConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 fn evaluate(request: Value) -> Result<Value, String> {
     let request: Evaluate = serde_json::from_value(request).map_err(|error| error.to_string())?;
     request
-        .run(Policy::default(), &StatelessConfig::default(), &ScriptCache::default())
+        .run(Policy::default(), &StatelessConfig::default(), &Evaluator::default())
         .map(|evaluation| evaluation.value)
 }
 

@@ -208,6 +208,68 @@ async fn a_cancelled_run_gives_its_processor_back() {
     hub.close().await;
 }
 
+/// Steps of runs whose clients own the tools are evaluated in workers too, and are the same there.
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_are_the_same() {
+    let isolated = hub(&json!({"isolation": {"confine": "best-effort"}}));
+    let threads = Hub::start(Config::default(), Vec::new()).expect("starts");
+    let tools = json!([{"name": "web_search", "parameters": {"type": "object", "properties": {"query": {}}}}]);
+    for (code, expected) in [
+        ("return [1 + 1, typeof webSearch]", "done"),
+        ("const x = ;", "done"),
+        ("while (true) {}", "done"),
+        ("webSearch('left'); const [a] = await Promise.all([webSearch('one'), webSearch('two')]); return a", "calls"),
+        ("mcpLog('info', 'said', {}); return await webSearch({ query: 1 })", "calls"),
+        ("return await new Promise(() => {})", "deadlock"),
+        ("return await webSerach('x')", "done"),
+    ] {
+        let step = async |hub: &Hub| {
+            let limits = json!({"timeoutMs": 1_000});
+            let request =
+                json!({"id": "code_01JD0000000000000000000000", "code": code, "tools": tools, "limits": limits});
+            let request = serde_json::from_value(request).expect("a request");
+            let taken = hub.stateless().evaluate(request, CancellationToken::new()).await.expect("a step");
+            (taken.value, taken.is_error, taken.said)
+        };
+        let (mut here, mut there) = (step(&threads).await, step(&isolated).await);
+        assert_eq!(here.0["status"], expected, "{code}: {}", here.0);
+        // Times and tokens of steps are never the same.
+        for value in [&mut here.0, &mut there.0] {
+            let members = value.as_object_mut().expect("an object");
+            members.remove("token");
+            members.remove("stats");
+        }
+        assert_eq!(here, there, "{code}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_is_the_end_of_its_step() {
+    let folder = Folder::new();
+    let vm = json!({"preset": "experimental", "timeoutMs": 60_000, "maxSteps": 1_000_000_000_000_u64,
+        "maxIterations": 1_000_000_000_000_u64});
+    let config =
+        json!({"vm": vm, "isolation": "process", "stateless": {"enabled": true, "key": "no one can guess it"}});
+    let config = folder.file("config.json", config.to_string());
+    let server = Arc::new(Server::start(&["--config", &config]).await);
+    let step = {
+        let server = Arc::clone(&server);
+        let code = "for (let i = 0; i < 9e9; i++); return 1";
+        tokio::spawn(async move { server.ask("codecall_step", json!({"code": code})).await })
+    };
+    let ended = tokio::time::timeout(PATIENCE, async {
+        while !step.is_finished() {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            workers(server.id()).into_iter().for_each(kill);
+        }
+        step.await.expect("no panic")
+    });
+    let ended = ended.await.expect("it ends");
+    assert_eq!(ended["outcome"]["error"]["code"], "WORKER_CRASHED", "{ended}");
+    let Ok(server) = Arc::try_unwrap(server) else { panic!("nobody else has it") };
+    server.end().await;
+}
+
 /// All that an outcome says, by threads and by workers.
 #[tokio::test(flavor = "multi_thread")]
 async fn outcomes_are_the_same() {

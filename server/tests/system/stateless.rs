@@ -2,7 +2,7 @@
 
 use crate::kit::*;
 use codecall::config::StatelessConfig;
-use codecall::stateless::Evaluate;
+use codecall::stateless::{Evaluate, Evaluator};
 use rmcp::model::CallToolResult;
 use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
@@ -301,7 +301,7 @@ async fn recording_changes_nothing_of_a_run() {
 fn stepped(request: &Value) -> Value {
     let request: Evaluate = serde_json::from_value(request.clone()).expect("a request");
     request
-        .run(agentscript::Policy::default(), &StatelessConfig::default(), &agentscript::ScriptCache::default())
+        .run(agentscript::Policy::default(), &StatelessConfig::default(), &Evaluator::default())
         .expect("a step")
         .value
 }
@@ -348,10 +348,7 @@ async fn journals_of_clients_are_played() {
     let request: Evaluate =
         serde_json::from_value(json!({"code": "return await get({ n: 1 })", "tools": [{"name": "get"}]}))
             .expect("a request");
-    let told = request
-        .run(agentscript::Policy::default(), &config, &agentscript::ScriptCache::default())
-        .expect("a step")
-        .value;
+    let told = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step").value;
     let token = folder.file("token.txt", format!("{}\n", told["token"].as_str().expect("a token")));
     let script = folder.file("b.js", "return await get({ n: 1 })");
     let refused = codecall(&["replay", &script, "--journal", &token]).await;

@@ -4,6 +4,7 @@
 //! The types of the interpreter are written out again here, field by field: a field that is added there
 //! does not compile here until it crosses too.
 
+use crate::executor::StartInputs;
 use agentscript::{
     Call, CallId, CallKind, Code, Diagnostic, Dialect, Event, Failure, Issue, LIMITS, Language, Limits, Location,
     Loops, Message, Outcome, Policy, Preset, Progress, Refusal, Span, Stats, Status, ToolError, Unanswered,
@@ -22,6 +23,8 @@ pub enum Order {
     Resume(Vec<Happened>),
     /// The answer to an `Ask`.
     Told(Told),
+    /// Answered with `OpenCalls`.
+    OpenCalls,
 }
 
 /// From a worker.
@@ -33,6 +36,8 @@ pub enum Answer {
     Ask(Ask),
     /// The run has gone on.
     Went(Box<Went>),
+    /// The calls without an answer, and whether the script awaits it.
+    OpenCalls(Vec<(u32, bool)>),
     /// The script does not compile.
     Ended(Box<Ended>),
     /// The interpreter has panicked, and the worker ends.
@@ -135,6 +140,7 @@ pub struct Ended {
     tool_calls: u64,
     peak_memory_bytes: u64,
     unanswered: Vec<Left>,
+    deadlocked: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -213,27 +219,22 @@ const REFUSALS: [Refusal; 4] =
 const CODES: [Code; 4] = [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge];
 
 impl Begin {
-    pub fn of(
-        script: String,
-        (language, dialect): (Option<Language>, Dialect),
-        policy: &Policy,
-        (context, seed, slice): (Option<String>, u64, Option<Duration>),
-        stands_still: Option<f64>,
-    ) -> Self {
+    pub fn new(start: &StartInputs) -> Self {
+        let StartInputs { script, language, dialect, policy, context, seed, fixed_unix_ms, slice, .. } = start;
         let Policy { limits, loops, allow_console, disabled_builtins, disabled_globals } = policy;
         Self {
-            script,
+            script: script.to_string(),
             typescript: language.map(|language| language == Language::TypeScript),
-            waits_by_itself: dialect == Dialect::Sync,
+            waits_by_itself: *dialect == Dialect::Sync,
             limits: LIMITS.iter().map(|limit| limit.get(limits)).collect(),
             loops: number(&LOOPS, *loops),
             allow_console: *allow_console,
             disabled_builtins: disabled_builtins.clone(),
             disabled_globals: disabled_globals.clone(),
-            context,
-            seed,
-            stands_still,
-            slice,
+            context: context.clone(),
+            seed: *seed,
+            stands_still: *fixed_unix_ms,
+            slice: Some(*slice),
             events: Vec::new(),
         }
     }
@@ -349,7 +350,7 @@ impl TryFrom<Far> for Progress {
 
 impl From<Outcome> for Ended {
     fn from(outcome: Outcome) -> Self {
-        let Outcome { result, logs, stats, unanswered } = outcome;
+        let Outcome { result, logs, stats, unanswered, deadlocked } = outcome;
         let Stats { duration_ms, script_ms, steps, iterations, tool_calls, peak_memory_bytes } = stats;
         let left = |Unanswered { id, tool, input, started, awaited }| Left { id: id.0, tool, input, started, awaited };
         Self {
@@ -362,6 +363,7 @@ impl From<Outcome> for Ended {
             tool_calls,
             peak_memory_bytes,
             unanswered: unanswered.into_iter().map(left).collect(),
+            deadlocked,
         }
     }
 }
@@ -382,6 +384,7 @@ impl TryFrom<Ended> for Outcome {
             logs,
             stats: Stats { duration_ms, script_ms, steps, iterations, tool_calls, peak_memory_bytes },
             unanswered: ended.unanswered.into_iter().map(left).collect(),
+            deadlocked: ended.deadlocked,
         })
     }
 }

@@ -3,8 +3,9 @@
 use super::message::{Answer, Ask, Begin, Far, Order, Told};
 use super::pool::{NoWorker, Workers};
 use super::process::{Ending, Lost, Watch, Worker};
+use crate::executor::Evaluation;
 use crate::{Refused, refused};
-use agentscript::{Event, Message, Outcome, Policy, Progress, Tools};
+use agentscript::{CallId, Event, Message, OpenCall, Outcome, Policy, Progress, Tools};
 use codecall_base::tool::ErrorCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -61,26 +62,6 @@ impl Remote {
         }
     }
 
-    /// Go on, as [`Run::resume`](agentscript::Run::resume) does. A worker that is lost is the end of the run.
-    pub fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
-        let mut watch = Watch::new(self.patience, Some((cancel, GRACE_PERIOD)));
-        let is_new = self.begin.is_some();
-        let events = events.into_iter().map(Into::into).collect();
-        let order = match self.begin.take() {
-            Some(begin) => Order::Begin(Box::new(Begin { events, ..*begin })),
-            None => Order::Resume(events),
-        };
-        let mut attempts = 1;
-        loop {
-            match self.attempt(&order, &mut watch) {
-                Ok(progress) => return progress,
-                // Somebody has ended it while it waited for a run: nothing has happened that anybody could know of.
-                Err(End { was_killed: true, .. }) if is_new && attempts < MOST_ATTEMPTS => attempts += 1,
-                Err(end) => return Progress::Done(end.outcome),
-            }
-        }
-    }
-
     fn attempt(&mut self, order: &Order, watch: &mut Watch<'_>) -> Result<Progress, End> {
         let mut worker = self.placed()?;
         match self.go_on(&mut worker, order, watch) {
@@ -131,6 +112,7 @@ impl Remote {
                 Answer::Ended(ended) => return Far::Done(ended).try_into().map_err(Lost::Nonsense),
                 Answer::Crashed(panic) => return Err(Lost::Nonsense(panic)),
                 Answer::Ready { .. } => return Err(Lost::Nonsense("it begins again".into())),
+                Answer::OpenCalls(_) => return Err(Lost::Nonsense("it was not asked for its open calls".into())),
             }
         }
     }
@@ -184,22 +166,65 @@ impl Remote {
         };
         End { outcome: Box::new(outcome), was_killed }
     }
+}
 
-    pub fn take_messages(&mut self) -> Vec<Message> {
+impl Evaluation for Remote {
+    /// A worker that is lost is the end of the run.
+    fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
+        let mut watch = Watch::new(self.patience, Some((cancel, GRACE_PERIOD)));
+        let is_new = self.begin.is_some();
+        let events = events.into_iter().map(Into::into).collect();
+        let order = match self.begin.take() {
+            Some(begin) => Order::Begin(Box::new(Begin { events, ..*begin })),
+            None => Order::Resume(events),
+        };
+        let mut attempts = 1;
+        loop {
+            match self.attempt(&order, &mut watch) {
+                Ok(progress) => return progress,
+                // Somebody has ended it while it waited for a run: nothing has happened that anybody could know of.
+                Err(End { was_killed: true, .. }) if is_new && attempts < MOST_ATTEMPTS => attempts += 1,
+                Err(end) => return Progress::Done(end.outcome),
+            }
+        }
+    }
+
+    fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.said)
     }
 
-    pub fn memory_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
 
-    pub fn unanswered_calls(&self) -> usize {
+    fn unanswered_calls(&self) -> usize {
         self.unanswered_calls
     }
 
-    pub fn time_left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         let (left, at) = self.time_left;
         left.saturating_sub(at.elapsed())
+    }
+
+    fn open_calls(&mut self) -> Vec<OpenCall> {
+        let Some(mut worker) = self.worker.take() else { return Vec::new() };
+        let mut watch = Watch::new(self.patience, None);
+        let max_bytes = usize::try_from(MOST_BESIDES).unwrap_or(usize::MAX);
+        let asked = worker.send(&Order::OpenCalls, &mut watch).and_then(|()| worker.receive(max_bytes, &mut watch));
+        match asked {
+            Ok(Answer::OpenCalls(open)) => {
+                self.worker = Some(worker);
+                open.into_iter().map(|(id, awaited)| OpenCall { id: CallId(id), awaited }).collect()
+            }
+            Ok(_) => {
+                self.lost(worker, Lost::Nonsense("it was asked for its open calls".into()));
+                Vec::new()
+            }
+            Err(lost) => {
+                self.lost(worker, lost);
+                Vec::new()
+            }
+        }
     }
 }
 

@@ -5,14 +5,11 @@
 
 use super::message::{Answer, Ask, Begin, Ended, Happened, Order, Told, VERSION, Went, frame, read};
 use crate::executor;
-use agentscript::{
-    Clock, CompileOptions, FixedClock, Inputs, Policy, Preset, Progress, Run, ScriptCache, SystemClock, Tools, compile,
-};
+use agentscript::{CompileOptions, Inputs, Policy, Preset, Progress, Run, ScriptCache, Tools, compile};
 use codecall_base::sandbox::{self, Strictness};
 use std::io::{Error, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How a worker is confined.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +100,10 @@ impl Worker {
         match order {
             Order::Begin(begin) => self.begin(*begin),
             Order::Resume(events) => self.resume(events),
+            Order::OpenCalls => {
+                let open = self.run.iter().flat_map(|run| run.open_calls());
+                Ok(Answer::OpenCalls(open.map(|call| (call.id.0, call.awaited)).collect()))
+            }
             Order::Told(_) => Err("an answer that was not asked for".into()),
         }
     }
@@ -111,7 +112,7 @@ impl Worker {
         let policy = begin.policy()?;
         let (language, dialect) = (begin.language(), begin.dialect());
         let Begin { script, context, seed, stands_still, slice, events, .. } = begin;
-        let inputs = Inputs { context, tools: Arc::new(Asked), clock: clock(stands_still), seed, slice };
+        let inputs = Inputs { context, tools: Arc::new(Asked), clock: executor::clock(stands_still), seed, slice };
         match executor::begin(&self.scripts, &script, (language, dialect), policy, inputs) {
             Ok(run) => {
                 self.run = Some(Box::new(run));
@@ -136,26 +137,6 @@ impl Worker {
     }
 }
 
-/// The time as the script sees it stands still where a run is recorded; its limits are measured all the same.
-struct Still(FixedClock);
-
-impl Clock for Still {
-    fn monotonic(&self) -> Duration {
-        SystemClock.monotonic()
-    }
-
-    fn unix_ms(&self) -> f64 {
-        self.0.unix_ms
-    }
-}
-
-fn clock(stands_still: Option<f64>) -> Arc<dyn Clock> {
-    match stands_still {
-        Some(unix_ms) => Arc::new(Still(FixedClock { unix_ms })),
-        None => Arc::new(SystemClock),
-    }
-}
-
 /// The tools, which the server knows. It is in the middle of waiting for this worker, and answers at once.
 struct Asked;
 
@@ -166,7 +147,7 @@ impl Asked {
         match told {
             Ok(Some(Order::Told(told))) => told,
             // The server is gone, or no longer speaks with this run: there is no way out of the middle of it.
-            Ok(Some(Order::Begin(_) | Order::Resume(_)) | None) | Err(_) => std::process::exit(0),
+            Ok(Some(Order::Begin(_) | Order::Resume(_) | Order::OpenCalls) | None) | Err(_) => std::process::exit(0),
         }
     }
 

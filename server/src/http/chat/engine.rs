@@ -278,7 +278,7 @@ impl Engine<'_> {
     async fn evaluate(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Evaluation, Problem> {
         let config = self.hub.config();
         let (tools, stateless) = (Arc::clone(tools), config.stateless.clone());
-        let scripts = Arc::clone(self.hub.stateless().scripts());
+        let evaluator = self.hub.stateless().evaluator(self.cancel.clone());
         let mut policy: Policy = config.policy.clone();
         policy.limits.max_result_bytes = policy.limits.max_result_bytes.min(config.model.max_result_bytes);
         let request = Evaluate {
@@ -290,7 +290,7 @@ impl Engine<'_> {
         let evaluated = self
             .hub
             .stateless()
-            .blocking(self.cancel.clone(), move || request.run_with(tools, policy, &stateless, &scripts))
+            .blocking(self.cancel.clone(), move || request.run_with(tools, policy, &stateless, &evaluator))
             .await?;
         evaluated.map_err(|message| Problem::request(message).about("messages"))
     }
