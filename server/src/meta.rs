@@ -142,7 +142,7 @@ pub async fn call(
         return Some(Answer::cancelled());
     }
     let pipeline = hub.pipeline();
-    let mut answer = match pipeline.count_meta(tool.id()).await {
+    let mut answer = match pipeline.before_meta(tool.id()).await {
         Ok(()) => tool.answer(Request { hub, arguments, watcher, cancel }).await,
         Err(error) => {
             let refused = Answer::refused(error.message.clone());

@@ -27,7 +27,7 @@ use codecall_base::tool::{
     ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, is_reserved, matches,
 };
 use codecall_config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
-use codecall_store::{MemoryRates, Stores};
+use codecall_store::Stores;
 use codecall_upstream::UpstreamCall;
 pub use hook::{Before, Hook, HookCall, Record};
 use serde_json::{Map, Value};
@@ -43,10 +43,7 @@ pub struct Pipeline {
     secrets: Arc<Redactor>,
     check_output: CheckOutput,
     /// In the order in which they are asked before the tool.
-    hooks: Vec<Arc<dyn Hook>>,
-    /// What masks the input in what is told and recorded; one of the hooks too.
-    pii: Option<Arc<pii::Pii>>,
-    rates: Arc<rate::RateLimits>,
+    hooks: Arc<[Arc<dyn Hook>]>,
     /// What may be called without a script.
     direct_calls: DirectCalls,
     turns: Vec<(ToolPattern, Arc<Semaphore>)>,
@@ -78,9 +75,7 @@ impl Pipeline {
             sanitization,
             secrets: Arc::default(),
             check_output: CheckOutput::default(),
-            hooks: Vec::new(),
-            pii: None,
-            rates: Arc::new(rate::RateLimits::new(Vec::new(), Arc::new(MemoryRates::default()))),
+            hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
             turns: Vec::new(),
             calls: AtomicU64::new(1),
@@ -103,14 +98,16 @@ impl Pipeline {
         pipeline.secrets = Arc::clone(&config.secrets);
         pipeline.check_output = *check_output;
         pipeline.direct_calls = config.direct_calls.clone();
-        pipeline.rates = Arc::new(rate::RateLimits::new(rate_limits.clone(), Arc::clone(&stores.rates)));
-        pipeline.pii = pii.clone().map(|pii| Arc::new(pii::Pii::new(pii)));
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
         let turns = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
         pipeline.turns = turns.collect();
-        let hooks = &mut pipeline.hooks;
-        hooks.push(Arc::clone(&pipeline.rates) as Arc<dyn Hook>);
-        hooks.extend(pipeline.pii.clone().map(|pii| pii as Arc<dyn Hook>));
+        let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
+        if !rate_limits.is_empty() {
+            hooks.push(Arc::new(rate::RateLimits::new(rate_limits.clone(), Arc::clone(&stores.rates))));
+        }
+        if let Some(pii) = pii {
+            hooks.push(Arc::new(pii::Pii::new(pii.clone())));
+        }
         hooks.extend(more);
         if !cache.rules.is_empty() {
             hooks.push(Arc::new(cache::Cache::new(cache.rules.clone(), Arc::clone(&stores.answers))));
@@ -118,6 +115,7 @@ impl Pipeline {
         if let Some(audit) = audit {
             hooks.push(Arc::new(audit::Audit::new(audit)?));
         }
+        pipeline.hooks = hooks.into();
         Ok(pipeline)
     }
 
@@ -143,13 +141,16 @@ impl Pipeline {
         offload::run(weight(result.value()), || data(result)).await?
     }
 
-    /// Count a call of a meta-tool.
+    /// Ask the hooks whether a meta-tool may be called.
     ///
     /// # Errors
-    /// There were too many.
-    pub async fn count_meta(&self, id: &str) -> Result<(), ToolError> {
+    /// One refuses, for example as there were too many calls.
+    pub async fn before_meta(&self, id: &str) -> Result<(), ToolError> {
         let tool = ToolDefinition { app: "codecall".into(), name: id.into(), ..ToolDefinition::default() };
-        self.rates.count(&tool.full_name(), &tool).await
+        for hook in self.hooks.iter() {
+            hook.before_meta(&tool).await?;
+        }
+        Ok(())
     }
 
     /// Record a call that a client has made and that was refused before it came to the chain.
@@ -183,10 +184,7 @@ impl Pipeline {
     /// What a call sends as notifications and logs show it: personal data masked, without secrets.
     #[must_use]
     pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
-        let mut shown = Arc::clone(sent);
-        if let Some(pii) = &self.pii {
-            pii.mask(Arc::make_mut(&mut shown));
-        }
+        let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
         if !self.secrets.is_empty() {
             self.secrets.value(Arc::make_mut(&mut shown));
         }

@@ -81,6 +81,22 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(result))
     }
 
+    /// A meta-tool is about to be called. May refuse.
+    ///
+    /// # Errors
+    /// The call is refused; the caller sees the error.
+    fn before_meta<'a>(&'a self, _tool: &'a ToolDefinition) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Masks what notifications, logs and audit records show of a call.
+    fn mask(&self, value: Arc<Value>) -> Arc<Value> {
+        value
+    }
+
+    /// Masks an error that they show.
+    fn mask_error(&self, _error: &mut ToolError) {}
+
     /// The call is over, whatever came of it: also when it was refused, and when nobody waited for it
     /// any more. Must return at once.
     fn recorded(&self, _record: &Record<'_>) {}

@@ -12,7 +12,7 @@ use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// The hook.
 pub struct Pii {
@@ -141,6 +141,15 @@ impl Pii {
 impl Hook for Pii {
     fn name(&self) -> &'static str {
         "pii"
+    }
+
+    fn mask(&self, mut value: Arc<Value>) -> Arc<Value> {
+        Self::mask(self, Arc::make_mut(&mut value));
+        value
+    }
+
+    fn mask_error(&self, error: &mut ToolError) {
+        Self::mask_error(self, error);
     }
 
     fn before<'a>(

@@ -65,6 +65,10 @@ impl Hook for RateLimits {
             Ok(Before::Go(input))
         })
     }
+
+    fn before_meta<'a>(&'a self, tool: &'a ToolDefinition) -> BoxFuture<'a, Result<(), ToolError>> {
+        Box::pin(async move { self.count(&tool.full_name(), tool).await })
+    }
 }
 
 #[cfg(test)]

@@ -45,14 +45,12 @@ impl<'a> CallTrace<'a> {
     /// Who is told what the upstream says of the call.
     pub fn listener(&self) -> Listener {
         let Some(watcher) = self.context.watcher.clone() else { return Listener::default() };
-        let (secrets, pii) = (Arc::clone(&self.pipeline.secrets), self.pipeline.pii.clone());
+        let (secrets, hooks) = (Arc::clone(&self.pipeline.secrets), Arc::clone(&self.pipeline.hooks));
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
         Listener::new(move |report| {
             let clean = |value: Value| {
-                let mut value = Arc::unwrap_or_clone(bound::told(Arc::new(value)));
-                if let Some(pii) = &pii {
-                    pii.mask(&mut value);
-                }
+                let masked = hooks.iter().fold(bound::told(Arc::new(value)), |value, hook| hook.mask(value));
+                let mut value = Arc::unwrap_or_clone(masked);
                 sanitize::data(&mut value, sanitization);
                 secrets.value(&mut value);
                 value
@@ -92,9 +90,7 @@ impl<'a> CallTrace<'a> {
         self.ended = true;
         let duration = self.began.elapsed();
         let error = error.cloned().map(|mut error| {
-            if let Some(pii) = &self.pipeline.pii {
-                pii.mask_error(&mut error);
-            }
+            self.pipeline.hooks.iter().for_each(|hook| hook.mask_error(&mut error));
             error
         });
         let error = error.as_ref();
