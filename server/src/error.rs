@@ -55,6 +55,12 @@ pub fn mended(message: &str, more: &[&str]) -> String {
     let mut quoted = rest.split('`').step_by(2);
     let unknown = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.filter(|name| !name.is_empty()).chain(more.iter().copied()).collect();
+    unknown_key(unknown, &known)
+}
+
+/// A key that does not exist, with the nearest one that does.
+#[must_use]
+pub fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied(), 1).first() {
         Some(near) => format!("unknown key '{unknown}'; did you mean '{near}'?"),
         None => format!("unknown key '{}'; known are {}", cut(unknown, LONGEST_SHOWN), known.join(", ")),

@@ -1,7 +1,7 @@
 //! Doors for the targets of `fuzz/` and for the sweep of `tests/`: what a client and an upstream reach, without
 //! sockets and processes.
 
-use crate::config::{Sanitization, StdioConfig, UpstreamConfig, UpstreamKind};
+use crate::config::{Sanitization, UpstreamConfig, UpstreamKind};
 use crate::error::Error;
 use crate::hub::Hub;
 use crate::pipeline::{bound, sanitize};
@@ -41,11 +41,10 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let config: &StdioConfig = match &config.kind {
-        UpstreamKind::Stdio(config) => config,
-        UpstreamKind::Http(_) => return None,
-    };
-    Some(McpServer::over(app, config, streams))
+    match &config.kind {
+        UpstreamKind::Stdio(_) => Some(McpServer::over(app, config, streams)),
+        UpstreamKind::Http(_) => None,
+    }
 }
 
 /// Everything that errors and texts are cleaned of.

@@ -172,7 +172,9 @@ impl Runs {
     pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
         self.executor = match isolation.mode {
             IsolationMode::Thread => Executor::Threads(Arc::clone(&self.scripts)),
-            IsolationMode::Process => Executor::start(isolation, policy)?,
+            IsolationMode::Process => {
+                Executor::start(isolation, isolation.workers.unwrap_or(self.pool.threads), policy)?
+            }
         };
         Ok(self)
     }

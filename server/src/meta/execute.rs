@@ -1,7 +1,7 @@
 //! `codecall_execute`: run a script.
 
 use super::*;
-use crate::config::policy::lowered;
+use crate::config::vm::lowered;
 use crate::offload;
 use crate::results::{Missing, Piece};
 use crate::runs::{self, ExecuteRequest, Finished};

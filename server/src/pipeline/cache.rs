@@ -59,7 +59,7 @@ impl Cache {
             None => {}
         }
         if kept.asked.len() < MOST_UNDER_WAY {
-            kept.asked.insert(call.id, (key, rule.ttl.0));
+            kept.asked.insert(call.id, (key, rule.ttl));
         }
         Before::Go(input)
     }

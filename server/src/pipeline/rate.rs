@@ -22,7 +22,7 @@ impl RateLimits {
     #[must_use]
     pub fn new(rules: Vec<RateLimit>) -> Self {
         let limited = rules.into_iter().filter_map(|rule| {
-            let each = rule.window.0.checked_div(rule.limit.get())?;
+            let each = rule.window.checked_div(rule.limit.get())?;
             // A window of less than a nanosecond for each call limits nothing.
             let quota = Quota::with_period(each)?.allow_burst(rule.limit);
             Some((rule, RateLimiter::keyed(quota)))
@@ -38,7 +38,7 @@ impl RateLimits {
         for (rule, limiter) in self.rules.iter().filter(|(rule, _)| rule.tool.fits(tool)) {
             let Err(full) = limiter.check_key(&name.to_owned()) else { continue };
             let wait = full.wait_time_from(self.clock.now()).as_millis();
-            let window = rule.window.0.as_millis();
+            let window = rule.window.as_millis();
             let message = format!(
                 "Rate limit exceeded: tool '{name}' may be called {} times in {window} ms; try again in {wait} ms",
                 rule.limit

@@ -28,13 +28,13 @@ pub enum Executor {
 }
 
 impl Executor {
-    /// Workers, the first of which is there.
+    /// Worker processes, `workers` of them at all times. The first one is there when it returns.
     ///
     /// # Errors
     /// There can be none, or none that is confined as it has to be.
     #[cfg(unix)]
-    pub fn start(config: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
-        let workers = Workers::start(config, &policy.limits);
+    pub fn start(config: &IsolationConfig, workers: usize, policy: &Policy) -> Result<Self, Error> {
+        let workers = Workers::start(config, workers, &policy.limits);
         let workers = workers.map_err(|problem| Error::Config(format!("isolation: no worker process: {problem}")))?;
         Ok(Self::Workers(workers))
     }
@@ -44,7 +44,7 @@ impl Executor {
     /// # Errors
     /// Always.
     #[cfg(not(unix))]
-    pub fn start(_config: &IsolationConfig, _policy: &Policy) -> Result<Self, Error> {
+    pub fn start(_config: &IsolationConfig, _workers: usize, _policy: &Policy) -> Result<Self, Error> {
         Err(Error::Config("isolation: there are no worker processes on this system; use 'thread'".into()))
     }
 

@@ -1,7 +1,7 @@
 //! Steps in a process that serves them: on threads of their own, a few at a time.
 
 use super::{Evaluate, Evaluation};
-use crate::config::policy::lowered;
+use crate::config::vm::lowered;
 use crate::config::{Config, Pool, StatelessConfig};
 use crate::offload::{self, weight};
 use crate::pipeline::{LONGEST_MESSAGE, bounded};

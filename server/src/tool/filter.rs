@@ -1,15 +1,19 @@
 //! Patterns of tools: by name, app, source and tag.
 
 use super::ToolDefinition;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 
-/// Which tools are meant: all that `allow` names (absent: all) and `deny` does not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Tools that match any pattern of `allow` and none of `deny`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-type" = "filter", "x-default" = "all"))]
 pub struct ToolFilter {
-    /// Absent: all.
+    /// Patterns of the tools that are meant.
+    #[schemars(extend("x-default" = "all"))]
     pub allow: Option<Vec<ToolPattern>>,
-    /// None of these.
+    /// Patterns of tools that are excluded.
     pub deny: Vec<ToolPattern>,
 }
 
@@ -93,13 +97,28 @@ fn matches_any_case(pattern: &str, name: &str) -> bool {
     matches(pattern, name) || matches(&pattern.to_lowercase(), &name.to_lowercase())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PatternKeys {
+    /// Matches the name of the tool.
     name: Option<String>,
+    /// Matches the app of the tool.
     app: Option<String>,
+    /// Matches the kind of upstream: `mcp`, `openapi`, `inline`, …
     source: Option<String>,
+    /// Matches one of the tags of the tool.
     tag: Option<String>,
+}
+
+impl JsonSchema for ToolPattern {
+    fn schema_name() -> Cow<'static, str> {
+        "ToolPattern".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = PatternKeys::json_schema(generator);
+        json_schema!({ "anyOf": [{ "type": "string" }, table], "x-type": "tool pattern" })
+    }
 }
 
 impl<'de> Deserialize<'de> for ToolPattern {
