@@ -49,25 +49,24 @@ impl Configuration {
 fn explained(path: &str) -> Result<Vec<String>, Fault> {
     let unknown = |problem| Fault::new(problem).with_help("'codecall config explain' lists all top-level keys");
     let key = Key::find(path).map_err(unknown)?;
-    let mut lines = Vec::new();
-    if !key.path().is_empty() {
-        lines.extend(described(&key, ""));
-    }
+    let is_root = key.path().is_empty();
+    let mut lines = if is_root { Vec::new() } else { described(&key, "") };
     let inner = key.entry().unwrap_or(key);
     for key in inner.keys() {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        lines.extend(described(&key, "  "));
+        lines.extend(described(&key, if is_root { "" } else { "  " }));
     }
     Ok(lines)
 }
 
 fn described(key: &Key, indent: &str) -> Vec<String> {
     let mut lines = vec![format!("{indent}{}", key.path()), format!("{indent}  type: {}", key.kind().replace('`', ""))];
-    let default = key.default().replace('`', "");
-    if !default.is_empty() {
-        lines.push(format!("{indent}  default: {default}"));
+    match key.default().replace('`', "").as_str() {
+        "" => {}
+        "required" => lines.push(format!("{indent}  required")),
+        default => lines.push(format!("{indent}  default: {default}")),
     }
     let aliases: Vec<&str> = key.aliases().collect();
     if !aliases.is_empty() {

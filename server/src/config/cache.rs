@@ -30,7 +30,7 @@ impl Default for CacheConfig {
 pub struct CacheRule {
     /// The tools.
     pub tool: ToolPattern,
-    /// How long their results are valid.
+    /// How long their results are valid, such as `"30s"`.
     #[serde(with = "WithUnit")]
     pub ttl: Duration,
 }

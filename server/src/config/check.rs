@@ -1,5 +1,6 @@
-//! Checks a value against the schema of its keys: which keys exist, bounds, lengths. Types are left to serde.
-//! On the way it brings the value into the form that the structs have, and collects secrets.
+//! Checks a value against the schema of its keys: which keys exist, bounds, lengths. Types are left to serde, except
+//! those that it would call by their names in Rust. On the way it brings the value into the form that the structs
+//! have, and collects secrets.
 
 use super::schema::{aliases, keys};
 use super::secrets::Found;
@@ -43,10 +44,13 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut Found) -
         }
         Value::Null | Value::Bool(_) | Value::Array(_) => {}
     }
-    if keys(schema).is_some() && !value.is_object() {
-        return Err(format!("{path}: wrong value, expected a table"));
+    match schema["type"].as_str() {
+        Some("integer") if !value.is_u64() && !value.is_i64() => {
+            Err(format!("{path}: wrong value, expected a whole number"))
+        }
+        Some("object") if !value.is_object() => Err(format!("{path}: wrong value, expected a table")),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
 /// A table with fixed keys: aliases become the key's own name, keys that are `null` or ignored are removed.

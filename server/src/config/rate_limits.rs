@@ -15,7 +15,7 @@ pub struct RateLimit {
     pub tool: ToolPattern,
     /// How many calls.
     pub limit: NonZeroU32,
-    /// In what time.
+    /// In what time, such as `"1m"`.
     #[serde(with = "WithUnit")]
     pub window: Duration,
 }

@@ -22,7 +22,7 @@ impl Key {
     /// The key at `path`, such as `pool.maxRuns`, `mcpServers.github.command` or `rateLimits.limit`.
     ///
     /// # Errors
-    /// There is none: the nearest name, or all names.
+    /// There is no such key; the message names the nearest one.
     pub fn find(path: &str) -> Result<Self, String> {
         let mut key = Self::root();
         for name in path.split('.').filter(|name| !name.is_empty()) {

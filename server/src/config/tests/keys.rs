@@ -18,6 +18,15 @@ fn all() -> Vec<Key> {
     found
 }
 
+/// A configuration with one value, at the path of a key.
+fn with(path: &str, value: Value) -> Value {
+    let path = path.replace("NAME", "a").replace("PATTERN", "a");
+    path.rsplit('.').fold(value, |inner, name| match name.strip_suffix("[]") {
+        Some(name) => json!({ name: [inner] }),
+        None => json!({ name: inner }),
+    })
+}
+
 #[test]
 fn every_key_is_documented() {
     let keys = all();
@@ -102,8 +111,7 @@ fn bounds_are_those_of_the_schema() {
             let Some(value) = schema[bound].as_f64() else { continue };
             let wrap = |value: f64| {
                 let value = if schema["type"] == "number" { json!(value) } else { json!(value as i64) };
-                let nested = key.path().rsplit('.').fold(value, |inner, name| json!({ name: inner }));
-                json(&nested.to_string())
+                json(&with(key.path(), value).to_string())
             };
             assert!(wrap(value).is_ok(), "{} = {value}: {:?}", key.path(), wrap(value));
             let problem = wrap(value + beyond).expect_err(key.path());
@@ -130,20 +138,37 @@ fn a_key_and_its_other_name_are_one() {
     json(r#"{"mcpServers": {"a": {"command": "x", "autoApprove": [], "timeout": 60}}}"#).expect("ignored");
 }
 
+#[test]
+fn no_message_has_a_value() {
+    let secret = "s3cret-987654321";
+    let mut refused = 0;
+    for key in all() {
+        for value in [json!(secret), json!([secret]), json!({"a": secret}), json!(-987_654_321), json!(987_654_321.5)] {
+            if let Err(problem) = json(&with(key.path(), value).to_string()) {
+                assert!(!problem.contains("s3cret") && !problem.contains("987654321"), "{problem}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 500, "{refused} are refused");
+}
+
 /// Whatever is said to be a secret is one, and is in no output of `Debug`.
 #[test]
 fn every_secret_is_known() {
     let mut secret = 0;
     for key in all() {
-        let named = key.path().replace("mcpServers.NAME", "mcpServers.a");
-        let Some((wrapped, shown)) = key.secret().and_then(|kind| hidden(kind, secret)) else { continue };
-        let mut value = named.rsplit('.').fold(wrapped, |inner, name| json!({ name: inner }));
-        if named.starts_with("mcpServers.") && !named.ends_with(".url") {
-            value["mcpServers"]["a"]["command"] = "x".into();
+        let path = key.path();
+        let Some((value, shown)) = key.secret().and_then(|kind| hidden(kind, secret)) else { continue };
+        let mut value = with(path, value);
+        match path {
+            "mcpServers.NAME.headers" => value["mcpServers"]["a"]["url"] = "http://x".into(),
+            "mcpServers.NAME.args" | "mcpServers.NAME.env" => value["mcpServers"]["a"]["command"] = "x".into(),
+            _ => {}
         }
-        let config = json(&value.to_string()).unwrap_or_else(|problem| panic!("{named}: {problem}"));
-        assert_eq!(config.secrets.text(&shown), "[secret]", "{named}");
-        assert!(!format!("{config:?}").contains(&shown), "{named}");
+        let config = json(&value.to_string()).unwrap_or_else(|problem| panic!("{path}: {problem}"));
+        assert_eq!(config.secrets.text(&shown), "[secret]", "{path}");
+        assert!(!format!("{config:?}").contains(&shown), "{path}");
         secret += 1;
     }
     assert!(secret >= 8, "{secret} secrets");
