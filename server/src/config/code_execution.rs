@@ -12,17 +12,17 @@ pub struct CodeExecution {
     /// Whether the tool `code_execution` exists, whose scripts call tools synchronously.
     #[serde(rename = "enable_code_execution")]
     pub enabled: bool,
-    /// How long one of its runs may take, including waits for tools. A request can set another time.
+    /// How long a run of `code_execution` may take, including waits for tools. A request can set another time.
     #[serde(rename = "code_execution_timeout_ms")]
     #[schemars(
         range(min = *Self::TIMEOUTS.start(), max = *Self::TIMEOUTS.end()),
         extend("x-type" = "milliseconds")
     )]
     pub timeout_ms: u64,
-    /// How many tools one of its runs may call; 0 is no limit. A request can set another number.
+    /// How many tools a run of `code_execution` may call; 0 is no limit. A request can set another number.
     #[serde(rename = "code_execution_max_tool_calls")]
     pub max_tool_calls: u64,
-    /// How many of its runs may be active at the same time.
+    /// How many runs of `code_execution` may be active at the same time.
     #[serde(rename = "code_execution_pool_size")]
     #[schemars(range(min = 1, max = 100))]
     pub pool_size: usize,

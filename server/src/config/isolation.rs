@@ -14,8 +14,8 @@ pub struct IsolationConfig {
     pub mode: IsolationMode,
     /// What to do where this system cannot confine a worker process.
     pub confine: Strictness,
-    /// Worker processes that are always there. More are started while there are more scripts at once, and
-    /// kept for some seconds after.
+    /// Worker processes that are always there. More are started while more scripts run at once, and end some
+    /// seconds after.
     #[schemars(range(min = 1, max = 256), extend("x-default" = "`pool.threads`"))]
     pub workers: Option<usize>,
     /// Scripts after which a worker process is replaced. It is also replaced when it has grown by 64 MiB.

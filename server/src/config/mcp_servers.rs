@@ -130,7 +130,7 @@ pub struct StdioConfig {
     /// The folder that it runs in.
     #[schemars(extend("x-default" = "current folder"))]
     pub cwd: Option<PathBuf>,
-    /// What the process may do. Without it: whatever the server may do.
+    /// What the process may do. Without it: the same as the server.
     #[schemars(extend("x-default" = "none"))]
     pub confine: Option<ConfineConfig>,
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// How many scripts run at once, and what bounds each of them whatever its policy says.
+/// How many scripts run at once, and the limits of each of them that no policy changes.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct Pool {

@@ -1,11 +1,11 @@
-//! `resultStore`: where results that are too long for a model are kept.
+//! `resultStore`: where results that are too long for a model are stored.
 
 use super::duration::Milliseconds;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Where results that are longer than `vm.maxResultBytes` are kept, to be read in pieces.
+/// Where results that are longer than `vm.maxResultBytes` are stored, to be read in pieces.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct ResultStore {

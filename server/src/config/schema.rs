@@ -49,7 +49,7 @@ pub fn published() -> Value {
     schema.to_value()
 }
 
-/// `null` is the same as leaving a key out, and nobody needs to be offered it.
+/// `null` is the same as leaving a key out, so neither editors nor the reference offer it.
 fn without_null(schema: &mut Schema) {
     let is_null = |value: &Value| value.is_null() || value == "null" || *value == json!({ "type": "null" });
     let Some(schema) = schema.as_object_mut() else { return };

@@ -56,7 +56,7 @@ impl JsonSchema for Secret {
     }
 }
 
-/// Parts of names of variables, headers and flags whose values are secrets, whatever they look like.
+/// Parts of names of variables, headers and flags whose values are always secrets.
 const SECRET_NAMES: &[&str] = &[
     "AUTH",
     "BEARER",
@@ -75,7 +75,7 @@ const SECRET_NAMES: &[&str] = &[
     "WEBHOOK",
 ];
 
-/// Headers that say nothing secret.
+/// Headers whose values are no secrets.
 const HARMLESS_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
 
 /// Secrets that have been found.
@@ -131,7 +131,7 @@ impl Found {
         }
     }
 
-    /// Arguments of a program: the values of flags that say so, and addresses that hold a password.
+    /// Arguments of a program: the values of flags with the name of a secret, and addresses with a password.
     pub fn arguments(&mut self, arguments: &[&str]) {
         let mut before = None;
         for argument in arguments {
@@ -160,7 +160,7 @@ impl Found {
         }
     }
 
-    /// The password in an address, and the values of its query that are named as secrets.
+    /// The password in an address, and the values of its query that have the name of a secret.
     fn parts_of_address(&mut self, text: &str) {
         let Some((_, rest)) = text.split_once("://") else { return };
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -202,7 +202,7 @@ fn texts(value: &Value) -> Vec<&str> {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    // The author of a commit is known to everybody.
+    // The author of a commit is public.
     let name = name.to_ascii_uppercase().replace("AUTHORIZ", "AUTH").replace("AUTHOR", "");
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
@@ -212,7 +212,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// What nobody would use as a secret: a path, an address, a number, a name of a few plain letters.
+/// Whether a value is plainly no secret: a path, an address, a number, a name of a few plain letters.
 fn is_plain(value: &str) -> bool {
     let value = value.trim();
     let path =

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What is asked for; everything may be absent.
+/// What a table sets; every key may be absent.
 #[derive(Clone, Debug, Default)]
 pub struct VmConfig {
     limits: Vec<(&'static Limit, u64)>,
@@ -99,7 +99,7 @@ fn schema_of(limit: &Limit) -> Value {
     })
 }
 
-/// `base` under the limits of a request: only what is stricter counts.
+/// `base` with the limits of a request that are stricter.
 ///
 /// # Errors
 /// What is wrong, naming the key.
@@ -108,7 +108,7 @@ pub fn lowered(base: &Policy, limits: Map<String, Value>) -> Result<Policy, Stri
 }
 
 impl VmConfig {
-    /// Read a table. `path` is its place, for messages.
+    /// Reads a table. `path` is where it is, for messages.
     ///
     /// # Errors
     /// What is wrong, naming the key.
@@ -136,18 +136,18 @@ impl VmConfig {
         self.permissions.loops.or(self.permissions.allow_loops.map(short))
     }
 
-    /// The policy: that of the preset, with all that is asked for on top.
+    /// The policy of the preset, with the keys that are set on top.
     #[must_use]
     pub fn policy(self) -> Policy {
-        let asked_loops = self.loops();
+        let loops = self.loops();
         let Permissions { preset, allow_console, disabled_builtins, disabled_globals, .. } = self.permissions;
         let mut policy = Policy::preset(preset.unwrap_or_default());
         for (limit, value) in self.limits {
             limit.set(&mut policy.limits, value);
         }
         let secure = Limits::preset(Preset::Secure);
-        policy.loops = asked_loops.unwrap_or(policy.loops);
-        // A preset without loops has no iterations either; loops asked for mean that they can be entered.
+        policy.loops = loops.unwrap_or(policy.loops);
+        // A preset without loops allows no iterations either. Where loops are allowed on top, they can be entered.
         if policy.loops != Loops::None && policy.limits.max_iterations == 0 {
             policy.limits.max_iterations = secure.max_iterations;
         }
@@ -159,7 +159,8 @@ impl VmConfig {
         Policy { disabled_builtins, disabled_globals, ..policy }
     }
 
-    /// `base` with whatever of this is stricter: a higher limit or a wider permission changes nothing.
+    /// `base` with the limits and permissions of this that are stricter. A higher limit or a wider permission
+    /// changes nothing.
     fn lowering(self, base: &Policy) -> Policy {
         let mut policy = base.clone();
         let mut lower = |limit: &Limit, wanted: u64| {
@@ -169,14 +170,14 @@ impl VmConfig {
                 limit.set(&mut policy.limits, wanted);
             }
         };
-        let asked_loops = self.loops();
+        let loops = self.loops();
         let Permissions { preset, allow_console, disabled_builtins, disabled_globals, .. } = self.permissions;
         let preset = preset.map(Policy::preset);
         if let Some(preset) = &preset {
             LIMITS.iter().for_each(|limit| lower(limit, limit.get(&preset.limits)));
         }
         self.limits.iter().for_each(|(limit, wanted)| lower(limit, *wanted));
-        let loops = asked_loops.into_iter().chain(preset.as_ref().map(|preset| preset.loops));
+        let loops = loops.into_iter().chain(preset.as_ref().map(|preset| preset.loops));
         policy.loops = loops.fold(policy.loops, Loops::min);
         policy.allow_console &= allow_console.unwrap_or(true) && preset.is_none_or(|preset| preset.allow_console);
         policy.disabled_builtins.extend(disabled_builtins);
