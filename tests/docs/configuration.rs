@@ -30,12 +30,17 @@ fn table(section: &str, sections: &[&str]) -> String {
     let rows = rows(section, sections).into_iter().map(|row| {
         let name =
             row.path().strip_prefix(section).unwrap_or(row.path()).trim_start_matches("[]").trim_start_matches('.');
+        let apart = row.entry().unwrap_or_else(|| row.clone());
+        let name = match sections.contains(&apart.path()) {
+            true => format!("[`{name}`](#{})", apart.path().replace('.', "").to_lowercase()),
+            false => format!("`{name}`"),
+        };
         let mut text = row.text();
         let aliases: Vec<String> = row.aliases().map(|alias| format!("`{alias}`")).collect();
         if !aliases.is_empty() {
             text += &format!(" Other names: {}.", aliases.join(", "));
         }
-        format!("| `{name}` | {} | {} | {} |", row.kind(), row.default(), text.replace('|', "\\|"))
+        format!("| {name} | {} | {} | {} |", row.kind(), row.default(), text.replace('|', "\\|"))
     });
     let head = "| key | type | default | what |\n|---|---|---|---|".to_owned();
     std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")

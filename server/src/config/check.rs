@@ -2,7 +2,7 @@
 //! those that it would call by their names in Rust. On the way it brings the value into the form that the structs
 //! have, and collects secrets.
 
-use super::schema::{aliases, keys};
+use super::schema::{aliases, keys, values};
 use super::secrets::Found;
 use crate::error::unknown_key;
 use serde_json::{Map, Number, Value, json};
@@ -37,6 +37,9 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut Found) -
         }
         Value::Number(number) => check_bounds(number, schema).map_err(|problem| format!("{path}: {problem}"))?,
         Value::String(text) => {
+            if let Some(value) = values(schema).find(|value| aliases(value).any(|alias| alias == text)) {
+                *text = value["const"].as_str().unwrap_or_default().to_owned();
+            }
             let least = schema["minLength"].as_u64().unwrap_or(0);
             if u64::try_from(text.chars().count()).is_ok_and(|length| length < least) {
                 return Err(format!("{path}: must have at least {least} characters"));
@@ -48,7 +51,10 @@ pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut Found) -
         Some("integer") if !value.is_u64() && !value.is_i64() => {
             Err(format!("{path}: wrong value, expected a whole number"))
         }
-        Some("object") if !value.is_object() => Err(format!("{path}: wrong value, expected a table")),
+        Some("object") if !value.is_object() => {
+            let short = if schema["x-short"].is_string() { "a text or " } else { "" };
+            Err(format!("{path}: wrong value, expected {short}a table"))
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -70,12 +70,12 @@ impl Key {
     pub fn text(&self) -> String {
         let text = self.schema["description"].as_str().unwrap_or_default().to_owned();
         let is_list = self.schema["type"] == "array";
-        let values = if is_list { &self.schema["items"]["oneOf"] } else { &self.schema["oneOf"] };
-        let values = values
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|value| Some(format!(" `{}`: {}", value["const"], value["description"].as_str()?)));
+        let schema = if is_list { &self.schema["items"] } else { self.schema };
+        let values = schema::values(schema).map(|value| {
+            let names = [&value["const"]].into_iter().chain(value["x-aliases"].as_array().into_iter().flatten());
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            format!(" {}: {}", names.join(" or "), value["description"].as_str().unwrap_or_default())
+        });
         let secret = match self.secret() {
             Some("value") => " A secret.",
             Some("headers") => " The values are secrets.",
@@ -100,7 +100,11 @@ impl Key {
     #[must_use]
     pub fn default(&self) -> String {
         let schema = self.schema;
-        match (&schema["x-default"], &schema["default"]) {
+        let default = match schema["x-short"].as_str() {
+            Some(short) => &schema["properties"][short]["default"],
+            None => &schema["default"],
+        };
+        match (&schema["x-default"], default) {
             (Value::String(words), _) => words.clone(),
             (_, Value::Null) if self.is_required => "required".into(),
             (_, Value::Null) if schema["x-ignored"] == true || schema::keys(schema).is_some() => String::new(),
@@ -173,8 +177,8 @@ fn kind(schema: &Value, is_many: bool) -> String {
     if let Some(constants) = schema["enum"].as_array() {
         return values(constants);
     }
-    if let Some(branches) = schema["oneOf"].as_array() {
-        return values(&branches.iter().map(|branch| branch["const"].clone()).collect::<Vec<_>>());
+    if schema["oneOf"].is_array() {
+        return values(&schema::values(schema).map(|value| value["const"].clone()).collect::<Vec<_>>());
     }
     if let Some(branches) = schema["anyOf"].as_array() {
         return branches.iter().map(|branch| kind(branch, is_many)).collect::<Vec<_>>().join(" or ");

@@ -5,7 +5,7 @@
 //!
 //! | keyword | meaning |
 //! |---|---|
-//! | `x-aliases` | other names of the key |
+//! | `x-aliases` | other names of the key or the value |
 //! | `x-default` | the default in words, where it is no constant |
 //! | `x-ignored` | the key is accepted and not used |
 //! | `x-name` | what the reference writes for the name of an entry |
@@ -46,7 +46,13 @@ pub fn properties<T: JsonSchema>() -> Vec<String> {
 pub fn published() -> Value {
     let mut schema = Schema::try_from(root().clone()).unwrap_or_default();
     RecursiveTransform(publish).transform(&mut schema);
-    schema.to_value()
+    let mut schema = schema.to_value();
+    if let Some(schema) = schema.as_object_mut()
+        && let Some(dialect) = schema.shift_remove("$schema")
+    {
+        schema.shift_insert(0, "$schema".into(), dialect);
+    }
+    schema
 }
 
 /// `null` is the same as leaving a key out, so neither editors nor the reference offer it.
@@ -89,6 +95,10 @@ fn publish(schema: &mut Schema) {
         let other_names: Vec<(String, Value)> = properties.iter().flat_map(|(name, key)| renamed(name, key)).collect();
         properties.extend(other_names);
     }
+    if let Some(Value::Array(values)) = schema.get_mut("oneOf") {
+        let other_names = |value: &Value| aliases(value).map(|alias| json!({ "const": alias })).collect::<Vec<_>>();
+        values.extend(values.iter().flat_map(other_names).collect::<Vec<_>>());
+    }
     if schema.contains_key("x-default") {
         schema.shift_remove("default");
     }
@@ -112,7 +122,12 @@ fn renamed(name: &str, key: &Value) -> Vec<(String, Value)> {
     aliases(key).map(|alias| (alias.to_owned(), other.clone())).collect()
 }
 
-/// The other names of a key.
+/// The values of a key that has a fixed set of them, with their documentation.
+pub fn values(schema: &Value) -> impl Iterator<Item = &Value> {
+    schema["oneOf"].as_array().into_iter().flatten()
+}
+
+/// The other names of a key or a value.
 pub fn aliases(key: &Value) -> impl Iterator<Item = &str> {
     key["x-aliases"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }

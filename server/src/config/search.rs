@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct SearchConfig {
-    /// How tools are ranked. `"tfidf"` is another name of `"bm25"`.
+    /// How tools are ranked.
     pub strategy: Strategy,
     /// The folder of a sentence transformer: `config.json`, `tokenizer.json`, `model.safetensors`.
     pub model_dir: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl SearchConfig {
 pub enum Strategy {
     /// By words.
     #[default]
-    #[serde(alias = "tfidf")]
+    #[schemars(extend("x-aliases" = ["tfidf"]))]
     Bm25,
     /// By meaning, with the vectors of a model. Needs a build with the feature `embeddings`.
     Embedding,
