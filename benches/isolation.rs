@@ -29,7 +29,7 @@ fn program() -> PathBuf {
 fn hub(mode: IsolationMode) -> Arc<Hub> {
     let mut config = Config::default();
     config.pool.threads = 2;
-    (config.isolation.mode, config.isolation.workers) = (mode, 2);
+    (config.isolation.mode, config.isolation.workers) = (mode, Some(2));
     config.isolation.program = Some(program());
     Hub::start(config, codecall::upstream::demo::open().into_iter().collect()).expect("starts")
 }

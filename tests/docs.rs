@@ -1,5 +1,7 @@
 //! The documentation says what the code does. `UPDATE=1` rewrites what is made from the code.
 
+#[path = "docs/configuration.rs"]
+mod configuration;
 #[path = "docs/language.rs"]
 mod language;
 

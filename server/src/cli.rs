@@ -5,6 +5,7 @@
 
 mod check;
 mod code;
+mod config;
 mod confined;
 mod output;
 mod policy;
@@ -51,6 +52,8 @@ enum Command {
     Invoke(tools::Invoke),
     /// Run code whose tool calls wait by themselves.
     Code(code::Code),
+    /// Check a configuration, explain its keys, print their JSON schema.
+    Config(config::Configuration),
     #[command(hide = true)]
     Worker(confined::Worker),
     #[command(hide = true)]
@@ -102,6 +105,7 @@ impl CommandLine {
             Command::Describe(describe) => describe.execute().await,
             Command::Invoke(invoke) => invoke.execute().await,
             Command::Code(code) => code.execute().await,
+            Command::Config(config) => config.execute(),
             // They have ended before.
             Command::Worker(_) | Command::Confined(_) => Ok(Verdict::Bad),
         };

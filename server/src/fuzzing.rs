@@ -4,7 +4,7 @@
 use crate::hub::Hub;
 use codecall_base::error::Error;
 use codecall_base::tool::ToolError;
-use codecall_config::{Sanitization, StdioConfig, UpstreamConfig, UpstreamKind};
+use codecall_config::{Sanitization, UpstreamConfig, UpstreamKind};
 use codecall_tools::pipeline::{bound, sanitize};
 use codecall_upstream::session::McpServer;
 use codecall_upstream::{Upstream, incoming};
@@ -41,11 +41,10 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let config: &StdioConfig = match &config.kind {
-        UpstreamKind::Stdio(config) => config,
-        UpstreamKind::Http(_) => return None,
-    };
-    Some(McpServer::over(app, config, streams))
+    match &config.kind {
+        UpstreamKind::Stdio(_) => Some(McpServer::over(app, config, streams)),
+        UpstreamKind::Http(_) => None,
+    }
 }
 
 /// Everything that errors and texts are cleaned of.

@@ -110,7 +110,7 @@ pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationT
         .disable_allowed_origins()
         .with_max_request_body_bytes(config.max_body_bytes)
         .with_cancellation_token(cancel.child_token());
-    let sessions = Sessions::new(config.max_sessions, Duration::from_millis(config.session_idle_ms));
+    let sessions = Sessions::new(config.max_sessions, config.session_idle);
     let mcp = StreamableHttpService::new(move || Ok(front.session()), Arc::new(sessions), mcp);
     let chat = Arc::new(Chat::new(hub)?);
     let guard = Arc::new(Guard::new(config, address));

@@ -88,7 +88,7 @@ impl Hub {
         let mut confined = Vec::new();
         for (app, upstream) in &config.upstreams {
             confined.extend(confinement(app, upstream)?);
-            upstreams.push((connect(app, upstream)?, upstream.tools.clone()));
+            upstreams.push((connect(app, upstream)?, upstream.tools()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();

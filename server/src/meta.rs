@@ -159,7 +159,7 @@ pub async fn call(
 /// Read the arguments of a request.
 fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let problem = codecall_base::error::mended(&error.inner().to_string(), &[]);
+        let problem = codecall_base::error::mended(&error.inner().to_string());
         Box::new(refusal(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
     })
 }

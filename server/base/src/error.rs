@@ -34,9 +34,9 @@ pub enum Error {
 }
 
 /// What serde says of a wrong value, without the value (it may be a secret) and with the nearest
-/// name for an unknown key. `more` are names that are valid there besides those serde knows.
+/// name for an unknown key.
 #[must_use]
-pub fn mended(message: &str, more: &[&str]) -> String {
+pub fn mended(message: &str) -> String {
     if let Some((_, expected)) = message.split_once(", expected ")
         && (message.starts_with("invalid type")
             || message.starts_with("invalid value")
@@ -54,7 +54,13 @@ pub fn mended(message: &str, more: &[&str]) -> String {
     };
     let mut quoted = rest.split('`').step_by(2);
     let unknown = quoted.next().unwrap_or_default();
-    let known: Vec<&str> = quoted.filter(|name| !name.is_empty()).chain(more.iter().copied()).collect();
+    let known: Vec<&str> = quoted.filter(|name| !name.is_empty()).collect();
+    unknown_key(unknown, &known)
+}
+
+/// A key that does not exist, with the nearest one that does.
+#[must_use]
+pub fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied(), 1).first() {
         Some(near) => format!("unknown key '{unknown}'; did you mean '{near}'?"),
         None => format!("unknown key '{}'; known are {}", cut(unknown, LONGEST_SHOWN), known.join(", ")),
@@ -78,7 +84,7 @@ mod tests {
     #[test]
     fn messages_hold_no_more_than_a_piece_of_a_key() {
         let key = "k".repeat(100_000);
-        assert!(mended(&format!("unknown field `{key}`, expected `a` or `b`"), &[]).len() < 500);
+        assert!(mended(&format!("unknown field `{key}`, expected `a` or `b`")).len() < 500);
         assert!(placed(&key, "wrong").len() < 500);
     }
 }

@@ -8,17 +8,18 @@
 #[cfg(target_os = "linux")]
 mod linux;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// What to do where something cannot be enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
     /// Do not start.
     #[default]
     Required,
-    /// Start with what there is, and say what is missing.
+    /// Start with what can be enforced, and say in the status what that is.
     BestEffort,
 }
 

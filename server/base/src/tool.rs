@@ -42,7 +42,7 @@ pub struct ToolDefinition {
 }
 
 /// How a tool is used.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
     /// What it shows.

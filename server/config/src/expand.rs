@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-/// Expand all strings of `value`, which stands at `path`.
-pub fn expand(value: &mut Value, path: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), String> {
+/// Values of environment variables.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Expand all strings of `value`, which is at `path`.
+pub fn expand(value: &mut Value, path: &str, environment: Environment<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => {
             if text.contains("${") {
@@ -26,7 +29,7 @@ pub fn expand(value: &mut Value, path: &str, environment: &dyn Fn(&str) -> Optio
     Ok(())
 }
 
-fn expanded(text: &str, path: &str, environment: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+fn expanded(text: &str, path: &str, environment: Environment<'_>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${") {

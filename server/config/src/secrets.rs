@@ -1,15 +1,63 @@
 //! Which values of the configuration are secrets.
 //!
-//! Values of headers are, and those of the environment and of `${NAME}`, unless they plainly are
-//! something else: a path, an address, a word. What is taken for a secret is masked in results, so a
-//! folder that tools work in must not be one.
+//! A key is marked beside its field: its type is [`Secret`], or `x-secret` says which texts of its value are
+//! secrets. Values of headers are, and those of the environment and of `${NAME}`, unless they are plainly
+//! something else: a path, an address, a word. Secrets are masked in results, so a folder that tools work in
+//! must not be one.
 
 use base64::Engine as _;
 use codecall_base::redact::SHORTEST;
 use percent_encoding::percent_decode_str;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::ffi::OsStr;
 
-/// Parts of names of variables, headers and flags whose values are secrets, whatever they look like.
-const TELLING: &[&str] = &[
+/// A text that may be a secret: it is not in the output of `Debug`. Under its key it is masked in
+/// everything that leaves the server, unless `x-secret` of the field says which part of it is.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl std::ops::Deref for Secret {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<OsStr> for Secret {
+    fn as_ref(&self) -> &OsStr {
+        self.0.as_ref()
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl JsonSchema for Secret {
+    fn schema_name() -> Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "x-secret": "value" })
+    }
+}
+
+/// Parts of names of variables, headers and flags whose values are always secrets.
+const SECRET_NAMES: &[&str] = &[
     "AUTH",
     "BEARER",
     "COOKIE",
@@ -27,7 +75,7 @@ const TELLING: &[&str] = &[
     "WEBHOOK",
 ];
 
-/// Headers that say nothing secret.
+/// Headers whose values are no secrets.
 const HARMLESS_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
 
 /// Secrets that have been found.
@@ -40,9 +88,27 @@ impl Found {
         self.0.iter().map(String::as_str)
     }
 
+    /// The secrets in the value of a key; `kind` is its `x-secret`.
+    pub fn collect(&mut self, kind: &str, value: &Value) {
+        let texts = texts(value);
+        let entries =
+            || value.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?)));
+        match kind {
+            "address" => texts.iter().for_each(|text| self.address(text)),
+            "arguments" => self.arguments(&texts),
+            "headers" => entries().for_each(|(name, value)| self.header(name, value)),
+            "inherited" => texts
+                .iter()
+                .filter_map(|name| Some((name, std::env::var(name).ok()?)))
+                .for_each(|(name, value)| self.variable(name, &value)),
+            "variables" => entries().for_each(|(name, value)| self.variable(name, value)),
+            _ => texts.iter().for_each(|text| self.variable("SECRET", text)),
+        }
+    }
+
     /// A variable, of the environment of a child or of `${NAME}`.
     pub fn variable(&mut self, name: &str, value: &str) {
-        if is_telling(name) || !is_plain(value) {
+        if is_secret_name(name) || !is_plain(value) {
             self.keep(value);
         }
         self.parts_of_address(value);
@@ -65,21 +131,23 @@ impl Found {
         }
     }
 
-    /// Arguments of a program: the values of flags that say so, and addresses that hold a password.
-    pub fn arguments(&mut self, arguments: &[String]) {
+    /// Arguments of a program: the values of flags with the name of a secret, and addresses with a password.
+    pub fn arguments(&mut self, arguments: &[&str]) {
         let mut before = None;
         for argument in arguments {
             match argument.split_once('=') {
                 Some((flag, value)) if flag.starts_with('-') || is_name(flag) => {
-                    if is_telling(flag) {
+                    if is_secret_name(flag) {
                         self.keep(value);
                     }
                     self.parts_of_address(value);
                 }
-                Some(_) | None if before.is_some_and(is_telling) && !argument.starts_with('-') => self.keep(argument),
+                Some(_) | None if before.is_some_and(is_secret_name) && !argument.starts_with('-') => {
+                    self.keep(argument)
+                }
                 Some(_) | None => self.parts_of_address(argument),
             }
-            before = argument.starts_with('-').then_some(argument.as_str());
+            before = argument.starts_with('-').then_some(argument);
         }
     }
 
@@ -92,7 +160,7 @@ impl Found {
         }
     }
 
-    /// The password in an address, and the values of its query that are named as secrets.
+    /// The password in an address, and the values of its query that have the name of a secret.
     fn parts_of_address(&mut self, text: &str) {
         let Some((_, rest)) = text.split_once("://") else { return };
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -104,7 +172,7 @@ impl Found {
         }
         let query = rest.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
-            if is_telling(name) {
+            if is_secret_name(name) {
                 self.keep_encoded(value);
             }
         }
@@ -123,10 +191,20 @@ impl Found {
     }
 }
 
-fn is_telling(name: &str) -> bool {
-    // The author of a commit is known to everybody.
+/// All texts of a value.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(entries) => entries.values().flat_map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+fn is_secret_name(name: &str) -> bool {
+    // The author of a commit is public.
     let name = name.to_ascii_uppercase().replace("AUTHORIZ", "AUTH").replace("AUTHOR", "");
-    TELLING.iter().any(|part| name.contains(part))
+    SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
 /// Whether `NAME=value` may begin with it.
@@ -134,7 +212,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// What nobody would use as a secret: a path, an address, a number, a name of a few plain letters.
+/// Whether a value is plainly no secret: a path, an address, a number, a name of a few plain letters.
 fn is_plain(value: &str) -> bool {
     let value = value.trim();
     let path =
@@ -194,7 +272,6 @@ mod tests {
         assert_eq!(found(|f| f.address("https://h/mcp?k=abcdefgh&x=1#y")), ["abcdefgh"]);
         let arguments =
             ["-y", "server", "--api-key", "k1234567", "--token=t1234567", "--dir", "/home/me", "PASSWORD=p1234567"];
-        let arguments = arguments.map(str::to_owned);
         assert_eq!(found(|f| f.arguments(&arguments)), ["k1234567", "t1234567", "p1234567"]);
     }
 }

@@ -1,5 +1,8 @@
 use super::*;
+mod keys;
+
 use agentscript::Loops;
+use std::time::Duration;
 
 fn toml(text: &str) -> Result<Config, String> {
     Config::parse(text, Format::Toml, &|name| (name == "TOKEN").then(|| "s3cret-token".to_owned()))
@@ -27,10 +30,10 @@ fn servers_as_clients_write_them() {
     .expect("valid");
     assert_eq!(config.upstreams.keys().collect::<Vec<_>>(), ["github"]);
     let github = stdio(&config, "github");
-    assert_eq!(github.args, ["-y", "x"]);
-    assert_eq!(github.env["T"], "Bearer s3cret-token");
-    assert_eq!(github.env["D"], "none");
-    assert_eq!(github.env["P"], "${x}");
+    assert_eq!(github.args, ["-y", "x"].map(Secret::from));
+    assert_eq!(&*github.env["T"], "Bearer s3cret-token");
+    assert_eq!(&*github.env["D"], "none");
+    assert_eq!(&*github.env["P"], "${x}");
     assert!(!format!("{config:?}").contains("s3cret"));
 }
 
@@ -92,6 +95,10 @@ fn mistakes_name_the_key_and_never_the_value() {
         ("[vm]\npreset = \"safe\"", "vm.preset: must be one of locked_down, secure, balanced, experimental"),
         ("[vm]\ntimeoutMs = -3", "vm.timeoutMs: must be a whole number, 0 or more"),
         ("topK = 99", "topK: must be from 1 to 50"),
+        ("topK = \"s3cret\"", "topK: wrong value, expected a whole number"),
+        ("topK = 1.5", "topK: wrong value, expected a whole number"),
+        ("pool = 12345", "pool: wrong value, expected a table"),
+        ("vm = 12345", "vm: wrong value, expected a table"),
         ("[search]\nstrategie = \"bm25\"", "search: unknown key 'strategie'; did you mean 'strategy'?"),
         ("[search]\nvectorcache = \"x\"", "search: unknown key 'vectorcache'; did you mean 'vectorCache'?"),
         ("[search]\nvectorCache = 3", "search.vectorCache: wrong value, expected"),
@@ -112,23 +119,26 @@ fn mistakes_name_the_key_and_never_the_value() {
             "mode = \"s3cret\"",
             "mode: wrong value, expected one of 'codecall_only', 'codecall_opt_in', 'metadata_driven'",
         ),
-        ("[includeTools]\ndeny = [3]", "includeTools.deny[0]: wrong value, expected a name, or some of name, app"),
+        ("[includeTools]\ndeny = [3]", "includeTools.deny[0]: wrong value, expected a text or a table"),
         ("[includeTools]\ndeny = [{ nam = \"x\" }]", "includeTools.deny[0]: unknown key 'nam'; did you mean 'name'?"),
         ("[includeTools]\nallow = [{}]", "includeTools.allow[0]: must have one of name, app, source and tag"),
         ("[tools.x]\nvisible = true", "tools.x: unknown key 'visible'; "),
         ("[tools.x]\nappId = \"codecall\"", "tools.x.appId: this name is the server's own"),
         (
             "[[rateLimits]]\ntool = \"x\"\nlimit = 1\nwindow = \"12345\"",
-            "rateLimits[0].window: must be a length of time such as",
+            "rateLimits[0].window: must be a duration such as",
         ),
-        ("[[rateLimits]]\ntool = \"x\"\nlimit = 0\nwindow = \"1m\"", "rateLimits[0].limit: wrong value, expected"),
+        (
+            "[[rateLimits]]\ntool = \"x\"\nlimit = 0\nwindow = \"1m\"",
+            "rateLimits[0].limit: must be a whole number, 1 or more",
+        ),
         ("[[rateLimits]]\ntool = \"x\"\nlimit = 1", "rateLimits[0]: missing field `window`"),
         ("[pii]\ndetect = [\"mail\"]", "pii.detect[0]: wrong value, expected one of 'email', 'iban'"),
         (
             "[pii]\npatterns = [{ name = \"x\", pattern = \"(s3cret\" }]",
             "pii.patterns[0].pattern: must be a regular expression",
         ),
-        ("[cache]\nrules = [{ tool = \"x\", ttl = \"soon\" }]", "cache.rules[0].ttl: must be a length of time such as"),
+        ("[cache]\nrules = [{ tool = \"x\", ttl = \"soon\" }]", "cache.rules[0].ttl: must be a duration such as"),
         ("[model]\nurl = \"example.com\"", "model.url: must begin with http:// or https://"),
         ("[model]\nmaxTurns = 0", "model.maxTurns: must be from 1 to 100"),
         ("[model]\nkeys = 1", "model: unknown key 'keys'; did you mean 'key'?"),
@@ -152,7 +162,8 @@ fn known(wrap: impl Fn(&str) -> String) -> Vec<String> {
     names.split(", ").map(str::to_owned).collect()
 }
 
-/// A section of docs/configuration.md: the keys of its first table, and the names told with them.
+/// A section of docs/configuration.md: the keys of its first table, and their other names. Keys of tables within
+/// have a path.
 fn documented(section: &str) -> Vec<String> {
     let page = include_str!("../../../docs/configuration.md");
     let (_, rest) = page.split_once(&format!("\n## {section}\n")).unwrap_or_else(|| panic!("no section {section}"));
@@ -161,12 +172,15 @@ fn documented(section: &str) -> Vec<String> {
     let mut names = Vec::new();
     for row in rows {
         let mut cells = row.split('|').skip(1);
-        let key = cells.next().expect("a key").trim().trim_matches('`');
+        let key = cells.next().and_then(|cell| cell.split('`').nth(1)).expect("a key");
+        if key.contains('.') {
+            continue;
+        }
         names.push(key.to_owned());
-        let what = cells.nth(1).expect("a sentence");
+        let what = cells.nth(2).expect("a sentence");
         assert!(what.trim().len() > 5, "{section}: {key} says nothing");
-        let also = what.split_once("Also ").map_or("", |(_, also)| also);
-        names.extend(also.split('`').skip(1).step_by(2).map(str::to_owned));
+        let others = what.split_once("Other names: ").map_or("", |(_, others)| others);
+        names.extend(others.split('`').skip(1).step_by(2).map(str::to_owned));
     }
     names
 }
@@ -244,7 +258,7 @@ fn steps_of_clients() {
 fn http_and_a_model() {
     let config = toml("").expect("valid");
     assert_eq!((config.http.token, config.http.max_body_bytes), (None, 16 << 20));
-    assert_eq!((config.model.url, config.model.max_turns, config.model.timeout_ms), (None, 10, 300_000));
+    assert_eq!((config.model.url, config.model.max_turns, config.model.timeout), (None, 10, Duration::from_secs(300)));
     let text = r#"{"http": {"token": "${TOKEN}-of-http", "allowedOrigins": ["https://a.example"]},
         "model": {"url": "https://models.example/v1?key=in-the-address", "key": "sk-0123456789",
                   "headers": {"x-org": "org-of-headers"}, "codeMessages": true}}"#;

@@ -1,71 +1,87 @@
-//! Which tools exist and which are listed, as it is configured.
+//! Which tools exist, and which are listed. These are top-level keys.
 
+use super::mcp_servers::check_app;
 use codecall_base::tool::{Example, Names, ToolFilter};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which tools are indexed and which are listed, by what is said of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// All are indexed but for those that are not to be, and none is listed but for those that are to be.
-    #[default]
-    CodecallOnly,
-    /// Only tools with `enabledInCodeCall` are indexed.
-    CodecallOptIn,
-    /// Indexed and listed only as is said of each.
-    MetadataDriven,
-}
-
-/// What clients see beside the meta-tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Expose {
-    /// Tools that are to be visible.
-    #[default]
-    Visible,
-    /// All tools of all upstreams too, under the names that their upstreams gave them, and the
-    /// upstreams' resources and prompts.
-    Direct,
-}
-
-/// What the configuration says of the tools of one name or pattern.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Which tools exist, and which are listed.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub struct ToolMetadata {
-    /// Whether it is in the list of tools.
-    pub visible_in_list_tools: Option<bool>,
-    /// Whether it is indexed.
-    pub enabled_in_code_call: Option<bool>,
-    /// More tags.
-    pub tags: Vec<String>,
-    /// Examples of its use, before those of the upstream.
-    pub examples: Vec<Example>,
-    /// The app that it belongs to instead of its upstream's.
-    pub app_id: Option<String>,
-}
-
-/// Everything that decides which tools exist.
-#[derive(Clone, Debug, Default)]
 pub struct ToolPolicy {
-    /// The tools that exist at all.
-    pub include: ToolFilter,
-    /// What is indexed and listed where nothing is said of a tool.
+    /// Which tools are indexed (found, described, called by scripts and by `codecall_invoke`) and which are
+    /// listed.
     pub mode: Mode,
-    /// What is said of tools, by name or pattern. What an exact name says goes before what a pattern
-    /// says, and a longer pattern before a shorter one.
+    /// The tools that exist at all. Everything else is decided among these.
+    #[serde(rename = "includeTools")]
+    pub include: ToolFilter,
+    /// Metadata of tools by name or pattern. An exact name takes precedence over a pattern, and a longer
+    /// pattern over a shorter one.
+    #[serde(rename = "tools")]
+    #[schemars(extend("x-name" = "PATTERN"))]
     pub metadata: BTreeMap<String, ToolMetadata>,
-    /// What clients see beside the meta-tools.
+    /// What is listed beside the meta-tools.
     pub expose: Expose,
-    /// Spelling of listed names.
+    /// How listed names are spelled. All three spellings are always accepted.
     pub names: Names,
 }
 
 impl ToolPolicy {
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.metadata.iter().try_for_each(|(pattern, metadata)| match &metadata.app_id {
+            Some(app) => check_app(&format!("tools.{pattern}.appId"), app),
+            None => Ok(()),
+        })
+    }
+
     /// Whether upstreams of the configuration may have tools that are listed.
     #[must_use]
     pub fn may_list(&self) -> bool {
         let visible = |metadata: &ToolMetadata| metadata.visible_in_list_tools == Some(true);
         self.expose == Expose::Direct || self.metadata.values().any(visible)
     }
+}
+
+/// Which tools are indexed and which are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// All tools are indexed unless their metadata say otherwise.
+    #[default]
+    CodecallOnly,
+    /// Tools with `enabledInCodeCall = true` are indexed.
+    CodecallOptIn,
+    /// Tools are indexed and listed only as their metadata say.
+    MetadataDriven,
+}
+
+/// What is listed beside the meta-tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Expose {
+    /// Tools whose metadata say `visibleInListTools`.
+    #[default]
+    Visible,
+    /// All tools under the names that their servers gave them, and the resources and prompts of the servers.
+    Direct,
+}
+
+/// Metadata of the tools of one name or pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct ToolMetadata {
+    /// Whether the tool is listed beside the meta-tools, and can be called by its name there.
+    #[schemars(extend("x-default" = "by `mode` and `expose`"))]
+    pub visible_in_list_tools: Option<bool>,
+    /// Whether the tool is indexed.
+    #[schemars(extend("x-default" = "by `mode`"))]
+    pub enabled_in_code_call: Option<bool>,
+    /// Additional tags, for searches and filters.
+    pub tags: Vec<String>,
+    /// Examples of its use, shown before those of its server.
+    pub examples: Vec<Example>,
+    /// The app that it belongs to: `crm` makes `users:list` `crm:list`.
+    #[schemars(extend("x-default" = "its server's"))]
+    pub app_id: Option<String>,
 }

@@ -81,25 +81,26 @@ pub trait Evaluation: Send {
     fn open_calls(&mut self) -> Vec<OpenCall>;
 }
 
-/// The executor of a configuration. Scripts that are compiled in this process are kept in `scripts`.
+/// The executor of a configuration, with so many workers where they are processes. Scripts that are compiled in this process are kept in `scripts`.
 ///
 /// # Errors
 /// There can be no worker process, or none that is confined as it has to be.
 pub fn executor(
     config: &IsolationConfig,
+    workers: usize,
     policy: &Policy,
     scripts: &Arc<ScriptCache>,
 ) -> Result<Arc<dyn Executor>, Error> {
     match config.mode {
         IsolationMode::Thread => Ok(Arc::new(ThreadExecutor::new(Arc::clone(scripts)))),
         #[cfg(unix)]
-        IsolationMode::Process => match Workers::start(config, &policy.limits) {
+        IsolationMode::Process => match Workers::start(config, workers, &policy.limits) {
             Ok(workers) => Ok(Arc::new(workers)),
             Err(problem) => Err(Error::Config(format!("isolation: no worker process: {problem}"))),
         },
         #[cfg(not(unix))]
         IsolationMode::Process => {
-            let _ = policy;
+            let _ = (workers, policy);
             Err(Error::Config("isolation: there are no worker processes on this system; use 'thread'".into()))
         }
     }

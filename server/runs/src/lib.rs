@@ -196,7 +196,8 @@ impl Runs {
     /// # Errors
     /// No process can be started, or confined as it has to be.
     pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
-        self.executor = executor(isolation, policy, &self.scripts)?;
+        let workers = isolation.workers.unwrap_or(self.pool.threads);
+        self.executor = executor(isolation, workers, policy, &self.scripts)?;
         Ok(self)
     }
 

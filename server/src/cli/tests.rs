@@ -35,6 +35,10 @@ fn what_is_accepted_and_what_is_not() {
         "describe users:list orders:list --format typescript",
         "invoke users:get {\"id\":\"usr_001\"} --demo",
         "invoke billing:syncLedger",
+        "config check codecall.toml",
+        "config explain",
+        "config explain pool.maxRuns",
+        "config schema",
     ] {
         assert!(parse_words(words).is_ok(), "{words}");
     }

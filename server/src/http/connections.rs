@@ -74,8 +74,8 @@ impl Connections {
         };
         Arc::new(Self {
             most,
-            header_timeout: Duration::from_millis(config.header_timeout_ms),
-            write_timeout: Duration::from_millis(config.write_timeout_ms),
+            header_timeout: config.header_timeout,
+            write_timeout: config.write_timeout,
             open: Mutex::default(),
             next: AtomicU64::new(0),
             began: Instant::now(),

@@ -6,7 +6,7 @@ use agentscript::{Failure, Status};
 use codecall_base::json;
 use codecall_base::offload;
 use codecall_base::tool::ErrorCode;
-use codecall_config::policy::lowered;
+use codecall_config::vm::lowered;
 use codecall_runs::{ExecuteRequest, Finished};
 use codecall_tools::results::{Missing, Piece};
 

@@ -5,7 +5,7 @@ use agentscript::Policy;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::tool::ErrorCode;
-use codecall_config::policy::lowered;
+use codecall_config::vm::lowered;
 use codecall_config::{Config, Pool, StatelessConfig};
 use codecall_runs::{Admission, Executor, Refused, STACK, length};
 use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};

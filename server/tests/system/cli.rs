@@ -208,6 +208,36 @@ async fn meta_tools_from_a_shell() {
     assert_eq!((failed.code, &failed.json()["error"]["code"]), (Some(1), &json!("NOT_FOUND")));
 }
 
+#[tokio::test]
+async fn configurations() {
+    let folder = Folder::new();
+    let good = folder.file("good.toml", "topK = 5\n[isolation]\nmode = \"process\"");
+    let checked = codecall(&["config", "check", &good]).await;
+    assert_eq!((checked.code, checked.stdout), (Some(0), format!("{good}: valid\n")));
+    let bad = folder.file("bad.toml", "topK = 99");
+    let checked = codecall(&["config", "check", &bad]).await;
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(2), ""), "{checked:?}");
+    assert!(checked.stderr.contains("bad.toml: topK: must be from 1 to 50"), "{checked:?}");
+
+    let explained = codecall(&["config", "explain", "pool.maxRuns"]).await;
+    let expected = "pool.maxRuns\n  type: whole number, 1 to 100000\n  default: 32\n  \
+                    Scripts that run at the same time, including those that wait for tools.\n";
+    assert_eq!((explained.code, explained.stdout.as_str()), (Some(0), expected));
+    let section = codecall(&["config", "explain", "mcpServers.github"]).await;
+    for part in ["mcpServers.NAME.command\n", "mcpServers.NAME.url\n", "other names: serverUrl, httpUrl\n"] {
+        assert!(section.stdout.contains(part), "{section:?}");
+    }
+    let all = codecall(&["config", "explain"]).await;
+    assert!(all.stdout.starts_with("$schema\n") && all.stdout.contains("\naudit\n"), "{all:?}");
+    let unknown = codecall(&["config", "explain", "pool.maxRun"]).await;
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""), "{unknown:?}");
+    assert!(unknown.stderr.contains("pool: unknown key 'maxRun'; did you mean 'maxRuns'?"), "{unknown:?}");
+
+    let schema = codecall(&["config", "schema"]).await;
+    let committed = std::fs::read_to_string(root().join("docs/codecall.schema.json")).expect("the schema");
+    assert_eq!((schema.code, schema.stdout), (Some(0), committed));
+}
+
 /// The examples give what they promise, again and again.
 #[tokio::test]
 async fn examples() {

@@ -4,7 +4,7 @@
 //! A server that runs already is not confined, nor one over HTTP.
 
 use codecall_base::sandbox::{self, Allowed, Strictness, Walls};
-use codecall_config::{ConfineConfig, Connect};
+use codecall_config::{ConfineConfig, Connect, Secret};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ const SINKS: &[&str] = &["/dev/null"];
 ///
 /// # Errors
 /// This program cannot be found.
-pub fn wrapped(confine: &ConfineConfig, command: &str, args: &[String]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
+pub fn wrapped(confine: &ConfineConfig, command: &str, args: &[Secret]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
     let itself = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
     let mut words: Vec<OsString> = vec!["confined".into(), "--mode".into(), confine.mode.as_str().into()];
     let mut add = |flag: &str, value: OsString| words.extend([OsString::from(flag), value]);

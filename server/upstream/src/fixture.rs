@@ -35,7 +35,7 @@ impl Fixture {
         let file: FixtureFile = serde_json::from_slice(text).map_err(|error| {
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = error.to_string();
-            let message = mended(message.strip_suffix(&place).unwrap_or(&message), &[]);
+            let message = mended(message.strip_suffix(&place).unwrap_or(&message));
             format!(":{}:{}: {message}", error.line(), error.column())
         })?;
         let mut apps: BTreeMap<String, Vec<Mock>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 mod discreet;
 
 use super::session::Shared;
-use codecall_config::{HttpConfig, Lifecycle};
+use codecall_config::{HttpConfig, Lifecycle, Secret};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -13,8 +13,8 @@ use std::time::Duration;
 /// How long a server may take to accept a connection. Answers have the timeouts of their calls.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// One connection. Gives why it is over.
-pub async fn live(shared: &Shared, config: &HttpConfig, lifecycle: Lifecycle) -> String {
+/// One connection, with messages of at most `longest` bytes. Gives why it is over.
+pub async fn live(shared: &Shared, config: &HttpConfig, longest: usize, lifecycle: Lifecycle) -> String {
     // Where another part of the process has chosen one already, that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
@@ -32,9 +32,9 @@ pub async fn live(shared: &Shared, config: &HttpConfig, lifecycle: Lifecycle) ->
         Ok(headers) => headers,
         Err(reason) => return reason,
     };
-    let transport = StreamableHttpClientTransportConfig::with_uri(config.url.as_str())
+    let transport = StreamableHttpClientTransportConfig::with_uri(&*config.url)
         .custom_headers(headers)
-        .max_sse_event_size(config.max_message_bytes)
+        .max_sse_event_size(longest)
         .reinit_on_expired_session(true);
     let client = discreet::Discreet(client);
     shared.talk(StreamableHttpClientTransport::with_client(client, transport), lifecycle).await
@@ -50,11 +50,11 @@ fn redirects() -> reqwest::redirect::Policy {
 }
 
 fn headers(config: &HttpConfig) -> Result<HashMap<HeaderName, HeaderValue>, String> {
-    let header = |(name, value): (&String, &String)| {
+    let header = |(name, value): (&String, &Secret)| {
         let header =
             HeaderName::try_from(name.as_str()).map_err(|_| format!("the name of header '{name}' is not valid"))?;
         let mut value =
-            HeaderValue::try_from(value.as_str()).map_err(|_| format!("the value of header '{name}' is not valid"))?;
+            HeaderValue::try_from(&**value).map_err(|_| format!("the value of header '{name}' is not valid"))?;
         value.set_sensitive(true);
         Ok((header, value))
     };

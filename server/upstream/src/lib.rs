@@ -103,6 +103,6 @@ pub struct UpstreamCall {
 /// What the configuration asks for does not exist.
 pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
-        kind @ (UpstreamKind::Stdio(_) | UpstreamKind::Http(_)) => Ok(session::McpServer::start(app, kind)),
+        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config)),
     }
 }

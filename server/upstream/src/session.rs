@@ -9,7 +9,7 @@ use super::news::{Exchange, News};
 use super::stdio::Child;
 use super::*;
 use codecall_base::tool::{ErrorCode, ToolResult};
-use codecall_config::Lifecycle;
+use codecall_config::{Lifecycle, UpstreamConfig, UpstreamKind};
 use rmcp::model::*;
 use rmcp::service::{ClientCacheConfig, ClientServiceExt, Peer, PeerRequestOptions, ServiceError};
 use rmcp::transport::IntoTransport;
@@ -38,7 +38,7 @@ pub struct McpServer {
 pub struct Shared {
     /// The app's id.
     pub app: String,
-    kind: UpstreamKind,
+    config: UpstreamConfig,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
     /// What the server calls itself.
     title: RwLock<Option<String>>,
@@ -66,19 +66,19 @@ enum Link {
 
 impl McpServer {
     /// Begin to connect.
-    pub fn start(app: &str, kind: &UpstreamKind) -> Arc<dyn Upstream> {
-        let shared = Self::shared(app, kind);
+    pub fn start(app: &str, config: &UpstreamConfig) -> Arc<dyn Upstream> {
+        let shared = Self::shared(app, config);
         let keeper = tokio::spawn(Arc::clone(&shared).keep());
         Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
     }
 
     /// A connection over these streams, which is not made again when they end.
-    pub fn over<R, W>(app: &str, config: &codecall_config::StdioConfig, streams: (R, W)) -> Arc<dyn Upstream>
+    pub fn over<R, W>(app: &str, config: &UpstreamConfig, streams: (R, W)) -> Arc<dyn Upstream>
     where
         R: tokio::io::AsyncRead + Send + Unpin + 'static,
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
-        let shared = Self::shared(app, &UpstreamKind::Stdio(config.clone()));
+        let shared = Self::shared(app, config);
         let (speaker, longest) = (Arc::clone(&shared), config.max_message_bytes);
         let keeper = tokio::spawn(async move {
             let reason = stdio::over(&speaker, streams, longest, Lifecycle::Initialize).await;
@@ -87,10 +87,10 @@ impl McpServer {
         Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
     }
 
-    fn shared(app: &str, kind: &UpstreamKind) -> Arc<Shared> {
+    fn shared(app: &str, config: &UpstreamConfig) -> Arc<Shared> {
         Arc::new(Shared {
             app: app.to_owned(),
-            kind: kind.clone(),
+            config: config.clone(),
             tools: RwLock::default(),
             title: RwLock::default(),
             link: watch::Sender::new(Link::Starting),
@@ -240,7 +240,7 @@ impl Shared {
     /// Keep connected until the upstream is closed.
     async fn keep(self: Arc<Self>) {
         let mut pause = FIRST_PAUSE;
-        let mut lifecycle = self.kind.lifecycle();
+        let mut lifecycle = self.config.lifecycle;
         loop {
             let began = Instant::now();
             let (reason, child) = self.live(lifecycle).await;
@@ -261,7 +261,7 @@ impl Shared {
                 pause = FIRST_PAUSE;
             }
             // Some old servers end when they are greeted in the new way.
-            if self.kind.lifecycle() == Lifecycle::Auto {
+            if self.config.lifecycle == Lifecycle::Auto {
                 lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
             }
             // What the child has said is for the log alone: it may hold anything.
@@ -279,9 +279,10 @@ impl Shared {
         if self.closing.is_cancelled() {
             return (String::new(), None);
         }
-        match &self.kind {
-            UpstreamKind::Stdio(config) => stdio::live(self, config, lifecycle).await,
-            UpstreamKind::Http(config) => (http::live(self, config, lifecycle).await, None),
+        let longest = self.config.max_message_bytes;
+        match &self.config.kind {
+            UpstreamKind::Stdio(config) => stdio::live(self, config, longest, lifecycle).await,
+            UpstreamKind::Http(config) => (http::live(self, config, longest, lifecycle).await, None),
         }
     }
 
@@ -303,7 +304,7 @@ impl Shared {
         E: std::error::Error + Send + Sync + 'static,
     {
         let (changed, mut changes) = mpsc::channel(1);
-        let limit = self.kind.start_timeout();
+        let limit = self.config.start_timeout;
         let late = || format!("it did not answer within {} ms", limit.as_millis());
         let started = async {
             let greeting = Client { changed: changed.clone(), exchange: Arc::clone(&self.exchange) }

@@ -10,13 +10,18 @@ use lines::Lines;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 
-/// One life of a child. Gives why it is over, and the child to be ended.
-pub async fn live(shared: &Shared, config: &StdioConfig, lifecycle: Lifecycle) -> (String, Option<Child>) {
+/// One life of a child, with messages of at most `longest` bytes. Gives why it is over, and the child to be ended.
+pub async fn live(
+    shared: &Shared,
+    config: &StdioConfig,
+    longest: usize,
+    lifecycle: Lifecycle,
+) -> (String, Option<Child>) {
     let (child, stdin, stdout) = match Child::spawn(&shared.app, config) {
         Ok(spawned) => spawned,
         Err(reason) => return (reason, None),
     };
-    let reason = over(shared, (stdout, stdin), config.max_message_bytes, lifecycle).await;
+    let reason = over(shared, (stdout, stdin), longest, lifecycle).await;
     (reason, Some(child))
 }
 

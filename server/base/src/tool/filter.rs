@@ -1,15 +1,18 @@
 //! Patterns of tools: by name, app, source and tag.
 
 use super::ToolDefinition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-/// Which tools are meant: all that `allow` names (absent: all) and `deny` does not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Tools that match any pattern of `allow` and none of `deny`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-type" = "filter", "x-default" = "all"))]
 pub struct ToolFilter {
-    /// Absent: all.
+    /// Patterns of the tools that are meant.
+    #[schemars(extend("x-default" = "all"))]
     pub allow: Option<Vec<ToolPattern>>,
-    /// None of these.
+    /// Patterns of tools that are excluded.
     pub deny: Vec<ToolPattern>,
 }
 
@@ -36,21 +39,23 @@ impl ToolFilter {
     }
 }
 
-/// Tools that fit all that is given here. In the configuration, a text alone is a name.
+/// Tools that match all members that are given. In the configuration, a text alone is a name.
 ///
 /// Every member is a pattern in which `*` stands for any text; case makes no difference. A name with a
 /// colon is a full one: its app is compared with the app (`users:*` is nothing of another app's, whatever
 /// that calls its tools), the rest with the tool's own name. A name without one is compared with the full
 /// name (`users:list`) and with the tool's own (`list`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, remote = "Self")]
+#[schemars(!remote, extend("x-short" = "name", "x-type" = "tool pattern"))]
 pub struct ToolPattern {
-    /// Of the tool.
+    /// Matches the name of the tool.
     pub name: Option<String>,
-    /// Of the app.
+    /// Matches the app of the tool.
     pub app: Option<String>,
-    /// Of the kind of upstream: `mcp`, `openapi`, `inline`, …
+    /// Matches the kind of upstream: `mcp`, `openapi`, `inline`, …
     pub source: Option<String>,
-    /// Of one of its tags.
+    /// Matches one of the tags of the tool.
     pub tag: Option<String>,
 }
 
@@ -93,15 +98,7 @@ fn matches_any_case(pattern: &str, name: &str) -> bool {
     matches(pattern, name) || matches(&pattern.to_lowercase(), &name.to_lowercase())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PatternKeys {
-    name: Option<String>,
-    app: Option<String>,
-    source: Option<String>,
-    tag: Option<String>,
-}
-
+/// A text, or the table that is derived.
 impl<'de> Deserialize<'de> for ToolPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -117,9 +114,7 @@ impl<'de> Deserialize<'de> for ToolPattern {
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<ToolPattern, A::Error> {
-                let keys = PatternKeys::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
-                let PatternKeys { name, app, source, tag } = keys;
-                let pattern = ToolPattern { name, app, source, tag };
+                let pattern = ToolPattern::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 if pattern == ToolPattern::default() {
                     // It would fit every tool, which nobody writes in this way.
                     return Err(serde::de::Error::custom("must have one of name, app, source and tag"));

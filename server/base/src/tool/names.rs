@@ -1,18 +1,19 @@
 //! Names of tools: how they are spelled in lists, how long they may be, and which ones are the server's own.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Longest name of a tool in bytes, with its app, wherever one is given. A tool of a longer one does not
 /// exist, and a call of a longer one is refused.
 pub const LONGEST_NAME: usize = 256;
 
 /// Spelling of listed tools.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Names {
-    /// `codecall:search`
+    /// `codecall:search`.
     Colon,
-    /// `codecall.search`
+    /// `codecall.search`.
     Dot,
     /// `codecall_search`, which every client accepts.
     #[default]

@@ -34,6 +34,8 @@ pub struct Workers(Arc<Shared>);
 
 struct Shared {
     config: IsolationConfig,
+    /// How many workers there are at all times.
+    always: usize,
     /// What the limits of most runs need.
     usual: Confinement,
     walls: Walls,
@@ -59,11 +61,12 @@ enum Wisher {
 }
 
 impl Workers {
-    /// Start the first worker, and see that it can be confined as the configuration says.
+    /// Start the first worker, and see that it can be confined as the configuration says. `always` is how many
+    /// workers there are at all times.
     ///
     /// # Errors
     /// It cannot.
-    pub fn start(config: &IsolationConfig, limits: &Limits) -> Result<Self, String> {
+    pub fn start(config: &IsolationConfig, always: usize, limits: &Limits) -> Result<Self, String> {
         let program: PathBuf = match &config.program {
             Some(program) => program.clone(),
             // What runs now, even where another version has taken its place on the disk.
@@ -85,6 +88,7 @@ impl Workers {
         let walls = first.ready().map_err(|NotReady { problem, .. }| problem)?;
         let workers = Self(Arc::new(Shared {
             config: config.clone(),
+            always,
             usual,
             walls,
             idle: Mutex::new(vec![first]),
@@ -196,7 +200,7 @@ impl Shared {
     /// Whether there are fewer workers, with and without a run, than the configuration says.
     fn has_too_few(&self) -> bool {
         let all = self.idle().len() + self.taken.load(Ordering::Acquire);
-        !self.closed.load(Ordering::Acquire) && all < self.config.workers
+        !self.closed.load(Ordering::Acquire) && all < self.always
     }
 
     /// Keep a worker for the next run.
@@ -215,7 +219,7 @@ impl Shared {
         let mut surplus = Vec::new();
         let mut idle = self.idle();
         // Those that were not used for the longest time come first.
-        while idle.len() > self.config.workers && idle[0].used.elapsed() > PATIENCE {
+        while idle.len() > self.always && idle[0].used.elapsed() > PATIENCE {
             surplus.push(idle.remove(0));
         }
         drop(idle);

@@ -62,14 +62,14 @@ impl ModelServer {
         let client = reqwest::Client::builder()
             .user_agent(concat!("codecall/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
-            .read_timeout(Duration::from_millis(config.timeout_ms))
+            .read_timeout(config.timeout)
             // Another server must not get the key.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|_| Error::Config("model: no HTTP client can be made".into()))?;
         let mut headers = HeaderMap::new();
         let bearer = config.key.iter().map(|key| (AUTHORIZATION.as_str(), format!("Bearer {}", key.trim())));
-        let more = config.headers.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let more = config.headers.iter().map(|(name, value)| (name.as_str(), value.to_string()));
         for (name, value) in bearer.chain(more) {
             let fault = |what: &str| Error::Config(format!("model: the {what} of header '{name}' is not valid"));
             let header = HeaderName::try_from(name).map_err(|_| fault("name"))?;

@@ -46,7 +46,7 @@ impl Cache {
         }
         let mut pending = self.pending();
         if pending.len() < MAX_PENDING {
-            pending.insert(call.id, (key, rule.ttl.0));
+            pending.insert(call.id, (key, rule.ttl));
         }
         Before::Go(input)
     }

@@ -27,7 +27,7 @@ impl RateLimits {
     /// There were too many: `RATE_LIMIT`, with `retryAfterMs` in its details.
     pub async fn count(&self, name: &str, tool: &ToolDefinition) -> Result<(), ToolError> {
         for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.tool.fits(tool)) {
-            let quota = Quota { limit: rule.limit, window: rule.window.0 };
+            let quota = Quota { limit: rule.limit, window: rule.window };
             let wait = match self.limiter.take(&format!("{number} {name}"), quota).await {
                 Ok(None) => continue,
                 Ok(Some(wait)) => wait.as_millis(),
@@ -36,7 +36,7 @@ impl RateLimits {
                     continue;
                 }
             };
-            let window = rule.window.0.as_millis();
+            let window = rule.window.as_millis();
             let message = format!(
                 "Rate limit exceeded: tool '{name}' may be called {} times in {window} ms; try again in {wait} ms",
                 rule.limit

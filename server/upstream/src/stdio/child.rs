@@ -116,7 +116,7 @@ impl Child {
             return Err("its streams are not there".into());
         };
         let last_words = Arc::new(Mutex::new(VecDeque::new()));
-        let secrets = Redactor::new(config.env.values().map(String::as_str));
+        let secrets = Redactor::new(config.env.values().map(|value| &**value));
         let drained = tokio::spawn(drain(app.to_owned(), stderr, secrets, Arc::clone(&last_words)));
         let group = process.id();
         Ok((Self { process, group, last_words, drained }, stdin, stdout))

@@ -126,7 +126,7 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     bounded("text of a wrong key", TEXTS, 500.0, 8, |made| {
         let text = made.text();
-        black_box((mended(&format!("unknown field `{text}`, expected `a` or `b`"), &[]), placed(&text, "wrong")));
+        black_box((mended(&format!("unknown field `{text}`, expected `a` or `b`")), placed(&text, "wrong")));
     }),
     function("index", TEXTS, 2_000.0, 30, |made| {
         let text = made.text();

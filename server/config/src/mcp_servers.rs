@@ -1,0 +1,231 @@
+//! `mcpServers`: MCP servers whose tools are offered. Entries have the keys of clients' own configurations.
+
+use super::check::check;
+use super::confine::ConfineConfig;
+use super::duration::Milliseconds;
+use super::expand::{Environment, expand};
+use super::read::{part, read};
+use super::schema::{Ignored, properties};
+use super::secrets::{Found, Secret};
+use codecall_base::tool::{ToolFilter, is_reserved};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// One MCP server.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct UpstreamConfig {
+    /// How it is reached, with the keys that only make sense there.
+    #[serde(skip)]
+    #[schemars(flatten, !skip)]
+    pub kind: UpstreamKind,
+    /// `false`: the server is not used.
+    pub enabled: bool,
+    /// `true`: the server is not used.
+    pub disabled: bool,
+    /// Names and patterns of its tools that exist.
+    #[schemars(extend("x-default" = "all", "x-aliases" = ["allowedTools", "includeTools", "enabled_tools"]))]
+    pub enabled_tools: Option<Vec<String>>,
+    /// Names and patterns of its tools that do not exist.
+    #[schemars(extend("x-aliases" = ["deniedTools", "excludeTools", "disabled_tools"]))]
+    pub disabled_tools: Vec<String>,
+    /// How the connection begins.
+    pub lifecycle: Lifecycle,
+    /// How long it may take until its tools are known.
+    #[serde(rename = "startTimeoutMs", with = "Milliseconds")]
+    pub start_timeout: Duration,
+    /// Longest message in bytes that it may send.
+    #[schemars(range(min = 1024))]
+    pub max_message_bytes: usize,
+    /// Ignored; clients write it.
+    #[serde(skip, rename = "type")]
+    #[schemars(!skip, extend("x-aliases" = ["transport"]))]
+    pub transport: Ignored,
+    /// Ignored; clients write it.
+    #[serde(skip)]
+    #[schemars(!skip)]
+    pub description: Ignored,
+    /// Ignored; clients write it.
+    #[serde(skip)]
+    #[schemars(!skip, extend("x-aliases" = ["alwaysAllow", "trust", "timeout", "icon"]))]
+    pub auto_approve: Ignored,
+}
+
+impl Default for UpstreamConfig {
+    fn default() -> Self {
+        Self {
+            kind: UpstreamKind::default(),
+            enabled: true,
+            disabled: false,
+            enabled_tools: None,
+            disabled_tools: Vec::new(),
+            lifecycle: Lifecycle::default(),
+            start_timeout: Duration::from_secs(30),
+            max_message_bytes: 16 * 1024 * 1024,
+            transport: Ignored,
+            description: Ignored,
+            auto_approve: Ignored,
+        }
+    }
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, Debug)]
+pub enum UpstreamKind {
+    /// A child process.
+    Stdio(StdioConfig),
+    /// A server over streamable HTTP.
+    Http(HttpConfig),
+}
+
+impl Default for UpstreamKind {
+    fn default() -> Self {
+        Self::Stdio(StdioConfig::default())
+    }
+}
+
+impl JsonSchema for UpstreamKind {
+    fn schema_name() -> Cow<'static, str> {
+        "UpstreamKind".into()
+    }
+
+    /// The keys of both kinds; which of them may stand together is checked when an entry is read.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is used")]
+        struct Both {
+            #[serde(flatten)]
+            stdio: StdioConfig,
+            #[serde(flatten)]
+            http: HttpConfig,
+        }
+        Both::json_schema(generator)
+    }
+}
+
+/// A child process that speaks MCP.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct StdioConfig {
+    /// The program to start. Give either `command` or `url`.
+    #[schemars(extend("x-default" = "none"))]
+    pub command: String,
+    /// Its arguments.
+    #[schemars(extend("x-secret" = "arguments"))]
+    pub args: Vec<Secret>,
+    /// Its environment, in addition to what it inherits: folders, language, certificates, and nothing
+    /// that usually holds a secret.
+    #[schemars(extend("x-secret" = "variables"))]
+    pub env: BTreeMap<String, Secret>,
+    /// Names of additional variables that it inherits.
+    #[schemars(extend("x-secret" = "inherited"))]
+    pub inherit_env: Vec<String>,
+    /// The folder that it runs in.
+    #[schemars(extend("x-default" = "current folder"))]
+    pub cwd: Option<PathBuf>,
+    /// What the process may do. Without it: the same as the server.
+    #[schemars(extend("x-default" = "none"))]
+    pub confine: Option<ConfineConfig>,
+}
+
+/// A server that speaks MCP over streamable HTTP.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct HttpConfig {
+    /// The address of a server that speaks streamable HTTP.
+    #[schemars(extend("x-secret" = "address", "x-default" = "none", "x-aliases" = ["serverUrl", "httpUrl"]))]
+    pub url: Secret,
+    /// Headers of every request.
+    #[schemars(extend("x-secret" = "headers"))]
+    pub headers: BTreeMap<String, Secret>,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifecycle {
+    /// Stateless (protocol 2026-07-28), or with `initialize` if the server does not know that.
+    #[default]
+    Auto,
+    /// With `initialize` (protocols up to 2025-11-25).
+    Initialize,
+    /// Stateless (protocol 2026-07-28).
+    Discover,
+}
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of::<UpstreamConfig>);
+static STDIO: LazyLock<Vec<String>> = LazyLock::new(properties::<StdioConfig>);
+static HTTP: LazyLock<Vec<String>> = LazyLock::new(properties::<HttpConfig>);
+
+impl UpstreamConfig {
+    /// Reads the entry of `app`; `None` if it is disabled.
+    pub(super) fn read(
+        app: &str,
+        mut entry: Value,
+        environment: Environment<'_>,
+        found: &RefCell<Found>,
+    ) -> Result<Option<Self>, String> {
+        let path = format!("mcpServers.{app}");
+        check_app(&path, app)?;
+        let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
+        if is("disabled", true) || is("enabled", false) {
+            // It may refer to variables that are not set.
+            check(&mut entry, &SCHEMA, &path, &mut Found::default())?;
+            Self::parts(entry, &path)?;
+            return Ok(None);
+        }
+        expand(&mut entry, &path, environment)?;
+        check(&mut entry, &SCHEMA, &path, &mut found.borrow_mut())?;
+        let has = |key: &str| entry.get(key).is_some();
+        let (has_command, has_url) = (has("command"), has("url"));
+        let (stdio, http, rest) = Self::parts(entry, &path)?;
+        let kind = match (has_command, has_url) {
+            (true, false) => UpstreamKind::Stdio(stdio),
+            (false, true) if stdio.confine.is_some() => {
+                return Err(format!("{path}.confine: only a server that is started with 'command' can be confined"));
+            }
+            (false, true) => {
+                check_url(&format!("{path}.url"), &http.url)?;
+                UpstreamKind::Http(http)
+            }
+            (true, true) => return Err(format!("{path}: give either 'command' or 'url', not both")),
+            (false, false) => return Err(format!("{path}: 'command' or 'url' is missing")),
+        };
+        Ok(Some(Self { kind, ..rest }))
+    }
+
+    fn parts(mut entry: Value, path: &str) -> Result<(StdioConfig, HttpConfig, Self), String> {
+        Ok((part(&mut entry, &STDIO, path)?, part(&mut entry, &HTTP, path)?, read(entry, path)?))
+    }
+
+    /// Which of its tools exist, by their own names.
+    #[must_use]
+    pub fn tools(&self) -> ToolFilter {
+        ToolFilter::by_name(self.enabled_tools.clone(), self.disabled_tools.clone())
+    }
+}
+
+/// Whether an app can have this name.
+pub(super) fn check_app(path: &str, app: &str) -> Result<(), String> {
+    if app.is_empty() || app.contains(':') || app.trim() != app {
+        return Err(format!("{path}: a name must not be empty, contain ':', or begin or end with a space"));
+    }
+    if app.eq_ignore_ascii_case("codecall") || is_reserved(app) {
+        return Err(format!("{path}: this name is the server's own; choose another"));
+    }
+    Ok(())
+}
+
+pub(super) fn check_url(path: &str, url: &str) -> Result<(), String> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(());
+    }
+    Err(format!("{path}: must begin with http:// or https://"))
+}

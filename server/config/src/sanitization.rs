@@ -1,0 +1,20 @@
+//! `sanitization`: what is removed from error messages.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What is removed from error messages before a client sees them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct Sanitization {
+    /// Remove stack traces of the host and of tools.
+    pub remove_stack_traces: bool,
+    /// Remove file paths of the host, except those that the caller has sent.
+    pub remove_file_paths: bool,
+}
+
+impl Default for Sanitization {
+    fn default() -> Self {
+        Self { remove_stack_traces: true, remove_file_paths: true }
+    }
+}
