@@ -5,12 +5,14 @@
 
 mod arena;
 mod depth;
+mod operator;
 
-use crate::{Diagnostic, Span};
-
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 pub use arena::Arena;
 pub(crate) use arena::List;
 pub use depth::Depth;
+pub use operator::{Binary, Logical, Unary};
 
 /// A text of the source in WTF-8.
 pub type Text<'s> = &'s [u8];
@@ -302,25 +304,17 @@ pub enum AssignOp {
     Logical(Logical),
 }
 
-/// Prefix operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    /// `~`
-    BitNot,
-    /// `delete`
-    Delete,
-    /// `-`
-    Minus,
-    /// `!`
-    Not,
-    /// `+`
-    Plus,
-    /// `typeof`
-    Typeof,
-    /// `void`
-    Void,
+/// Whether some link of the optional chain that ends with this expression is `?.`.
+pub(crate) fn in_optional_chain(expr: Expr<'_>) -> bool {
+    let mut link = expr;
+    loop {
+        link = match link.kind {
+            ExprKind::Member(_, _, true) | ExprKind::Index(_, _, true) | ExprKind::Call(_, _, true) => return true,
+            ExprKind::Member(object, ..) | ExprKind::Index(object, ..) | ExprKind::Call(object, ..) => object,
+            ExprKind::Tagged(tag, ..) => tag,
+            _ => return false,
+        }
+    }
 }
-
-pub use crate::program::{Binary, Logical};
 
 const _: () = assert!(size_of::<Node<ExprKind<'_>>>() <= 64 && size_of::<Property<'_>>() <= 40);

@@ -1,10 +1,10 @@
 //! What is called, in the words of V8: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
+use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind, in_optional_chain};
 use crate::cook::number_text;
-use crate::print::{binary, logical, unary};
-use crate::targets::in_optional_chain;
-use crate::{Language, Span, parse};
+use crate::options::Language;
+use crate::parse;
+use crate::span::Span;
 
 const UNKNOWN: &str = "(intermediate value)";
 
@@ -176,7 +176,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
         ExprKind::Paren(inner) => print(inner, out),
         ExprKind::Conditional(..) => (0..3).for_each(|_| out.push_str(UNKNOWN)),
         ExprKind::Assign(_, target, _) => pattern(target, out),
-        ExprKind::Unary(operator, operand) => prefix(unary(*operator), operand, out),
+        ExprKind::Unary(operator, operand) => prefix(operator.sign(), operand, out),
         ExprKind::Update { delta, prefix, target } => {
             let sign = if *delta > 0 { "++" } else { "--" };
             let (before, after) = if *prefix { (sign, "") } else { ("", sign) };
@@ -190,7 +190,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
             let mut operands = Vec::new();
             flatten(left, *operator, &mut operands);
             operands.push(right);
-            infix(&operands, binary(*operator), out);
+            infix(&operands, operator.sign(), out);
         }
         ExprKind::Chain(first, rest) => {
             // V8 adds numbers up, keeps a run of one operator together and nests all others.
@@ -209,12 +209,12 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
                 if index > 0 && rest[index - 1].0 != *operator {
                     out.push(')');
                 }
-                out.push_str(&format!(" {} ", binary(*operator)));
+                out.push_str(&format!(" {} ", operator.sign()));
                 part(operand, out);
             }
             out.push(')');
         }
-        ExprKind::Logical(operator, operands) => infix(&operands.iter().collect::<Vec<_>>(), logical(*operator), out),
+        ExprKind::Logical(operator, operands) => infix(&operands.iter().collect::<Vec<_>>(), operator.sign(), out),
         ExprKind::Sequence(operands) => infix(&operands.iter().collect::<Vec<_>>(), ",", out),
     }
 }
@@ -247,7 +247,7 @@ fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<
 
 /// Whether V8 keeps a run of this operator together: of arithmetic, but for powers.
 fn is_collapsed(operator: Binary) -> bool {
-    matches!(binary(operator), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
+    matches!(operator.sign(), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
 }
 
 /// The beginning of a chain, without the brackets of a run of the same operator.
@@ -256,7 +256,7 @@ fn run(first: &Expr<'_>, operator: Binary, out: &mut Words) {
     flatten(first, operator, &mut operands);
     for (index, operand) in operands.into_iter().enumerate() {
         if index > 0 {
-            out.push_str(&format!(" {} ", binary(operator)));
+            out.push_str(&format!(" {} ", operator.sign()));
         }
         part(operand, out);
     }
@@ -352,13 +352,13 @@ fn folded(expr: &Expr<'_>) -> Option<f64> {
     match &expr.kind {
         ExprKind::Number(number) => Some(*number),
         ExprKind::Paren(inner) => folded(inner),
-        ExprKind::Unary(operator, operand) => match (unary(*operator), folded(operand)?) {
+        ExprKind::Unary(operator, operand) => match (operator.sign(), folded(operand)?) {
             ("-", number) => Some(-number),
             ("+", number) => Some(number),
             ("~", number) => Some(f64::from(!int32(number))),
             _ => None,
         },
-        ExprKind::Binary(operator, left, right) => arithmetic(binary(*operator), folded(left)?, folded(right)?),
+        ExprKind::Binary(operator, left, right) => arithmetic(operator.sign(), folded(left)?, folded(right)?),
         ExprKind::Chain(first, rest) => {
             let (number, count) = folded_chain(first, rest);
             number.filter(|_| count == rest.len())
@@ -371,7 +371,7 @@ fn folded(expr: &Expr<'_>) -> Option<f64> {
 fn folded_chain(first: &Expr<'_>, rest: &[(Binary, Expr<'_>)]) -> (Option<f64>, usize) {
     let mut number = folded(first);
     for (count, (operator, operand)) in rest.iter().enumerate() {
-        let next = number.zip(folded(operand)).and_then(|(left, right)| arithmetic(binary(*operator), left, right));
+        let next = number.zip(folded(operand)).and_then(|(left, right)| arithmetic(operator.sign(), left, right));
         if next.is_none() {
             return (number, count);
         }

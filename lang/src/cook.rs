@@ -1,8 +1,8 @@
 //! From the text of tokens to values: escapes, numbers, templates.
 
-use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text};
-use crate::targets::in_optional_chain;
-use crate::{Diagnostic, Span};
+use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text, in_optional_chain};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::borrow::Cow;
 
 mod escape;
@@ -11,8 +11,6 @@ mod number;
 mod tests;
 
 pub(crate) use number::{bigint, number, number_key, number_text};
-
-pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// A node from one offset to another.
 pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32) -> Result<&Node<T>> {

@@ -1,6 +1,6 @@
 //! What is wrong with a script, for a reader who can repair it.
 
-use crate::{Location, Span};
+use crate::span::{Location, Span};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -55,6 +55,16 @@ impl Refusal {
         }
     }
 }
+
+/// Why a script was not compiled: at least one diagnostic, in the order of the source.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is wrong. Syntax errors stand alone; refusals are all reported.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The result of a step whose error is reported as it is; boxed, because the parser moves results often.
+pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 /// One thing that is wrong with a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! The recogniser is deliberately loose: it has to find where a type ends, not whether it is right.
 
-use crate::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::token::{Chunk, Token};
 use logos::Logos;
 

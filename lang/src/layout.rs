@@ -24,8 +24,11 @@ mod scan;
 mod tokens;
 mod words;
 
+use crate::diagnostic::Diagnostic;
+use crate::erase;
+use crate::options::Language;
+use crate::span::Span;
 use crate::token::{Token, Trivia};
-use crate::{Diagnostic, Language, Span, erase};
 use logos::Logos;
 use tokens::Tokens;
 

@@ -1,9 +1,12 @@
 //! From text to the syntax tree, and the wording of syntax errors.
 
 use crate::ast::{Arena, Script};
+use crate::diagnostic::Diagnostic;
+use crate::layout;
+use crate::options::Language;
+use crate::span::Span;
 use crate::targets::Covers;
 use crate::token::Token;
-use crate::{Diagnostic, Language, Span, layout};
 use lalrpop_util::{ParseError, lalrpop_mod};
 
 #[cfg(test)]

@@ -11,8 +11,9 @@
 mod parts;
 mod texts;
 
-use crate::{Span, regexp};
-
+pub use crate::ast::{Binary, Logical};
+use crate::regexp;
+use crate::span::Span;
 pub use texts::Texts;
 
 /// A text of the program, interned: property names and string constants share one table.
@@ -327,7 +328,7 @@ pub enum ExprKind {
     Temp(Slot),
     /// `temporary = value`; its value is the value.
     SetTemp(Slot, Box<Expr>),
-    /// A name that the script does not declare: a built-in, a tool namespace, or nothing.
+    /// A name that the script does not declare: a global of the host, or nothing.
     Global(TextId),
     /// `typeof name` of such a name: no error where there is nothing.
     TypeofGlobal(TextId),
@@ -504,66 +505,6 @@ pub enum Unary {
     Increment,
     /// One less
     Decrement,
-}
-
-/// Operators with two operands that are both evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Remainder,
-    /// `**`
-    Power,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-    /// `>>>`
-    ShiftRightUnsigned,
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `===`
-    StrictEqual,
-    /// `!==`
-    StrictNotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// `in`
-    In,
-    /// `instanceof`
-    Instanceof,
-}
-
-/// Operators that may leave their right operand alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Logical {
-    /// `&&`
-    And,
-    /// `||`
-    Or,
-    /// `??`
-    Coalesce,
 }
 
 // These are moved all the time while a program is written.

@@ -8,6 +8,7 @@
 //!
 //! The resolver evaluates nothing and folds no constants but the sign of a number.
 
+// A module imports only from modules declared above it; a test holds it.
 mod expression;
 mod finish;
 mod function;
@@ -25,8 +26,11 @@ mod dump;
 #[cfg(test)]
 mod tests;
 
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::options::Options;
 use crate::program::*;
-use crate::{Diagnostic, Failure, Options, Span, ast, regexp};
+use crate::span::Span;
+use crate::{ast, regexp};
 use function::Running;
 use hashbrown::HashMap;
 use scope::{Binding, Scope};
@@ -86,8 +90,6 @@ struct Resolver<'a> {
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
     tail: Option<statement::Tail>,
-    /// Labels that wait for the loop or `switch` behind them.
-    pending_labels: Vec<TextId>,
     /// Bindings of `switch` scopes that the present cases have initialized.
     initialized_in_case: Vec<u32>,
     /// The first syntax error.
@@ -126,7 +128,6 @@ impl<'a> Resolver<'a> {
             object_sites: 0,
             has_return: false,
             tail: None,
-            pending_labels: Vec::new(),
             initialized_in_case: Vec::new(),
             syntax: None,
             refusals: Vec::new(),

@@ -2,10 +2,10 @@
 
 use crate::ast::{
     Arena, AssignOp, Declarator, Declares, Expr, ExprKind, Key, List, Name, Node, Pattern, PatternKind, Property, Stmt,
-    StmtKind,
+    StmtKind, in_optional_chain,
 };
-use crate::cook::Result;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::collections::BTreeMap;
 
 /// What the parser notes beside the tree.
@@ -138,19 +138,6 @@ pub(crate) fn update_target<'s>(arena: &'s Arena, expr: Expr<'s>) -> Result<Patt
         }
         ExprKind::Member(..) | ExprKind::Index(..) => pattern(arena, PatternKind::Member(expr), span),
         _ => Err(invalid(span)),
-    }
-}
-
-/// Whether some link of the chain that ends here is `?.`.
-pub(crate) fn in_optional_chain(expr: &Node<ExprKind<'_>>) -> bool {
-    let mut link = expr;
-    loop {
-        link = match link.kind {
-            ExprKind::Member(_, _, true) | ExprKind::Index(_, _, true) | ExprKind::Call(_, _, true) => return true,
-            ExprKind::Member(object, ..) | ExprKind::Index(object, ..) | ExprKind::Call(object, ..) => object,
-            ExprKind::Tagged(tag, ..) => tag,
-            _ => return false,
-        }
     }
 }
 

@@ -8,6 +8,7 @@ mod table;
 
 use crate::builtins::registry::{Family, registry};
 use crate::error::{Cause, Thrown};
+use crate::script::FENCE_TAGS;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Span;
@@ -91,7 +92,7 @@ impl Vm {
 
     /// A global or a name of the script that is spelled nearly so.
     fn similar_name(&self, name: &str) -> Option<String> {
-        let mut names = agentscript_lang::names(self.script.source());
+        let mut names = agentscript_lang::names(self.script.source(), FENCE_TAGS);
         names.retain(|own| *own != name);
         names.truncate(MOST_NAMES);
         let dialect = self.script.dialect;

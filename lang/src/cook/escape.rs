@@ -2,8 +2,8 @@
 //!
 //! Texts are WTF-8: a surrogate that an escape leaves alone is kept as three bytes.
 
-use super::Result;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::borrow::Cow;
 use std::str::Chars;
 

@@ -1,8 +1,7 @@
 //! Numbers: from source text to values, and to property keys.
 
-use super::Result;
-use crate::Diagnostic;
 use crate::ast::{Arena, Text};
+use crate::diagnostic::{Diagnostic, Result};
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.

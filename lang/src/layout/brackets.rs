@@ -2,8 +2,9 @@
 
 use super::{Ended, Frame, Kind, Layout, Position, Result};
 use crate::ast::MAX_DEPTH;
+use crate::diagnostic::Diagnostic;
+use crate::span::{Location, Span};
 use crate::token::Token;
-use crate::{Diagnostic, Location, Span};
 
 /// Most open brackets. Two of them make one level of the tree at least, so that this refuses nothing
 /// the grammar would take; it only bounds the work.

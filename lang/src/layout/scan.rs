@@ -1,8 +1,9 @@
 //! Tokens that the lexer cannot find alone: templates, regular expressions, ends of numbers.
 
 use super::{Kind, Layout, Position, Result};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 use crate::token::{Chunk, Pattern, Token};
-use crate::{Diagnostic, Span};
 use logos::Logos;
 
 impl Layout<'_> {

@@ -1,8 +1,10 @@
 //! Words: names of properties, modifiers of methods, names with escapes, refused words.
 
 use super::{Kind, Layout, Position, Result};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 use crate::token::Token;
-use crate::{Diagnostic, Span, cook, refused};
+use crate::{cook, refused};
 use logos::Logos;
 
 impl<'s> Layout<'s> {

@@ -5,8 +5,10 @@
 use super::target::twice;
 use super::{Resolver, boxed, count, expr};
 use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
+use crate::diagnostic::Diagnostic;
 use crate::program::*;
-use crate::{Diagnostic, Span, regexp};
+use crate::regexp;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 

@@ -2,8 +2,8 @@
 
 use super::scope::{Binding, NONE};
 use super::{Captured, Resolver, count};
+use crate::options::{Options, PlainCall};
 use crate::program::*;
-use crate::{Options, PlainCall};
 use hashbrown::HashMap;
 
 /// Completes a program.

@@ -1,13 +1,14 @@
 //! Functions: the main one, parameters, hoisting.
 
-use super::label::LabelEntry;
+use super::label::Labels;
 use super::pattern::{Bind, is_undefined};
 use super::scope::{Kind, NONE, ScopeKind, each_name};
 use super::statement::{Tail, discard_result, is_empty};
 use super::{Captured, Resolver, count, expr, stmt, unplaced};
 use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
+use crate::diagnostic::Diagnostic;
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 
@@ -24,9 +25,7 @@ pub(super) struct Running {
     pub(super) nesting: u32,
     /// Whether the walk is among the parameters.
     pub(super) in_parameters: bool,
-    /// Statements around that `break` and `continue` can name.
-    pub(super) labels: Vec<LabelEntry>,
-    pub(super) next_label: u32,
+    pub(super) labels: Labels,
 }
 
 impl Resolver<'_> {

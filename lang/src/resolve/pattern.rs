@@ -2,8 +2,9 @@
 
 use super::{Resolver, boxed, expr, stmt};
 use crate::ast::{self, Key, PatternKind};
+use crate::diagnostic::Diagnostic;
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 

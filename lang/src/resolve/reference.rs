@@ -2,8 +2,9 @@
 
 use super::scope::{Kind, NONE, ScopeKind};
 use super::{MAX_CAPTURES, Resolver, boxed, count, expr, stmt, unplaced};
+use crate::diagnostic::Diagnostic;
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::span::Span;
 
 /// What a name means where it is used.
 pub(super) enum Meaning {

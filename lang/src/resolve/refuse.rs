@@ -3,9 +3,11 @@
 use super::text::Known;
 use super::{Resolver, count};
 use crate::ast::{self, ExprKind as E};
+use crate::diagnostic::{Code, Diagnostic, Refusal};
+use crate::options::Loops;
 use crate::program::*;
 use crate::refused::{self, Refused};
-use crate::{Code, Diagnostic, Loops, Refusal, Span};
+use crate::span::Span;
 use std::borrow::Cow;
 
 type Ast<'s> = ast::Node<E<'s>>;

@@ -2,8 +2,10 @@
 
 use super::{Resolver, stmt, unplaced};
 use crate::ast::{self, Declares, PatternKind};
+use crate::diagnostic::Diagnostic;
 use crate::program::{Initial, Slot, Stmt, StmtKind, TextId};
-use crate::{Diagnostic, Span, refused};
+use crate::refused;
+use crate::span::Span;
 
 /// No binding.
 pub(super) const NONE: u32 = u32::MAX;

@@ -6,8 +6,9 @@ use super::refuse::Loop;
 use super::scope::{Kind, NONE, ScopeKind, each_name};
 use super::{Resolver, expr, stmt, unplaced};
 use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
+use crate::diagnostic::Diagnostic;
 use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<S<'s>>;
 type Value<'s> = ast::Node<ast::ExprKind<'s>>;
@@ -212,20 +213,20 @@ impl Resolver<'_> {
 
     fn while_loop(&mut self, test: &Value<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
         self.check_loop(Loop::While, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let test = Some(self.expression(test));
         let body = self.nested(body);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         let each = ForLoop { label, test, update: None, body, fresh: Vec::new() };
         out.push(stmt(StmtKind::For(Box::new(each)), span));
     }
 
     fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt>) {
         self.check_loop(Loop::DoWhile, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let body = self.nested(body);
         let test = self.expression(test);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         out.push(stmt(StmtKind::DoWhile { label, body, test }, span));
     }
 
@@ -240,7 +241,7 @@ impl Resolver<'_> {
     ) {
         self.check_loop(if test.is_some() { Loop::For } else { Loop::EndlessFor }, span);
         let at = out.len();
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         self.enter(ScopeKind::Block);
         self.current.nesting += 1;
         if let Some(init) = init {
@@ -256,7 +257,7 @@ impl Resolver<'_> {
         self.current.nesting -= 1;
         let last = self.scopes.last().map_or(NONE, |scope| scope.last);
         self.leave_into(out, at);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         let fresh = self.each_binding(last, |binding| binding.kind == Kind::Let && binding.is_cell);
         let fresh = fresh.into_iter().map(Slot).collect();
         let each = ForLoop { label, test, update, body, fresh };
@@ -301,7 +302,7 @@ impl Resolver<'_> {
         out: &mut Vec<Stmt>,
     ) {
         self.check_for_each(kind, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let iterable = self.items(head, items);
         if kind != ForEach::In {
             self.note_iterated(&iterable);
@@ -314,7 +315,7 @@ impl Resolver<'_> {
         self.statement(body, &mut list);
         let item = self.leave_with_item(item, name, &mut list);
         self.current.nesting -= 1;
-        self.end_label(mark);
+        self.current.labels.end(mark);
         let body = one(list, body.span);
         let each = EachLoop { label, kind, iterable, iterator, item, body };
         out.push(stmt(StmtKind::ForEach(Box::new(each)), span));
@@ -393,7 +394,7 @@ impl Resolver<'_> {
             let place = second.body.first().map_or(span, |first| first.span);
             self.error(Diagnostic::syntax("More than one default clause in switch statement", place));
         }
-        let (label, mark) = self.begin_label(LabelKind::Switch);
+        let (label, mark) = self.current.labels.begin(LabelKind::Switch);
         let subject = self.expression(subject);
         let slot = self.temp();
         let at = out.len();
@@ -404,7 +405,7 @@ impl Resolver<'_> {
         let cases = cases.iter().map(|case| self.case(case)).collect();
         self.current.nesting -= 1;
         self.leave_into(out, at);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         out.push(stmt(StmtKind::Switch(Box::new(Switch { label, subject, slot, cases })), span));
     }
 

@@ -7,9 +7,9 @@ use super::pattern::Bind;
 use super::reference::step;
 use super::scope::Kind;
 use super::{Resolver, boxed, expr};
-use crate::Span;
 use crate::ast::{self, AssignOp, ExprKind as E, PatternKind};
 use crate::program::*;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
