@@ -26,12 +26,12 @@ pub struct Script<'s> {
     pub entry: Option<usize>,
 }
 
-/// A part of the tree with its place.
+/// A part of the tree with its span.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<T> {
     /// What it is.
     pub kind: T,
-    /// Where it stands.
+    /// Where it stands in the source.
     pub span: Span,
     /// Height of the tree below.
     depth: u16,
@@ -41,7 +41,10 @@ pub struct Node<T> {
 pub const MAX_DEPTH: u16 = 256;
 
 impl<T: Depth> Node<T> {
-    /// A node, unless it were too deep.
+    /// A node.
+    ///
+    /// # Errors
+    /// It is too deep.
     pub fn new(kind: T, span: Span) -> Result<Self, Box<Diagnostic>> {
         match kind.depth() {
             depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
@@ -56,7 +59,7 @@ pub type Expr<'s> = &'s Node<ExprKind<'s>>;
 pub type Stmt<'s> = &'s Node<StmtKind<'s>>;
 /// A binding or assignment pattern.
 pub type Pattern<'s> = &'s Node<PatternKind<'s>>;
-/// A name with its place.
+/// A name with its span.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'s> {
     /// The name, escapes decoded.

@@ -22,15 +22,15 @@ fn compile_text(source: &str, options: &Options<'_>) -> Result<Program, Failure>
     }
     let Candidates { first, second } = fence::candidates(source, options.fence_tags).map_err(failure)?;
     let compiled = match (compile_part(source, first, options), second) {
-        // A text that is no script may hold one.
+        // A text that is no script may contain one.
         (Err(_), Some(second)) => compile_part(source, second, options),
         (compiled, _) => compiled,
     };
     compiled.unwrap_or_else(|error| Err(failure(error)))
 }
 
-/// Compiles a part of a text in its language, or in the first one that fits; an error where it does not parse.
-/// What an attempt has made is freed before the next one.
+/// Compiles a part of a text in its language, or in the first one in which it parses; an error where it parses in
+/// none. The syntax tree of an attempt is freed before the next one.
 fn compile_part(
     source: &str,
     code: fence::Code,
@@ -42,7 +42,7 @@ fn compile_part(
     };
     match options.language.or(code.language) {
         Some(language) => attempt(language),
-        // Where neither fits, the one that came further is what the script is meant to be.
+        // Where it parses in neither, the error further down tells which one is meant.
         None => attempt(Language::JavaScript).or_else(|javascript| {
             attempt(Language::TypeScript).map_err(|typescript| {
                 if typescript.span.start > javascript.span.start { typescript } else { javascript }

@@ -21,7 +21,7 @@ pub(crate) struct Code {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidates {
     pub(crate) first: Code,
-    /// What counts where the first one does not parse.
+    /// The script where the first one does not parse.
     pub(crate) second: Option<Code>,
 }
 

@@ -15,25 +15,25 @@
 #![forbid(unsafe_code)]
 
 // What all others use.
+mod span;
 mod diagnostic;
 mod options;
 pub mod refused;
-mod span;
 // From text to the syntax tree.
+mod fence;
+mod token;
 pub mod ast;
 mod cook;
-mod erase;
-mod fence;
+mod targets;
 mod fold;
+mod erase;
 mod layout;
 pub mod parse;
-mod targets;
-mod token;
 // From the syntax tree to the program.
-mod compile;
-pub mod program;
 pub mod regexp;
+pub mod program;
 mod resolve;
+mod compile;
 // For messages about a script that runs.
 mod callee;
 mod suggest;

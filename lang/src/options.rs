@@ -1,4 +1,4 @@
-//! What the caller decides about a compilation.
+//! The options of a compilation.
 
 use crate::diagnostic::Refusal;
 
@@ -14,7 +14,7 @@ pub enum Language {
 /// Which loops a script may contain, the fewest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loops {
-    /// None at all.
+    /// None.
     None,
     /// `for` with a test, `for…of`, `for…in`, `for await`; no `while`, no `do`, no endless `for`.
     Bounded,
@@ -23,7 +23,7 @@ pub enum Loops {
     All,
 }
 
-/// What [`compile`] needs to know beside the text.
+/// What [`compile`](crate::compile) needs beside the text.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.

@@ -1,13 +1,13 @@
 //! What JavaScript has and AgentScript refuses: one row each, with what to write instead. What a host has
 //! instead is added by [`Options`](crate::Options).
 //!
-//! The tables only say what is refused; where a name counts is decided by the resolver: a script's
-//! own variable may be called `process`, and any property may be called `class`.
+//! The tables say what is refused. The resolver decides where: a variable of the script may be called
+//! `process`, and any property may be called `class`.
 
 use crate::diagnostic::{Diagnostic, Refusal};
 use crate::span::Span;
 
-/// Something that is refused.
+/// A refused name or construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The word, or the dotted name of a static method.

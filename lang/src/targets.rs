@@ -1,4 +1,4 @@
-//! Expressions that turn out to be something else: assignment targets, keys, constructors.
+//! Cover grammars: expressions that turn out to be assignment targets, keys of patterns or constructors.
 
 use crate::ast::{
     Arena, AssignOp, Declarator, Declares, Expr, ExprKind, Key, List, Name, Node, Pattern, PatternKind, Property, Stmt,
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 /// What the parser notes beside the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
-    /// Places of `name = default` in object literals: legal only where the literal turns out to be a
-    /// pattern.
+    /// Spans of `name = default` in object literals (CoverInitializedName): an error unless the literal turns
+    /// out to be a pattern.
     defaults: BTreeMap<u32, u32>,
     /// The statement that is the default export.
     export: Option<Span>,
 }
 
 impl Covers {
-    /// A default has been met.
+    /// Notes a default.
     pub(crate) fn open(&mut self, name: Span) {
         self.defaults.insert(name.start, name.end);
     }
 
-    /// It belongs to a pattern.
+    /// Notes that a default belongs to a pattern.
     fn close(&mut self, name: Span) {
         self.defaults.remove(&name.start);
     }

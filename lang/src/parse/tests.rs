@@ -16,7 +16,7 @@ fn error(source: &str, language: Language) -> Option<Diagnostic> {
     parse(&Arena::new(), source, language).err()
 }
 
-/// The tree as text, without places.
+/// The tree as text, without spans.
 fn tree(source: &str, language: Language) -> Result<String, Diagnostic> {
     let text = format!("{:?}", parse(&Arena::new(), source, language)?);
     let mut parts = text.split("Span {");
