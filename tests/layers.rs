@@ -1,6 +1,7 @@
 //! The modules of the server stand in layers, and import from lower ones alone: there is no circle between them. The
 //! compiler holds that between its crates, this test within them too. The layers and the imports are tables of
-//! docs/architecture.md; `UPDATE=1` rewrites the one of imports.
+//! docs/architecture.md; `UPDATE=1` rewrites the one of imports. The modules of `lang` import
+//! from those declared above them alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -195,6 +196,53 @@ fn imports_are_those_of_the_page() {
     } else {
         assert!(page[range] == table, "{PAGE} is out of date: UPDATE=1 cargo test -p codecall-tests --test layers");
     }
+}
+
+/// The imports of modules in `folder` from modules that `front` declares further down. Paths in them begin with
+/// `prefix`.
+fn downward_imports(front: &str, folder: &str, prefix: &str) -> Vec<String> {
+    let (front, folder) = (root().join(front), root().join(folder));
+    let read = |path: &Path| code(&std::fs::read_to_string(path).expect("a source"));
+    let text = read(&front);
+    let declared: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
+    assert!(declared.len() > 5, "{declared:?}");
+    let exporter = |name: &str| {
+        text.lines().find_map(|line| {
+            let module = line.strip_prefix("pub use ")?.split("::").next()?;
+            heads(line, &format!("{module}::")).contains(name).then(|| module.to_owned())
+        })
+    };
+    let position = |module: &str| declared.iter().position(|name| *name == module);
+    let mut paths = vec![folder.join("grammar.lalrpop")];
+    paths.retain(|path| path.exists());
+    sources(&folder, &mut paths);
+    let mut found = Vec::new();
+    for path in paths {
+        let inside = path.strip_prefix(&folder).expect("a path of the folder");
+        let first = inside.components().next().expect("a name").as_os_str().to_string_lossy().into_owned();
+        let module = match first.split_once('.') {
+            Some(("grammar", _)) => "parse",
+            Some((name, _)) => name,
+            None => &first,
+        };
+        let Some(own) = position(module) else { continue };
+        for head in heads(&read(&path), prefix) {
+            let other = exporter(&head).unwrap_or(head);
+            if position(&other).is_some_and(|other| other > own) {
+                found.push(format!("{module} -> {other}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_of_the_language_import_from_those_above_them_alone() {
+    assert_eq!(downward_imports("lang/src/lib.rs", "lang/src", "crate::"), [""; 0]);
+    assert_eq!(downward_imports("lang/src/resolve.rs", "lang/src/resolve", "super::"), [""; 0]);
 }
 
 #[test]

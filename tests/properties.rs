@@ -5,9 +5,10 @@ mod script;
 
 use agentscript::{Outcome, Status, Stress};
 use agentscript_lang::ast::Arena;
-use agentscript_lang::{Language, parse, print};
+use agentscript_lang::{Language, parse};
 use codecall_tests::corpus::{Case, load};
 use codecall_tests::host;
+use codecall_tests::print::print;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::path::Path;
@@ -45,12 +46,12 @@ fn tree(script: &agentscript_lang::ast::Script<'_>) -> String {
 fn misprint(source: &str, language: Language) -> Option<String> {
     let arena = Arena::new();
     let script = parse::parse(&arena, source, language).ok()?;
-    let printed = print::print(&script);
+    let printed = print(&script);
     let again = match parse::parse(&arena, &printed, Language::JavaScript) {
         Ok(again) => again,
         Err(error) => return Some(format!("{}\nof\n{printed}\nfrom\n{source}", error.message)),
     };
-    let same = tree(&script) == tree(&again) && print::print(&again) == printed;
+    let same = tree(&script) == tree(&again) && print(&again) == printed;
     (!same).then(|| format!("another tree after printing\n{source}\nas\n{printed}"))
 }
 
@@ -152,6 +153,13 @@ proptest! {
         let problem = difference(&case(script::script(&choices), limits), 3000);
         prop_assert!(problem.is_none(), "{}", problem.unwrap_or_default());
     }
+}
+
+#[test]
+fn samples_of_syntax_are_printed_as_they_are_parsed() {
+    let samples = include_str!("../lang/tests/syntax/accepted.txt").trim_end_matches('\n').split("\n---\n");
+    let problems: Vec<String> = samples.filter_map(|source| misprint(source, Language::JavaScript)).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use agentscript_lang::{Language, Loops, Options, ast, compile, parse, print};
+use agentscript_lang::{Language, Loops, Options, ast, compile, parse};
+use codecall_tests::print::print;
 use libfuzzer_sys::fuzz_target;
 
 /// The tree as text, without places.
@@ -23,11 +24,11 @@ fn parse_in(source: &str, language: Language) {
             return;
         }
     };
-    let printed = print::print(&script);
+    let printed = print(&script);
     match parse::parse(&arena, &printed, Language::JavaScript) {
         Ok(again) => {
             assert_eq!(tree(&script), tree(&again), "printed as {printed}");
-            assert_eq!(printed, print::print(&again));
+            assert_eq!(printed, print(&again));
         }
         // Parentheses are a level of the tree: what is near to the limit may go over it.
         Err(error) => assert!(error.message.contains("too deeply"), "{}\nof {printed}", error.message),
@@ -43,6 +44,8 @@ fuzz_target!(|data: &[u8]| {
             loops: Loops::All,
             max_bytes: 1 << 20,
             disabled: &[],
+            fence_tags: &[],
+            alternative: &|_| None,
             globals: &|name| matches!(name, "Math" | "JSON" | "Object" | "console"),
             plain_call: &|_| source.len() % 2 == 0,
         };

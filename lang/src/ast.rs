@@ -5,12 +5,14 @@
 
 mod arena;
 mod depth;
+mod operator;
 
-use crate::{Diagnostic, Span};
-
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 pub use arena::Arena;
 pub(crate) use arena::List;
 pub use depth::Depth;
+pub use operator::{Binary, Logical, Unary};
 
 /// A text of the source in WTF-8.
 pub type Text<'s> = &'s [u8];
@@ -24,12 +26,12 @@ pub struct Script<'s> {
     pub entry: Option<usize>,
 }
 
-/// A part of the tree with its place.
+/// A part of the tree with its span.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<T> {
     /// What it is.
     pub kind: T,
-    /// Where it stands.
+    /// Where it stands in the source.
     pub span: Span,
     /// Height of the tree below.
     depth: u16,
@@ -39,7 +41,10 @@ pub struct Node<T> {
 pub const MAX_DEPTH: u16 = 256;
 
 impl<T: Depth> Node<T> {
-    /// A node, unless it were too deep.
+    /// A node.
+    ///
+    /// # Errors
+    /// It is too deep.
     pub fn new(kind: T, span: Span) -> Result<Self, Box<Diagnostic>> {
         match kind.depth() {
             depth if depth < MAX_DEPTH => Ok(Self { kind, span, depth: depth + 1 }),
@@ -54,7 +59,7 @@ pub type Expr<'s> = &'s Node<ExprKind<'s>>;
 pub type Stmt<'s> = &'s Node<StmtKind<'s>>;
 /// A binding or assignment pattern.
 pub type Pattern<'s> = &'s Node<PatternKind<'s>>;
-/// A name with its place.
+/// A name with its span.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'s> {
     /// The name, escapes decoded.
@@ -302,25 +307,17 @@ pub enum AssignOp {
     Logical(Logical),
 }
 
-/// Prefix operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unary {
-    /// `~`
-    BitNot,
-    /// `delete`
-    Delete,
-    /// `-`
-    Minus,
-    /// `!`
-    Not,
-    /// `+`
-    Plus,
-    /// `typeof`
-    Typeof,
-    /// `void`
-    Void,
+/// Whether some link of the optional chain that ends with this expression is `?.`.
+pub(crate) fn in_optional_chain(expr: Expr<'_>) -> bool {
+    let mut link = expr;
+    loop {
+        link = match link.kind {
+            ExprKind::Member(_, _, true) | ExprKind::Index(_, _, true) | ExprKind::Call(_, _, true) => return true,
+            ExprKind::Member(object, ..) | ExprKind::Index(object, ..) | ExprKind::Call(object, ..) => object,
+            ExprKind::Tagged(tag, ..) => tag,
+            _ => return false,
+        }
+    }
 }
-
-pub use crate::program::{Binary, Logical};
 
 const _: () = assert!(size_of::<Node<ExprKind<'_>>>() <= 64 && size_of::<Property<'_>>() <= 40);

@@ -1,10 +1,10 @@
-//! What is called, in the words of V8: the `x.y` of `x.y is not a function`.
+//! The text of an expression as V8 prints it in messages: the `x.y` of `x.y is not a function`.
 
-use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind};
+use crate::ast::{Arena, Binary, Expr, ExprKind, Pattern, PatternKind, Property, StmtKind, in_optional_chain};
 use crate::cook::number_text;
-use crate::print::{binary, logical, unary};
-use crate::targets::in_optional_chain;
-use crate::{Language, Span, parse};
+use crate::options::Language;
+use crate::parse;
+use crate::span::Span;
 
 const UNKNOWN: &str = "(intermediate value)";
 
@@ -14,19 +14,19 @@ pub fn callee_text(source: &str, span: Span) -> String {
     with_expression(source, span, printed).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// The value at `span` as V8 names it in messages: other than a callee, an optional chain has no name.
+/// The value at `span` as V8 names it in messages. Unlike a callee, an optional chain has no name.
 #[must_use]
 pub fn value_text(source: &str, span: Span) -> String {
     with_expression(source, span, named).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// The same of a callee whose result is to be walked over at once.
+/// The callee at `span` as V8 names it where its result is iterated over at once.
 #[must_use]
 pub fn iterated_callee_text(source: &str, span: Span) -> String {
     with_expression(source, span, |callee| words(callee, true)).unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// Who wants the items of a value.
+/// What iterates over a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     /// `for (… of value)`
@@ -98,10 +98,10 @@ fn printed(expr: &Expr<'_>) -> String {
     words(expr, false)
 }
 
-/// What is printed so far.
+/// The text printed so far.
 struct Words {
     text: String,
-    /// Whether it names what cannot be iterated: then calls are named by what is called.
+    /// Whether the message is about a value that is not iterable: a call is then named by its callee.
     is_iterable: bool,
 }
 
@@ -121,7 +121,7 @@ fn words(expr: &Expr<'_>, is_iterable: bool) -> String {
     if out.text.is_empty() { UNKNOWN.into() } else { out.text }
 }
 
-/// A part of an expression: an optional chain is not looked into.
+/// An operand. An optional chain is not printed.
 fn part(expr: &Expr<'_>, out: &mut Words) {
     if in_optional_chain(expr) { out.push_str(UNKNOWN) } else { print(expr, out) }
 }
@@ -176,7 +176,7 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
         ExprKind::Paren(inner) => print(inner, out),
         ExprKind::Conditional(..) => (0..3).for_each(|_| out.push_str(UNKNOWN)),
         ExprKind::Assign(_, target, _) => pattern(target, out),
-        ExprKind::Unary(operator, operand) => prefix(unary(*operator), operand, out),
+        ExprKind::Unary(operator, operand) => prefix(operator.sign(), operand, out),
         ExprKind::Update { delta, prefix, target } => {
             let sign = if *delta > 0 { "++" } else { "--" };
             let (before, after) = if *prefix { (sign, "") } else { ("", sign) };
@@ -190,10 +190,10 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
             let mut operands = Vec::new();
             flatten(left, *operator, &mut operands);
             operands.push(right);
-            infix(&operands, binary(*operator), out);
+            infix(&operands, operator.sign(), out);
         }
         ExprKind::Chain(first, rest) => {
-            // V8 adds numbers up, keeps a run of one operator together and nests all others.
+            // V8 folds leading constants, flattens a run of one operator and nests all others.
             let (number, count) = folded_chain(first, rest);
             let rest = &rest[count..];
             let switches = rest.windows(2).filter(|pair| pair[0].0 != pair[1].0).count();
@@ -209,17 +209,17 @@ fn print(expr: &Expr<'_>, out: &mut Words) {
                 if index > 0 && rest[index - 1].0 != *operator {
                     out.push(')');
                 }
-                out.push_str(&format!(" {} ", binary(*operator)));
+                out.push_str(&format!(" {} ", operator.sign()));
                 part(operand, out);
             }
             out.push(')');
         }
-        ExprKind::Logical(operator, operands) => infix(&operands.iter().collect::<Vec<_>>(), logical(*operator), out),
+        ExprKind::Logical(operator, operands) => infix(&operands.iter().collect::<Vec<_>>(), operator.sign(), out),
         ExprKind::Sequence(operands) => infix(&operands.iter().collect::<Vec<_>>(), ",", out),
     }
 }
 
-/// The operands of one operator in a row, brackets around the first ones or not: V8 forgets these.
+/// The operands of a run of one operator, with or without parentheses around the first ones: V8 drops these.
 fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<'s>>) {
     match &expr.kind {
         ExprKind::Paren(inner) if folded(inner).is_none() => match &inner.kind {
@@ -245,18 +245,18 @@ fn flatten<'e, 's>(expr: &'e Expr<'s>, operator: Binary, out: &mut Vec<&'e Expr<
     }
 }
 
-/// Whether V8 keeps a run of this operator together: of arithmetic, but for powers.
+/// Whether V8 flattens a run of this operator: arithmetic except `**`.
 fn is_collapsed(operator: Binary) -> bool {
-    matches!(binary(operator), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
+    matches!(operator.sign(), "+" | "-" | "*" | "/" | "%" | "|" | "&" | "^" | "<<" | ">>" | ">>>")
 }
 
-/// The beginning of a chain, without the brackets of a run of the same operator.
+/// The first operand of a chain, without the parentheses around a run of the same operator.
 fn run(first: &Expr<'_>, operator: Binary, out: &mut Words) {
     let mut operands = Vec::new();
     flatten(first, operator, &mut operands);
     for (index, operand) in operands.into_iter().enumerate() {
         if index > 0 {
-            out.push_str(&format!(" {} ", binary(operator)));
+            out.push_str(&format!(" {} ", operator.sign()));
         }
         part(operand, out);
     }
@@ -302,7 +302,7 @@ fn array(items: &[Option<Expr<'_>>], out: &mut Words) {
     out.push(']');
 }
 
-/// V8 does not look into the values.
+/// V8 prints no values of properties.
 fn object(properties: &[Property<'_>], out: &mut Words) {
     out.push('{');
     properties.iter().for_each(|_| out.push_str(UNKNOWN));
@@ -334,12 +334,12 @@ fn quote(value: &[u8], out: &mut Words) {
     out.push('"');
 }
 
-/// Text in which half a pair of surrogates is one replacement character.
+/// The text with each lone surrogate as one replacement character.
 fn lossy(text: &[u8]) -> String {
     let mut out = String::new();
     for chunk in text.utf8_chunks() {
         out.push_str(chunk.valid());
-        // Half a pair begins with this byte, and the two that follow are chunks of their own.
+        // A lone surrogate begins with this byte; its other two bytes are chunks of their own.
         if chunk.invalid().first() == Some(&0xED) {
             out.push(char::REPLACEMENT_CHARACTER);
         }
@@ -347,18 +347,18 @@ fn lossy(text: &[u8]) -> String {
     out
 }
 
-/// What V8 makes of numbers and operators before it runs anything.
+/// The number to which V8 folds a constant expression.
 fn folded(expr: &Expr<'_>) -> Option<f64> {
     match &expr.kind {
         ExprKind::Number(number) => Some(*number),
         ExprKind::Paren(inner) => folded(inner),
-        ExprKind::Unary(operator, operand) => match (unary(*operator), folded(operand)?) {
+        ExprKind::Unary(operator, operand) => match (operator.sign(), folded(operand)?) {
             ("-", number) => Some(-number),
             ("+", number) => Some(number),
             ("~", number) => Some(f64::from(!int32(number))),
             _ => None,
         },
-        ExprKind::Binary(operator, left, right) => arithmetic(binary(*operator), folded(left)?, folded(right)?),
+        ExprKind::Binary(operator, left, right) => arithmetic(operator.sign(), folded(left)?, folded(right)?),
         ExprKind::Chain(first, rest) => {
             let (number, count) = folded_chain(first, rest);
             number.filter(|_| count == rest.len())
@@ -367,11 +367,11 @@ fn folded(expr: &Expr<'_>) -> Option<f64> {
     }
 }
 
-/// The number that a chain begins with, and how many operators went into it.
+/// The number to which V8 folds the beginning of a chain, and how many operators are in it.
 fn folded_chain(first: &Expr<'_>, rest: &[(Binary, Expr<'_>)]) -> (Option<f64>, usize) {
     let mut number = folded(first);
     for (count, (operator, operand)) in rest.iter().enumerate() {
-        let next = number.zip(folded(operand)).and_then(|(left, right)| arithmetic(binary(*operator), left, right));
+        let next = number.zip(folded(operand)).and_then(|(left, right)| arithmetic(operator.sign(), left, right));
         if next.is_none() {
             return (number, count);
         }
@@ -408,7 +408,7 @@ fn int32(number: f64) -> i32 {
     (wrapped as u32).cast_signed()
 }
 
-/// Whether a constant is true.
+/// Whether a constant is truthy.
 fn constant_truth(expr: &Expr<'_>) -> Option<bool> {
     if let Some(number) = folded(expr) {
         return Some(number != 0.0 && !number.is_nan());

@@ -1,47 +1,63 @@
 //! The one arrow of the crate: from text to a program.
 
 use crate::ast::Arena;
+use crate::diagnostic::{Code, Diagnostic, Failure};
+use crate::fence::{self, Candidates};
+use crate::options::{Language, Options};
 use crate::program::Program;
-use crate::{Code, Diagnostic, Failure, Language, Options, Span, parse, resolve, shape};
+use crate::span::Span;
+use crate::{parse, resolve};
 
 /// Compiles a script.
 pub fn compile(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
+    compile_text(source, options).map_err(|mut failure| {
+        failure.diagnostics.iter_mut().for_each(|diagnostic| add_alternative(diagnostic, source, options));
+        failure
+    })
+}
+
+fn compile_text(source: &str, options: &Options<'_>) -> Result<Program, Failure> {
     if source.len() > options.max_bytes {
         return Err(failure(too_large(source.len(), options.max_bytes)));
     }
-    let (code, named) = shape::code(source).map_err(failure)?;
-    let error = match compile_part(source, (code, options.language.or(named)), options) {
-        Ok(compiled) => return compiled,
-        Err(error) => error,
+    let Candidates { first, second } = fence::candidates(source, options.fence_tags).map_err(failure)?;
+    let compiled = match (compile_part(source, first, options), second) {
+        // A text that is no script may contain one.
+        (Err(_), Some(second)) => compile_part(source, second, options),
+        (compiled, _) => compiled,
     };
-    // A text that is no script may hold one.
-    let is_whole = code == Span::from(0..source.len());
-    match shape::fenced(source).filter(|_| is_whole) {
-        Some((code, named)) => compile_part(source, (code, options.language.or(named)), options)
-            .unwrap_or_else(|error| Err(failure(error))),
-        None => Err(failure(error)),
-    }
+    compiled.unwrap_or_else(|error| Err(failure(error)))
 }
 
-/// Compiles the code in a text in the given language, or in the first one that fits; an error where it does not parse.
-/// What an attempt has made is freed before the next one.
+/// Compiles a part of a text in its language, or in the first one in which it parses; an error where it parses in
+/// none. The syntax tree of an attempt is freed before the next one.
 fn compile_part(
     source: &str,
-    (code, language): (Span, Option<Language>),
+    code: fence::Code,
     options: &Options<'_>,
 ) -> Result<Result<Program, Failure>, Diagnostic> {
     let attempt = |language: Language| {
         let arena = Arena::for_source(source.len());
-        parse::parse_part(&arena, source, code, language).map(|script| resolve::resolve(&script, options))
+        parse::parse_part(&arena, source, code.span, language).map(|script| resolve::resolve(&script, options))
     };
-    match language {
+    match options.language.or(code.language) {
         Some(language) => attempt(language),
-        // Where neither fits, the one that came further is what the script is meant to be.
+        // Where it parses in neither, the error further down tells which one is meant.
         None => attempt(Language::JavaScript).or_else(|javascript| {
             attempt(Language::TypeScript).map_err(|typescript| {
                 if typescript.span.start > javascript.span.start { typescript } else { javascript }
             })
         }),
+    }
+}
+
+/// Adds to the hint of a refusal what the host has instead. A name that is written with escapes gets none.
+fn add_alternative(diagnostic: &mut Diagnostic, source: &str, options: &Options<'_>) {
+    if diagnostic.refusal.is_some()
+        && let Some(alternative) = (options.alternative)(diagnostic.span.text(source))
+        && let Some(hint) = &mut diagnostic.hint
+    {
+        *hint = format!("{hint}; {alternative}").into();
     }
 }
 

@@ -1,8 +1,8 @@
 //! From the text of tokens to values: escapes, numbers, templates.
 
-use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text};
-use crate::targets::in_optional_chain;
-use crate::{Diagnostic, Span};
+use crate::ast::{Arena, Depth, Expr, ExprKind, List, Name, Node, Quasi, Text, in_optional_chain};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::borrow::Cow;
 
 mod escape;
@@ -12,8 +12,6 @@ mod tests;
 
 pub(crate) use number::{bigint, number, number_key, number_text};
 
-pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
-
 /// A node from one offset to another.
 pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32) -> Result<&Node<T>> {
     Ok(arena.alloc(Node::new(kind, Span::new(start, end))?))
@@ -22,12 +20,12 @@ pub(crate) fn node<T: Depth + Copy>(arena: &Arena, start: u32, kind: T, end: u32
 /// A name with escapes, decoded.
 pub(crate) use escape::name as unescaped;
 
-/// A name, with its escapes decoded; `layout` has seen that it is one.
+/// A name, with its escapes decoded; `layout` has checked it.
 pub(crate) fn name<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<&'s str> {
     if text.bytes().any(|byte| byte == b'\\') { Ok(arena.text(escape::name(text, start)?.into())) } else { Ok(text) }
 }
 
-/// The same with its place.
+/// The same with its span.
 pub(crate) fn name_node<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<Name<'s>> {
     Ok(Name { text: name(arena, text, start)?, span: span_of(text, start) })
 }
@@ -42,25 +40,25 @@ pub(crate) fn regex(text: &str, start: u32) -> Result<ExprKind<'_>> {
     let (pattern, flags) = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/')).unwrap_or((text, ""));
     let wrong = flags.char_indices().any(|(at, flag)| !"dgimsuvy".contains(flag) || flags[..at].contains(flag));
     if wrong || flags.contains('u') && flags.contains('v') {
-        let place = Span::new(start + 2 + len(pattern), start + len(text));
-        return Err(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), place).into());
+        let span = Span::new(start + 2 + len(pattern), start + len(text));
+        return Err(Diagnostic::syntax(format!("invalid regular expression flags `{flags}`"), span).into());
     }
     Ok(ExprKind::Regex(pattern, flags))
 }
 
-/// A template literal: its texts with the places of their tokens, and its holes.
+/// A template literal: its texts with the offsets of their tokens, and its substitutions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'s> {
     texts: &'s [(u32, &'s str)],
     holes: &'s [Expr<'s>],
 }
 
-/// A template literal without holes.
+/// A template literal without substitutions.
 pub(crate) fn whole<'s>(arena: &'s Arena, text: (u32, &'s str)) -> Parts<'s> {
     Parts { texts: arena.slice(arena.one(text)), holes: &[] }
 }
 
-/// A template literal whose holes have a text behind each but the last.
+/// A template literal with substitutions.
 pub(crate) fn parts<'s>(
     arena: &'s Arena,
     texts: List<'s, (u32, &'s str)>,

@@ -1,24 +1,24 @@
 //! What is wrong with a script, for a reader who can repair it.
 
-use crate::{Location, Span};
+use crate::span::{Location, Span};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Stable codes of diagnostics, as section 4 of the documentation of results names them.
+/// Stable codes of diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The text is not AgentScript.
     SyntaxError,
     /// The text is JavaScript that AgentScript refuses.
     ValidationError,
-    /// A loop that the policy of the run does not allow.
+    /// A loop that the options do not allow.
     LoopNotAllowed,
-    /// The text is longer than the policy of the run allows.
+    /// The text is longer than the options allow.
     ScriptTooLarge,
 }
 
 impl Code {
-    /// The code as clients see it.
+    /// The code as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The kind as clients see it.
+    /// The kind as text.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,6 +56,16 @@ impl Refusal {
     }
 }
 
+/// Why a script was not compiled: at least one diagnostic, in the order of the source.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What is wrong. Syntax errors stand alone; refusals are all reported.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The result of a step whose error is reported as it is; boxed, because the parser moves results often.
+pub(crate) type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
 /// One thing that is wrong with a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -65,7 +75,7 @@ pub struct Diagnostic {
     pub refusal: Option<Refusal>,
     /// What is wrong, in one sentence.
     pub message: Cow<'static, str>,
-    /// Where.
+    /// Where it is.
     pub span: Span,
     /// What to write instead, if that is known.
     pub hint: Option<Cow<'static, str>>,

@@ -1,19 +1,19 @@
-//! Skipping TypeScript types, so that the grammar never meets one.
+//! Skips TypeScript types, so that the grammar never sees one.
 //!
-//! The recogniser is deliberately loose: it has to find where a type ends, not whether it is right.
+//! The recogniser finds where a type ends; it does not check the type.
 
-use crate::Diagnostic;
+use crate::diagnostic::Diagnostic;
 use crate::token::{Chunk, Token};
 use logos::Logos;
 
-/// Most tokens that are looked at before it is clear that something is a type: a script full of `a<`
-/// must not take quadratic time.
+/// Most tokens that are read ahead to find out whether something is a type: a script full of `a<` must not
+/// take quadratic time.
 const LOOKAHEAD: usize = 500;
 
-/// The same once many of these looks were in vain.
+/// The same after many tokens were read ahead without finding a type.
 const SHORT_LOOKAHEAD: usize = 16;
 
-/// Deepest nesting of types inside each other that is followed by recursion.
+/// Deepest nesting of types: skipping them recurses.
 const MAX_DEPTH: u32 = 64;
 
 type Raw<'s> = logos::Lexer<'s, Token<'s>>;
@@ -34,7 +34,7 @@ fn error(raw: &Raw<'_>) -> Diagnostic {
     Diagnostic::syntax("expected a type", raw.span())
 }
 
-/// Skip one type.
+/// Skips one type.
 pub(crate) fn skip_type(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
     nested(raw, 0)
 }
@@ -151,7 +151,7 @@ fn newline_next(raw: &Raw<'_>) -> bool {
     ahead.extras.newline
 }
 
-/// Skip to behind the bracket that closes the `depth` open ones.
+/// Skips up to and including the bracket that closes the `depth` open ones.
 fn balanced(raw: &mut Raw<'_>, mut depth: u32, budget: &mut usize) -> Result<(), Diagnostic> {
     use Token as T;
     while depth > 0 {
@@ -173,7 +173,7 @@ fn spend(raw: &Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Skip a template literal type, whose backtick has been read.
+/// Skips a template literal type, whose backtick has been read.
 fn template(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
     loop {
         let mut chunk = Chunk::lexer(raw.remainder());
@@ -187,7 +187,7 @@ fn template(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// Skip to behind the `>` that closes an open `<`.
+/// Skips up to and including the `>` that closes an open `<`.
 fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
     use Token as T;
     let mut depth = 1_i32;
@@ -236,20 +236,20 @@ fn angles(raw: &mut Raw<'_>, budget: &mut usize) -> Result<(), Diagnostic> {
     if depth == 0 { Ok(()) } else { Err(error(raw)) }
 }
 
-/// Skip `T, U extends V>`, whose `<` has been read.
+/// Skips `T, U extends V>`, whose `<` has been read.
 pub(crate) fn skip_type_parameters(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
     angles(raw, &mut { usize::MAX })
 }
 
-/// Continue behind the first character of the token that has just been read.
+/// Continues behind the first character of the token that has just been read.
 fn split(raw: &mut Raw<'_>) {
     let at = raw.span().start + 1;
     *raw = Token::lexer(raw.source());
     raw.bump(at);
 }
 
-/// Skip `T>` before a call, or where an expression ends; its `<` has been read. `false` leaves a
-/// comparison where it is. `wasted` counts tokens that were looked at in vain.
+/// Skips `T>` before a call, or where an expression ends; its `<` has been read. `false` leaves a
+/// comparison where it is. `wasted` counts tokens that were read ahead without finding a type.
 pub(crate) fn type_arguments(raw: &mut Raw<'_>, wasted: &mut usize) -> bool {
     let mut ahead = raw.clone();
     let patience = 4 * raw.span().end + 64 * LOOKAHEAD;
@@ -276,7 +276,8 @@ fn follows_type_arguments(raw: &Raw<'_>) -> bool {
     }
 }
 
-/// Skip `type T = …` or `interface T { … }`; `false` leaves a variable of that name where it is.
+/// Skips `type T = …` or `interface T { … }`; gives `false` and skips nothing where it is a
+/// variable of that name.
 pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
@@ -307,7 +308,7 @@ pub(crate) fn declaration(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diag
     Ok(end(raw, ahead))
 }
 
-/// What has been looked at is a declaration that is skipped.
+/// Skips the declaration that has been read ahead.
 fn end<'s>(raw: &mut Raw<'s>, mut ahead: Raw<'s>) -> bool {
     eat(&mut ahead, Token::Semicolon);
     ahead.extras.newline = true;
@@ -315,7 +316,8 @@ fn end<'s>(raw: &mut Raw<'s>, mut ahead: Raw<'s>) -> bool {
     true
 }
 
-/// Skip `declare …`, whose `declare` has been read; `false` leaves a variable of that name where it is.
+/// Skips `declare …`, whose `declare` has been read; gives `false` and skips nothing where it is a
+/// variable of that name.
 pub(crate) fn ambient(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
     use Token as T;
     let mut ahead = raw.clone();
@@ -374,7 +376,7 @@ fn variables(raw: &mut Raw<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// Skip `import type … from '…'` and `export type { … }`, whose first word has been read; `false` leaves
+/// Skips `import type … from '…'` and `export type { … }`, whose first word has been read; `false` leaves
 /// other imports and exports.
 pub(crate) fn type_module(raw: &mut Raw<'_>, keyword: &str) -> Result<bool, Diagnostic> {
     use Token as T;
@@ -418,7 +420,7 @@ pub(crate) fn ends_optional(raw: &Raw<'_>) -> bool {
     matches!(peek(raw), Some(Token::Comma | Token::RParen | Token::Colon))
 }
 
-/// Skip `T,` or `T` of a parameter `this: T`, whose `this` has been read; `false` leaves another `this`.
+/// Skips `T,` or `T` of a parameter `this: T`, whose `this` has been read; `false` leaves another `this`.
 pub(crate) fn this_parameter(raw: &mut Raw<'_>) -> Result<bool, Diagnostic> {
     if !eat(raw, Token::Colon) {
         return Ok(false);

@@ -1,9 +1,9 @@
 //! Operators: from the flat lists of the grammar to trees.
 
 use crate::ast::{Arena, AssignOp, Binary, Expr, ExprKind, List, Logical, Node, Unary};
-use crate::cook::Result;
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use crate::targets::update_target;
-use crate::{Diagnostic, Span};
 
 /// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq)]

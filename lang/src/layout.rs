@@ -14,9 +14,9 @@
 //! | `in`: operator or loop?              | loop exactly in a `for` head before `;`, `of`, `in`  |
 //! | `}` in a template: text or bracket?  | the bracket on top of the stack                      |
 //! | newline: does a statement end?       | an operand ended and the next token cannot go on     |
-//! | `:`: what does it belong to?         | a waiting `?`, key, `case` or label, otherwise a type|
+//! | `:`: what does it belong to?         | an open `?`, key, `case` or label, otherwise a type  |
 //!
-//! The last row is how TypeScript annotations disappear: a colon nobody waits for begins a type,
+//! The last row is how TypeScript annotations are erased: a colon that belongs to nothing else begins a type,
 //! and [`erase`](crate::erase) skips it. In JavaScript it goes to the grammar, which refuses it.
 
 mod brackets;
@@ -24,8 +24,11 @@ mod scan;
 mod tokens;
 mod words;
 
+use crate::diagnostic::Diagnostic;
+use crate::erase;
+use crate::options::Language;
+use crate::span::Span;
 use crate::token::{Token, Trivia};
-use crate::{Diagnostic, Language, Span, erase};
 use logos::Logos;
 use tokens::Tokens;
 
@@ -48,7 +51,7 @@ pub(crate) fn tokens(text: &str, code: Span, language: Language) -> Result<Token
         typescript: language == Language::TypeScript,
         raw,
         out: Tokens::for_source(source.len()),
-        // A line may need none.
+        // A short source often needs none.
         frames: Vec::with_capacity(if source.len() > 64 { 8 } else { 0 }),
         frame: Frame::new(Kind::Block, 0),
         position: Position::Start,
@@ -98,15 +101,15 @@ struct Frame {
     kind: Kind,
     /// Index of the opening token in the output.
     open: usize,
-    /// `?` that still wait for their `:`.
+    /// How many `?` have no `:` yet.
     ternaries: u32,
-    /// `new` that still wait for their arguments.
+    /// How many `new` have no arguments yet.
     news: u32,
     /// Whether the `:` of the current object key or `case` has been seen or is not due.
     keyed: bool,
     /// Whether `in` is an operator in this `for` head: after its `;`, `of` or `in`.
     headed: bool,
-    /// `do` that still wait for their `while`.
+    /// How many `do` have no `while` yet.
     loops: u32,
     /// The first `:` whose type was erased; only parameters may have one.
     annotation: Option<Span>,
@@ -157,14 +160,14 @@ struct Layout<'s> {
     position: Position,
     /// Index in the output of the first token of the current statement.
     statement: usize,
-    /// Keyword whose parenthesised head is due.
+    /// The keyword whose parenthesised head comes next.
     head: Option<Token<'s>>,
     /// Index in the output of the `(` that the last `)` closed.
     closed: usize,
     ended: Ended,
-    /// A type erased inside the parenthesis that just closed, until `=>` justifies it.
+    /// A type that was erased in the parentheses just closed: an error unless `=>` follows.
     annotation: Option<Span>,
-    /// Tokens that were looked at in vain for types.
+    /// How many tokens were read ahead without finding a type.
     wasted: usize,
 }
 
@@ -336,7 +339,7 @@ impl<'s> Layout<'s> {
         Ok(())
     }
 
-    /// Skip what only TypeScript has; whether `token` began such a thing.
+    /// Skips syntax that only TypeScript has; gives whether `token` began it.
     fn erased(&mut self, token: Token<'s>, newline: bool) -> Result<bool> {
         use Token as T;
         let after = self.position == Position::After;
@@ -385,7 +388,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Take back `function f(a: A): B` where no body follows; whether there was one.
+    /// Removes the overload signature `function f(a: A): B`, which has no body; gives whether there was one.
     fn overload(&mut self) -> bool {
         let Some(function) = self.closed.checked_sub(2) else { return false };
         if !matches!(self.out.get(function), Some((_, Token::Function, _))) {
@@ -399,7 +402,7 @@ impl<'s> Layout<'s> {
         true
     }
 
-    /// Whether a statement begins here, be it behind a line break that ends the one before.
+    /// Whether a statement begins here, also where a line break ends the one before.
     fn at_start(&self, newline: bool) -> bool {
         match self.position {
             Position::Start => true,
@@ -408,7 +411,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Insert the semicolon that a line break, `}` or the end of the source stands for.
+    /// Inserts the semicolon that a line break, `}` or the end of the source stands for.
     fn end_statement(&mut self, next: Token<'s>, span: Span, newline: bool) {
         use Token as T;
         let ends = match self.position {
@@ -454,7 +457,7 @@ impl<'s> Layout<'s> {
         self.position = Operand;
     }
 
-    /// Give `new` without arguments its empty ones.
+    /// Adds the empty arguments of a `new` without any.
     fn finish_new(&mut self) {
         let at = self.out.last().map_or(0, |&(_, _, end)| end);
         for _ in 0..std::mem::take(&mut self.frame.news) {
@@ -505,7 +508,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Refuse a type erased in a parenthesis that `=>` did not follow.
+    /// Refuses a type that was erased in parentheses without `=>` behind them.
     fn justify(&self) -> Result<()> {
         match self.annotation {
             Some(colon) => Err(Diagnostic::syntax("only parameters and declarations have types", colon)),
@@ -536,7 +539,7 @@ impl<'s> Layout<'s> {
         Ok(())
     }
 
-    /// Continue lexing at `offset`, in the middle of the token just read.
+    /// Continues lexing at `offset`, in the middle of the token just read.
     fn rewind(&mut self, offset: u32) {
         self.raw = Token::lexer(self.source);
         self.raw.bump(offset as usize);

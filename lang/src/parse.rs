@@ -1,9 +1,12 @@
 //! From text to the syntax tree, and the wording of syntax errors.
 
 use crate::ast::{Arena, Script};
+use crate::diagnostic::Diagnostic;
+use crate::layout;
+use crate::options::Language;
+use crate::span::Span;
 use crate::targets::Covers;
 use crate::token::Token;
-use crate::{Diagnostic, Language, Span, layout};
 use lalrpop_util::{ParseError, lalrpop_mod};
 
 #[cfg(test)]
@@ -65,7 +68,7 @@ fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Box<Diagnostic>>) 
     }
 }
 
-/// At most so much of a token as helps to find it.
+/// The beginning of a token, for messages.
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
     let line = text.lines().next().unwrap_or("");
@@ -76,7 +79,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a set of terminals means to whoever wrote the script.
+/// A set of expected terminals in the words of messages.
 ///
 /// The grammar expects some thirty terminals wherever it expects an expression; one of them is
 /// enough to recognise the set. The first marker that is expected names it.
@@ -105,7 +108,7 @@ fn describe(expected: &[String]) -> String {
     if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
 }
 
-/// A terminal of the grammar as people know it.
+/// A terminal of the grammar in the words of messages.
 fn terminal(name: &str) -> String {
     match name {
         ";" => "the end of the statement".into(),

@@ -1,9 +1,12 @@
 //! The resolved program: what the evaluator sees.
 //!
-//! Names are gone: a variable is a [`Place`], a property name a [`TextId`]. Destructuring, optional
-//! chains, compound assignment to properties, defaults of parameters and hoisting are gone too: the
-//! resolver has written them as the simpler expressions below, with temporaries in slots of the
-//! frame. All early errors and refusals have been reported before a program exists.
+//! There are no names: a variable is a [`Place`], a property name a [`TextId`]. Destructuring, optional
+//! chains, compound assignment to properties, defaults of parameters and hoisting are desugared by the
+//! resolver into the expressions below, with temporaries in slots of the frame. All early errors and
+//! refusals are reported before a program exists.
+//!
+//! The type parameter of the tree says where variables live: in a [`Place`], or in a binding while the
+//! resolver writes the program.
 //!
 //! The tree is as deep as the syntax tree at most, times a small constant, so that recursion over it
 //! is safe.
@@ -11,15 +14,16 @@
 mod parts;
 mod texts;
 
-use crate::{Span, regexp};
-
+pub use crate::ast::{Binary, Logical};
+use crate::regexp;
+use crate::span::Span;
 pub use texts::Texts;
 
 /// A text of the program, interned: property names and string constants share one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextId(pub u32);
 
-/// A place in the frame of the running function.
+/// A slot in the frame of the running function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u32);
 
@@ -42,13 +46,13 @@ pub struct Program {
     pub globals: Vec<TextId>,
     /// For each global slot, the function that it holds whenever it is read without a check.
     pub fixed: Vec<Option<FunctionId>>,
-    /// The free names of the script with their first place, in order of appearance.
+    /// The free names of the script with the span of their first use, in the order of the source.
     pub free: Vec<(TextId, Span)>,
     /// Flags of regular expressions, by the number of their pattern; literals that are the same have the same number.
     pub patterns: Vec<regexp::Flags>,
     /// Constant parts of tagged templates.
     pub templates: Vec<TemplateSite>,
-    /// Where the callees stand whose results are walked over at once: V8 has words of its own for these.
+    /// Spans of the callees whose results are iterated over at once: V8 has messages of its own for these.
     pub iterated: Vec<Span>,
     /// How many object literals there are; each has a number below this.
     pub object_sites: u32,
@@ -68,11 +72,11 @@ pub struct TemplateSite {
 
 /// One function.
 ///
-/// A frame begins with the parameters, then the captured places, then everything else. At entry the
+/// A frame begins with the parameters, then the captured variables, then everything else. At entry the
 /// caller has put the arguments into the parameter slots, `undefined` where one is missing.
 /// Defaults and patterns of parameters are statements at the head of the body.
 #[derive(Debug)]
-pub struct Function {
+pub struct Function<P = Place> {
     /// The name the function has, or would be given by the specification.
     pub name: Option<TextId>,
     /// Whether it is `async`.
@@ -95,7 +99,7 @@ pub struct Function {
     /// How many slots a frame has; the evaluator puts its own temporaries behind them.
     pub slots: u32,
     /// The body. The value of the main function is what it returns.
-    pub body: Vec<Stmt>,
+    pub body: Vec<Stmt<P>>,
     /// Where the whole function stands.
     pub span: Span,
 }
@@ -113,20 +117,20 @@ pub enum Place {
 
 /// A variable that is read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable {
+pub struct Variable<P = Place> {
     /// Where it lives.
-    pub place: Place,
+    pub place: P,
     /// Its name, for messages.
     pub name: TextId,
-    /// Whether it may be met before it is initialized, so that the access has to check.
+    /// Whether an access checks that it is initialized: it may be in the temporal dead zone (TDZ).
     pub checked: bool,
 }
 
 /// A statement.
 #[derive(Debug)]
-pub struct Stmt {
+pub struct Stmt<P = Place> {
     /// What it is.
-    pub kind: StmtKind,
+    pub kind: StmtKind<P>,
     /// Where it stands.
     pub span: Span,
     /// Whether it contains an expression with [`Expr::splits`].
@@ -144,103 +148,103 @@ pub enum Initial {
 
 /// Kinds of statements.
 #[derive(Debug)]
-pub enum StmtKind {
+pub enum StmtKind<P = Place> {
     /// Beginning of the scope of a binding. A [`Place::Cell`] gets a new cell. Left out where nobody
     /// could tell the difference.
-    Enter(Place, Initial),
+    Enter(P, Initial),
     /// The declaration of a binding has run: `let x = value`. Never checks.
-    Init(Place, Expr),
+    Init(P, Expr<P>),
     /// `expression;`
-    Expr(Expr),
+    Expr(Expr<P>),
     /// `{ … }`
-    Block(Vec<Stmt>),
+    Block(Vec<Stmt<P>>),
     /// `if (test) yes else no`
-    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    If(Expr<P>, Box<Stmt<P>>, Option<Box<Stmt<P>>>),
     /// `for (; test; update) body` and `while (test) body`
-    For(Box<ForLoop>),
+    For(Box<ForLoop<P>>),
     /// `do body while (test)`
     DoWhile {
         /// Its number.
         label: Label,
         /// The body.
-        body: Box<Stmt>,
+        body: Box<Stmt<P>>,
         /// The test.
-        test: Expr,
+        test: Expr<P>,
     },
     /// `for (item of iterable) body`, `for await`, `for (item in object)`
-    ForEach(Box<EachLoop>),
+    ForEach(Box<EachLoop<P>>),
     /// `switch`
-    Switch(Box<Switch>),
+    Switch(Box<Switch<P>>),
     /// `try`
-    Try(Box<Try>),
+    Try(Box<Try<P>>),
     /// `label: statement` where the statement is no loop and no `switch`.
-    Labeled(Label, Box<Stmt>),
+    Labeled(Label, Box<Stmt<P>>),
     /// `break`
     Break(Label),
     /// `continue`
     Continue(Label),
     /// `return`
-    Return(Option<Expr>),
+    Return(Option<Expr<P>>),
     /// `throw`
-    Throw(Expr),
+    Throw(Expr<P>),
 }
 
 /// `for (; test; update) body` and `while (test) body`; what stands before the first `;` is a
 /// statement before this one.
 #[derive(Debug)]
-pub struct ForLoop {
+pub struct ForLoop<P = Place> {
     /// Its number.
     pub label: Label,
     /// Absent: always true.
-    pub test: Option<Expr>,
+    pub test: Option<Expr<P>>,
     /// Evaluated after each turn.
-    pub update: Option<Expr>,
+    pub update: Option<Expr<P>>,
     /// The body.
-    pub body: Box<Stmt>,
+    pub body: Box<Stmt<P>>,
     /// Slots of cells that get a copy for each turn, before `update`.
     pub fresh: Vec<Slot>,
 }
 
 /// A loop over items. The body begins with the statements that bind the item.
 #[derive(Debug)]
-pub struct EachLoop {
+pub struct EachLoop<P = Place> {
     /// Its number.
     pub label: Label,
     /// Which loop.
     pub kind: ForEach,
-    /// What is walked over.
-    pub iterable: Expr,
+    /// What is iterated over.
+    pub iterable: Expr<P>,
     /// Holds the iterator while the loop runs.
     pub iterator: Slot,
     /// Holds the item at the beginning of the body.
     pub item: Slot,
     /// The body.
-    pub body: Box<Stmt>,
+    pub body: Box<Stmt<P>>,
 }
 
 /// `switch`
 #[derive(Debug)]
-pub struct Switch {
+pub struct Switch<P = Place> {
     /// Its number.
     pub label: Label,
     /// What is compared.
-    pub subject: Expr,
+    pub subject: Expr<P>,
     /// Holds the subject.
     pub slot: Slot,
     /// The cases in order; `default` has no test. Bindings of the block are entered by
     /// statements before this one.
-    pub cases: Vec<Case>,
+    pub cases: Vec<Case<P>>,
 }
 
 /// `try`
 #[derive(Debug)]
-pub struct Try {
+pub struct Try<P = Place> {
     /// The guarded block.
-    pub body: Vec<Stmt>,
+    pub body: Vec<Stmt<P>>,
     /// Slot of the caught value, and the handler.
-    pub catch: Option<(Slot, Vec<Stmt>)>,
+    pub catch: Option<(Slot, Vec<Stmt<P>>)>,
     /// The finalizer.
-    pub finally: Option<Vec<Stmt>>,
+    pub finally: Option<Vec<Stmt<P>>>,
     /// Where the evaluator keeps how the guarded part ended while the finalizer runs: a number
     /// and a value.
     pub completion: (Slot, Slot),
@@ -259,18 +263,18 @@ pub enum ForEach {
 
 /// A `case` or `default`.
 #[derive(Debug)]
-pub struct Case {
+pub struct Case<P = Place> {
     /// Absent for `default`.
-    pub test: Option<Expr>,
+    pub test: Option<Expr<P>>,
     /// Statements up to the next case.
-    pub body: Vec<Stmt>,
+    pub body: Vec<Stmt<P>>,
 }
 
 /// An expression.
 #[derive(Debug)]
-pub struct Expr {
+pub struct Expr<P = Place> {
     /// What it is.
-    pub kind: ExprKind,
+    pub kind: ExprKind<P>,
     /// Where it stands.
     pub span: Span,
     /// Whether its evaluation can be left in the middle: it contains an `await` or a call that may
@@ -280,7 +284,7 @@ pub struct Expr {
 
 /// Kinds of expressions.
 #[derive(Debug)]
-pub enum ExprKind {
+pub enum ExprKind<P = Place> {
     /// `undefined`
     Undefined,
     /// `null`
@@ -296,28 +300,28 @@ pub enum ExprKind {
     /// `/pattern/flags`: the text of the pattern, which has been checked, and its number in [`Program::patterns`]
     Regex(TextId, u32),
     /// `` `text${hole}text` ``: the first text, and each hole with the text behind it
-    Template(TextId, Vec<(Expr, TextId)>),
+    Template(TextId, Vec<(Expr<P>, TextId)>),
     /// The frozen array of strings that a tagged template passes first: index in
-    /// [`Program::templates`]. The same array each time the place is evaluated.
+    /// [`Program::templates`]. The same array each time the template is evaluated.
     TemplateObject(u32),
     /// `[…]`
-    Array(Vec<Element>),
+    Array(Vec<Element<P>>),
     /// `{…}` with the number of the literal
-    Object(u32, Vec<Property>),
+    Object(u32, Vec<Property<P>>),
     /// A function expression, an arrow function, a method, or a hoisted declaration
     Function(FunctionId),
 
     /// A variable
-    Read(Variable),
+    Read(Variable<P>),
     /// `variable = value`
-    Write(Variable, Box<Expr>),
+    Write(Variable<P>, Box<Expr<P>>),
     /// `constant = value`: the value is evaluated, then a `TypeError` is thrown. Where `checked`, a
     /// `ReferenceError` comes first if the binding is not initialized.
-    WriteConst(Variable, Box<Expr>),
+    WriteConst(Variable<P>, Box<Expr<P>>),
     /// `++x`, `x--`, …
     Update {
         /// Which variable.
-        variable: Variable,
+        variable: Variable<P>,
         /// 1 or -1.
         delta: i8,
         /// Whether the new value is the result.
@@ -326,54 +330,54 @@ pub enum ExprKind {
     /// A temporary of the resolver.
     Temp(Slot),
     /// `temporary = value`; its value is the value.
-    SetTemp(Slot, Box<Expr>),
-    /// A name that the script does not declare: a built-in, a tool namespace, or nothing.
+    SetTemp(Slot, Box<Expr<P>>),
+    /// A name that the script does not declare: a global of the host, or nothing.
     Global(TextId),
     /// `typeof name` of such a name: no error where there is nothing.
     TypeofGlobal(TextId),
     /// `name = value` of such a name: a `ReferenceError` after the value.
-    WriteGlobal(TextId, Box<Expr>),
+    WriteGlobal(TextId, Box<Expr<P>>),
     /// A read of a parameter by the default of an earlier one, or of the names of a `for` head by
-    /// what it walks over: always a `ReferenceError`.
+    /// what it iterates over: always a `ReferenceError`.
     Uninitialized(TextId),
 
     /// `object.name`
-    Member(Box<Expr>, TextId),
+    Member(Box<Expr<P>>, TextId),
     /// `object[key]`
-    Index(Box<Expr>, Box<Expr>),
+    Index(Box<Expr<P>>, Box<Expr<P>>),
     /// `object.name = value`
-    SetMember(Box<Expr>, TextId, Box<Expr>),
+    SetMember(Box<Expr<P>>, TextId, Box<Expr<P>>),
     /// `object[key] = value`; the key is converted after the value is evaluated
-    SetIndex(Box<Expr>, Box<Expr>, Box<Expr>),
+    SetIndex(Box<Expr<P>>, Box<Expr<P>>, Box<Expr<P>>),
     /// `delete object.name`
-    DeleteMember(Box<Expr>, TextId),
+    DeleteMember(Box<Expr<P>>, TextId),
     /// `delete object[key]`
-    DeleteIndex(Box<Expr>, Box<Expr>),
+    DeleteIndex(Box<Expr<P>>, Box<Expr<P>>),
 
     /// A prefix operator
-    Unary(Unary, Box<Expr>),
+    Unary(Unary, Box<Expr<P>>),
     /// `left operator right`
-    Binary(Binary, Box<Expr>, Box<Expr>),
+    Binary(Binary, Box<Expr<P>>, Box<Expr<P>>),
     /// `first operator operand operator operand …`, from left to right, three operands or more
-    Chain(Box<Chain>),
+    Chain(Box<Chain<P>>),
     /// `left && right`, `left || right`, `left ?? right`
-    Logical(Logical, Box<Expr>, Box<Expr>),
+    Logical(Logical, Box<Expr<P>>, Box<Expr<P>>),
     /// `test ? yes : no`
-    Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
+    Conditional(Box<Expr<P>>, Box<Expr<P>>, Box<Expr<P>>),
     /// `first, second, …`
-    Sequence(Vec<Expr>),
+    Sequence(Vec<Expr<P>>),
 
     /// A call.
-    Call(Box<Call>),
+    Call(Box<Call<P>>),
     /// `new Constructor(…)` of a built-in: the dotted name
-    New(Box<New>),
+    New(Box<New<P>>),
     /// `await value`
-    Await(Box<Expr>),
+    Await(Box<Expr<P>>),
 
     /// The value, if it can be destructured by an object pattern, else a `TypeError`.
     RequireObject {
         /// What is destructured.
-        value: Box<Expr>,
+        value: Box<Expr<P>>,
         /// The first property of the pattern, for the message.
         first: Option<TextId>,
         /// How the message names the value.
@@ -381,16 +385,16 @@ pub enum ExprKind {
     },
     /// A new object with the own enumerable properties of the object in a slot, without those whose
     /// keys are named: `{a, ...rest} = object`. Keys are property keys already.
-    ObjectRest(Slot, Vec<Expr>),
+    ObjectRest(Slot, Vec<Expr<P>>),
     /// An iterator over the value for an array pattern, else a `TypeError`.
-    Iterator(Box<Expr>, Origin),
+    Iterator(Box<Expr<P>>, Origin),
     /// The next item of the iterator in a slot, `undefined` when there is none.
     IteratorNext(Slot),
     /// An array of the items that are left.
     IteratorRest(Slot),
 }
 
-/// Where a value comes from that a pattern takes apart: messages name it accordingly, as V8 does.
+/// Where a value comes from that a pattern destructures: messages name it accordingly, as V8 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is written there: its text is its name.
@@ -405,80 +409,80 @@ pub enum Origin {
 
 /// `first operator operand operator operand …`
 #[derive(Debug)]
-pub struct Chain {
+pub struct Chain<P = Place> {
     /// The first operand.
-    pub first: Expr,
+    pub first: Expr<P>,
     /// The others, each with the operator before it.
-    pub rest: Vec<(Binary, Expr)>,
+    pub rest: Vec<(Binary, Expr<P>)>,
 }
 
 /// `new`
 #[derive(Debug)]
-pub struct New {
+pub struct New<P = Place> {
     /// The parts of the name.
     pub names: Vec<TextId>,
     /// With what.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<Argument<P>>,
 }
 
 /// A call.
 #[derive(Debug)]
-pub struct Call {
+pub struct Call<P = Place> {
     /// What is called.
-    pub callee: Callee,
+    pub callee: Callee<P>,
     /// With what.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<Argument<P>>,
     /// Where the text of the callee stands, for messages.
     pub callee_span: Span,
 }
 
 /// What is called.
 #[derive(Debug)]
-pub enum Callee {
+pub enum Callee<P = Place> {
     /// `f(…)`
-    Value(Expr),
+    Value(Expr<P>),
     /// `object.name(…)`
-    Member(Expr, TextId),
+    Member(Expr<P>, TextId),
     /// `object[key](…)`
-    Index(Expr, Expr),
+    Index(Expr<P>, Expr<P>),
     /// `object.name?.(…)`: the function with its receiver
     With {
         /// The function.
-        function: Expr,
+        function: Expr<P>,
         /// The receiver.
-        this: Expr,
+        this: Expr<P>,
     },
 }
 
 /// An argument or `...argument`.
 #[derive(Debug)]
-pub struct Argument {
+pub struct Argument<P = Place> {
     /// The value.
-    pub value: Expr,
+    pub value: Expr<P>,
     /// Whether its items are the arguments.
     pub spread: bool,
 }
 
 /// A part of an array literal.
 #[derive(Debug)]
-pub enum Element {
+pub enum Element<P = Place> {
     /// Nothing between two commas
     Hole,
     /// `value`
-    Item(Expr),
+    Item(Expr<P>),
     /// `...value`
-    Spread(Expr),
+    Spread(Expr<P>),
 }
 
 /// A part of an object literal.
 #[derive(Debug)]
-pub enum Property {
+pub enum Property<P = Place> {
     /// `name: value`, `name`, `name() {}`. `__proto__` is refused before.
-    Named(TextId, Expr),
+    Named(TextId, Expr<P>),
     /// `[key]: value`
-    Computed(Expr, Expr),
+    Computed(Expr<P>, Expr<P>),
     /// `...value`
-    Spread(Expr),
+    Spread(Expr<P>),
 }
 
 /// Prefix operators, and conversions the resolver asks for.
@@ -504,66 +508,6 @@ pub enum Unary {
     Increment,
     /// One less
     Decrement,
-}
-
-/// Operators with two operands that are both evaluated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Binary {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Remainder,
-    /// `**`
-    Power,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-    /// `>>>`
-    ShiftRightUnsigned,
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `===`
-    StrictEqual,
-    /// `!==`
-    StrictNotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterEqual,
-    /// `in`
-    In,
-    /// `instanceof`
-    Instanceof,
-}
-
-/// Operators that may leave their right operand alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Logical {
-    /// `&&`
-    And,
-    /// `||`
-    Or,
-    /// `??`
-    Coalesce,
 }
 
 // These are moved all the time while a program is written.

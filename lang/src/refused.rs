@@ -1,11 +1,13 @@
-//! What JavaScript has and AgentScript refuses: one row each, with what to write instead.
+//! What JavaScript has and AgentScript refuses: one row each, with what to write instead. What a host has
+//! instead is added by [`Options`](crate::Options).
 //!
-//! The tables only say what is refused; where a name counts is decided by the resolver: a script's
-//! own variable may be called `process`, and any property may be called `class`.
+//! The tables say what is refused. The resolver decides where: a variable of the script may be called
+//! `process`, and any property may be called `class`.
 
-use crate::{Diagnostic, Refusal, Span};
+use crate::diagnostic::{Diagnostic, Refusal};
+use crate::span::Span;
 
-/// Something that is refused.
+/// A refused name or construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The word, or the dotted name of a static method.
@@ -89,7 +91,7 @@ table! {
         "setter" => "write a method, `setName(value) { … }`, or assign the property",
         "with" => "name the object: `object.property`",
         "debugger" => "use `console.log(…)` to look at values",
-        "import" => "there are no modules; leave it out: built-ins are there, tools are called with `await callTool(name, input)`",
+        "import" => "there are no modules; leave it out: built-ins are there",
         "export" => "there are no modules; leave the word out, and give the result back with `return`",
         "enum" => "write a constant object: `const Color = {Red: 'red', Green: 'green'}`",
         "namespace" => "write a constant object: `const Names = {one: 1, two(x) { return x; }}`",
@@ -107,21 +109,20 @@ table! {
             "text cannot be run as code; write the function: `(a, b) => a + b`",
     }
     DisallowedGlobal {
-        "require" => "there are no modules; built-ins are there without it, tools are called with `await callTool(name, input)`",
+        "require" => "there are no modules; built-ins are there without it",
         "module" | "exports" => "there are no modules; give the result back with `return`",
-        "process" | "Deno" | "Bun" => "scripts see nothing of the host; input is in `codecallContext`",
+        "process" | "Deno" | "Bun" => "scripts see nothing of the host",
         "global" | "globalThis" | "window" | "self" | "frames" | "document" =>
             "there is no global object; name what you need directly, such as `Math` or `JSON`",
-        "__dirname" | "__filename" => "scripts have no files; input is in `codecallContext`",
-        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" =>
-            "scripts have no network; call a tool: `await callTool(name, input)`",
+        "__dirname" | "__filename" => "scripts have no files",
+        "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => "scripts have no network",
         "setTimeout" | "setInterval" | "setImmediate" | "clearTimeout" | "clearInterval" | "clearImmediate" =>
             "there are no timers; `await` what you wait for, and call functions directly",
         "queueMicrotask" => "use `await` or `Promise.resolve().then(…)`",
         "Proxy" => "write a function that computes the value, or a plain object",
         "Reflect" => "use `Object.keys(o)`, `key in o`, `o[key]` or `delete o[key]`",
-        "WebAssembly" => "write the computation in AgentScript, or call a tool",
-        "Worker" => "there are no threads; `parallel(functions)` runs tool calls at the same time",
+        "WebAssembly" => "write the computation in AgentScript",
+        "Worker" => "there are no threads",
         "SharedArrayBuffer" | "Atomics" => "there are no threads; use an array or a `Map`",
         "WeakRef" | "FinalizationRegistry" => "keep the value itself in a variable; memory is freed when the run ends",
         "WeakMap" => "use a `Map`",

@@ -21,7 +21,7 @@ pub use set::CharSet;
 
 use std::sync::Arc;
 
-/// What V8 says of a pattern that is no regular expression.
+/// The message of V8 for a pattern that is no regular expression.
 #[must_use]
 pub fn message(source: &str, flags: Flags, error: Error) -> String {
     format!("Invalid regular expression: /{source}/{flags}: {}", error.wrong.text())
@@ -139,17 +139,17 @@ pub enum Node {
 pub struct Repeat {
     /// What is repeated.
     pub body: Node,
-    /// At least so often.
+    /// The least number of repetitions.
     pub min: u32,
-    /// At most so often; nothing: as often as it can be.
+    /// The greatest number; absent: unlimited.
     pub max: Option<u32>,
-    /// Whether more is better.
+    /// Whether it is greedy.
     pub greedy: bool,
     /// The first group in the body, and the first one behind it.
     pub groups: (u32, u32),
 }
 
-/// What must hold at a place.
+/// What must hold at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assertion {
     /// `^`
@@ -166,13 +166,13 @@ pub enum Assertion {
     NoBoundary,
 }
 
-/// What must, or must not, stand before or behind a place.
+/// A lookahead or lookbehind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Look {
-    /// What stands there.
+    /// What must match there.
     pub body: Node,
-    /// Whether it stands before the place.
+    /// Whether it is a lookbehind.
     pub behind: bool,
-    /// Whether it must not.
+    /// Whether it must not match.
     pub negative: bool,
 }

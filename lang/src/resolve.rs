@@ -1,35 +1,41 @@
 //! From the syntax tree to the resolved program.
 //!
-//! One walk over the tree writes the program and gathers facts about bindings: who captures them, who
-//! assigns to them, who may meet them too early. A binding is seen only inside its scope, so when the
-//! walk leaves a scope everything about its bindings is known. Until then a variable's place holds
-//! the number of its binding; [`finish`] then puts the real places in and computes what splits,
-//! because that needs to know all property names that the script writes.
+//! One walk over the tree writes the program and gathers facts about bindings: which ones are
+//! captured, assigned to, or used in the temporal dead zone (TDZ). A binding is seen only inside its scope, so when the
+//! walk leaves a scope everything about its bindings is known. Until then a variable has its binding
+//! ([`draft`]); [`finish`] puts the places in and computes what splits, because that needs to know all
+//! property names that the script writes.
 //!
 //! The resolver evaluates nothing and folds no constants but the sign of a number.
 
-mod expression;
-mod finish;
-mod function;
-mod label;
-mod pattern;
+// A module imports only from modules declared above it; a test holds it.
+mod draft;
+mod text;
+mod scope;
 mod reference;
 mod refuse;
-mod scope;
-mod statement;
+mod label;
+mod pattern;
 mod target;
-mod text;
+mod expression;
+mod statement;
+mod function;
+mod finish;
 
 #[cfg(test)]
 mod dump;
 #[cfg(test)]
 mod tests;
 
-use crate::program::*;
-use crate::{Diagnostic, Failure, Options, Span, ast, regexp};
+use crate::diagnostic::{Diagnostic, Failure};
+use crate::options::Options;
+use crate::program::Program;
+use crate::span::Span;
+use crate::{ast, regexp};
+use draft::{BindingId, Expr, ExprKind, Function, Slot, Stmt, StmtKind, TemplateSite, TextId};
 use function::Running;
 use hashbrown::HashMap;
-use scope::{Binding, Scope};
+use scope::{Bindings, Scope};
 use text::Texts;
 
 /// Most refusals that are reported.
@@ -50,7 +56,7 @@ pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result
     if !resolver.refusals.is_empty() {
         let mut diagnostics = resolver.refusals;
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
-        // A compound assignment meets its name twice.
+        // A compound assignment resolves its name twice.
         diagnostics.dedup();
         diagnostics.truncate(MAX_DIAGNOSTICS);
         return Err(Failure { diagnostics });
@@ -62,17 +68,17 @@ pub(crate) fn resolve(script: &ast::Script<'_>, options: &Options<'_>) -> Result
 struct Resolver<'a> {
     options: &'a Options<'a>,
     texts: Texts,
-    /// All bindings of the script; they are named by their index.
-    bindings: Vec<Binding>,
-    /// The scopes around the place of the walk.
+    /// All bindings of the script.
+    bindings: Bindings,
+    /// The scopes around the position of the walk.
     scopes: Vec<Scope>,
-    /// Functions met so far; those around the place of the walk are still empty.
+    /// Functions seen so far; those around the position of the walk are still empty.
     functions: Vec<Function>,
     /// For each function, the enclosing one and the bindings it captures.
     captured: Vec<Captured>,
-    /// The place of a binding among the captures of a function.
-    captures: HashMap<(u32, u32), u32>,
-    /// The function around the place of the walk.
+    /// The index of a binding among the captures of a function.
+    captures: HashMap<(u32, BindingId), u32>,
+    /// The function around the position of the walk.
     current: Running,
     globals: Vec<TextId>,
     free: Vec<(TextId, Span)>,
@@ -86,32 +92,29 @@ struct Resolver<'a> {
     has_return: bool,
     /// Where the value of the statement that comes next goes, if it is the result of the script.
     tail: Option<statement::Tail>,
-    /// Labels that wait for the loop or `switch` behind them.
-    pending_labels: Vec<TextId>,
     /// Bindings of `switch` scopes that the present cases have initialized.
-    initialized_in_case: Vec<u32>,
+    initialized_in_case: Vec<BindingId>,
     /// The first syntax error.
     syntax: Option<Diagnostic>,
     refusals: Vec<Diagnostic>,
 }
 
-/// What a function captures.
+/// The captures of a function.
 struct Captured {
     /// The enclosing function.
     parent: u32,
     /// Bindings of enclosing functions, in the order of their slots.
-    bindings: Vec<u32>,
+    bindings: Vec<BindingId>,
 }
 
 impl<'a> Resolver<'a> {
-    /// For a source of so many bytes. What most scripts of that length need is there from the beginning,
-    /// and nothing where they may need nothing.
+    /// For a source of so many bytes, with the capacity that most scripts of this length need.
     fn new(options: &'a Options<'a>, bytes: usize) -> Self {
         let usual = |each: usize, most: usize| (bytes / each).min(most);
         Self {
             options,
             texts: Texts::with_capacity(usual(14, 64)),
-            bindings: Vec::with_capacity(usual(24, 32)),
+            bindings: Bindings::with_capacity(usual(24, 32)),
             scopes: Vec::with_capacity(usual(20, 16)),
             functions: Vec::with_capacity(usual(48, 8)),
             captured: Vec::with_capacity(usual(48, 8)),
@@ -126,7 +129,6 @@ impl<'a> Resolver<'a> {
             object_sites: 0,
             has_return: false,
             tail: None,
-            pending_labels: Vec::new(),
             initialized_in_case: Vec::new(),
             syntax: None,
             refusals: Vec::new(),
@@ -168,11 +170,6 @@ fn boxed(kind: ExprKind, span: Span) -> Box<Expr> {
 /// A statement whose facts are still unknown.
 fn stmt(kind: StmtKind, span: Span) -> Stmt {
     Stmt { kind, span, splits: false }
-}
-
-/// The place of a binding until [`finish`] knows the real one.
-fn unplaced(binding: u32) -> Place {
-    Place::Slot(Slot(binding))
 }
 
 /// A number of things as the program counts them; sources are far shorter than 4 GiB.

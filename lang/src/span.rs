@@ -48,7 +48,7 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// A place as people count it.
+/// A position in the source as people count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Line, from 1. `\n`, `\r`, `\r\n`, U+2028 and U+2029 end lines.

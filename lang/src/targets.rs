@@ -1,30 +1,30 @@
-//! Expressions that turn out to be something else: assignment targets, keys, constructors.
+//! Cover grammars: expressions that turn out to be assignment targets, keys of patterns or constructors.
 
 use crate::ast::{
     Arena, AssignOp, Declarator, Declares, Expr, ExprKind, Key, List, Name, Node, Pattern, PatternKind, Property, Stmt,
-    StmtKind,
+    StmtKind, in_optional_chain,
 };
-use crate::cook::Result;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::collections::BTreeMap;
 
 /// What the parser notes beside the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
-    /// Places of `name = default` in object literals: legal only where the literal turns out to be a
-    /// pattern.
+    /// Spans of `name = default` in object literals (CoverInitializedName): an error unless the literal turns
+    /// out to be a pattern.
     defaults: BTreeMap<u32, u32>,
     /// The statement that is the default export.
     export: Option<Span>,
 }
 
 impl Covers {
-    /// A default has been met.
+    /// Notes a default.
     pub(crate) fn open(&mut self, name: Span) {
         self.defaults.insert(name.start, name.end);
     }
 
-    /// It belongs to a pattern.
+    /// Notes that a default belongs to a pattern.
     fn close(&mut self, name: Span) {
         self.defaults.remove(&name.start);
     }
@@ -138,19 +138,6 @@ pub(crate) fn update_target<'s>(arena: &'s Arena, expr: Expr<'s>) -> Result<Patt
         }
         ExprKind::Member(..) | ExprKind::Index(..) => pattern(arena, PatternKind::Member(expr), span),
         _ => Err(invalid(span)),
-    }
-}
-
-/// Whether some link of the chain that ends here is `?.`.
-pub(crate) fn in_optional_chain(expr: &Node<ExprKind<'_>>) -> bool {
-    let mut link = expr;
-    loop {
-        link = match link.kind {
-            ExprKind::Member(_, _, true) | ExprKind::Index(_, _, true) | ExprKind::Call(_, _, true) => return true,
-            ExprKind::Member(object, ..) | ExprKind::Index(object, ..) | ExprKind::Call(object, ..) => object,
-            ExprKind::Tagged(tag, ..) => tag,
-            _ => return false,
-        }
     }
 }
 

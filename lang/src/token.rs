@@ -7,7 +7,7 @@
 
 use logos::{Lexer, Logos, Skip};
 
-/// What the trivia skipped since the last token contained.
+/// What was skipped since the last token.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trivia {
     /// Whether there was a line break.
@@ -58,7 +58,7 @@ pub(crate) enum Token<'s> {
     #[token("type")]
     #[token("interface")]
     Contextual(&'s str),
-    /// Words that are no names and begin nothing that AgentScript has.
+    /// Reserved words without a meaning in AgentScript.
     #[regex("class|debugger|enum|export|extends|import|super|this|with|yield")]
     #[regex("implements|package|private|protected|public|static")]
     #[regex(r"#[\p{ID_Start}$_][\p{ID_Continue}$\u{200c}\u{200d}]*")]

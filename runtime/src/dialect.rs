@@ -46,4 +46,18 @@ impl Dialect {
             Self::Sync => "call_tool(server, tool, args)",
         }
     }
+
+    /// What a script uses instead of a name or construct that the language refuses, for hints.
+    #[must_use]
+    pub fn alternative(self, refused: &str) -> Option<String> {
+        let (call, input) = (self.tool_call(), self.input_name());
+        match refused {
+            "import" | "require" => Some(format!("tools are called with `{call}`")),
+            "process" | "Deno" | "Bun" | "__dirname" | "__filename" => Some(format!("input is in `{input}`")),
+            "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" => Some(format!("call a tool: `{call}`")),
+            "WebAssembly" => Some("or call a tool".into()),
+            "Worker" if self == Self::Async => Some("`parallel(functions)` runs tool calls at the same time".into()),
+            _ => None,
+        }
+    }
 }

@@ -47,6 +47,8 @@ fn compile(origin: Origin<'_>) -> Code {
         loops: Loops::All,
         max_bytes: usize::MAX,
         disabled: &[],
+        fence_tags: &[],
+        alternative: &|_| None,
         globals: &|name| registry.global(name).is_some(),
         plain_call: &|call| match call {
             PlainCall::Variable(name) => origin == Origin::Leaves && CALLBACKS.contains(&name),

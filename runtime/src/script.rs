@@ -69,6 +69,9 @@ pub struct CompileError {
     pub failure: Box<Failure>,
 }
 
+/// Words of Markdown fences that name scripts for tools.
+pub const FENCE_TAGS: &[&str] = &["codecall"];
+
 /// Compile a script.
 ///
 /// # Errors
@@ -87,6 +90,8 @@ pub fn compile(source: &str, options: &CompileOptions) -> Result<Arc<Script>, Co
         loops: options.loops,
         max_bytes: usize::try_from(options.max_bytes).unwrap_or(usize::MAX),
         disabled: &disabled,
+        fence_tags: FENCE_TAGS,
+        alternative: &|refused| options.linker.dialect().alternative(refused),
         globals: &|name| {
             registry.global(name).is_some()
                 || matches!(name, "undefined" | "NaN" | "Infinity")

@@ -7,6 +7,7 @@ mod table;
 
 use crate::builtins::registry::{Family, registry};
 use crate::error::{Cause, Thrown};
+use crate::script::FENCE_TAGS;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Span;
@@ -90,7 +91,7 @@ impl Vm {
 
     /// A global or a name of the script with similar spelling.
     fn similar_name(&self, name: &str) -> Option<String> {
-        let mut names = agentscript_lang::names(self.realm.script.source());
+        let mut names = agentscript_lang::names(self.realm.script.source(), FENCE_TAGS);
         names.retain(|own| *own != name);
         names.truncate(MOST_NAMES);
         names.extend(registry().globals().map(|(global, _)| global));

@@ -1,7 +1,7 @@
 //! The page of the language: tables made from the code, and samples that compile.
 
 use super::{read, rewritten};
-use agentscript::{BuiltIn, CompileOptions, Policy, Preset, builtins, compile};
+use agentscript::{BuiltIn, CompileOptions, Dialect, Policy, Preset, builtins, compile};
 use agentscript_lang::refused::{self, Refused};
 use codecall_tests::corpus::load;
 use std::path::Path;
@@ -46,12 +46,14 @@ fn builtin_table() -> String {
 }
 
 fn refused_table() -> String {
-    let mut hints: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut hints: Vec<(String, Vec<&str>)> = Vec::new();
     let tables: [&[Refused]; 4] = [refused::SYNTAX, refused::GLOBALS, refused::PROPERTIES, refused::STATIC_METHODS];
     for row in tables.into_iter().flatten() {
-        match hints.iter_mut().find(|(hint, _)| *hint == row.hint) {
+        let alternative = Dialect::Async.alternative(row.name).map(|alternative| format!("; {alternative}"));
+        let hint = format!("{}{}", row.hint, alternative.unwrap_or_default());
+        match hints.iter_mut().find(|(known, _)| *known == hint) {
             Some((_, names)) => names.push(row.name),
-            None => hints.push((row.hint, vec![row.name])),
+            None => hints.push((hint, vec![row.name])),
         }
     }
     let rows = hints.into_iter().map(|(hint, names)| format!("| {} | {} |", list(&names), hint.replace('|', "\\|")));

@@ -8,17 +8,17 @@ use std::cell::Cell;
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
-/// Beyond this a tree grows by a fourth at a time, not by as much again.
+/// Beyond this size an arena grows by a quarter at a time instead of doubling.
 const LARGE: usize = 256 << 10;
 
 /// Most memory that a thread keeps for its next tree.
 const SPARE: usize = 64 << 10;
 
-/// What a part may take more than its size.
+/// Most bytes that alignment adds to a part.
 const ALIGNMENT: usize = 16;
 
 thread_local! {
-    /// The memory of the last tree of the thread: to ask for it anew would take longer than to fill it.
+    /// The memory of the last tree of the thread: allocating it again takes longer than filling it.
     static LAST: Cell<Option<Bump>> = const { Cell::new(None) };
 }
 
@@ -34,13 +34,13 @@ impl Drop for Arena {
 }
 
 impl Arena {
-    /// Memory for nothing yet.
+    /// An empty arena.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Memory that is enough for the tree of a usual source of that length.
+    /// An arena with the capacity that the tree of a usual source of this length needs.
     #[must_use]
     pub fn for_source(bytes: usize) -> Self {
         // A tree takes some twelve times its source; more is asked for as it is needed.
@@ -50,7 +50,7 @@ impl Arena {
         Self(last.unwrap_or_else(|| Bump::with_capacity(usual)))
     }
 
-    /// The next block, for so many bytes at least, is a fourth of all where they are many.
+    /// Makes room for so many bytes.
     #[inline]
     fn room(&self, bytes: usize) {
         if self.0.chunk_capacity() < bytes + ALIGNMENT {
@@ -106,7 +106,7 @@ impl Arena {
         self.0.alloc_slice_copy(items)
     }
 
-    /// Bytes that stand in the source, or that live here.
+    /// Bytes of the source, or a copy of others.
     pub(crate) fn bytes<'s>(&'s self, text: Cow<'s, [u8]>) -> &'s [u8] {
         match text {
             Cow::Borrowed(text) => text,
@@ -126,7 +126,7 @@ impl Arena {
     }
 }
 
-/// A list in the making: each item knows the one before it, so that a growing list is never copied.
+/// A list that is being built: each item links to the one before it, so that growing copies nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<'s, T> {
     last: Option<&'s Link<'s, T>>,

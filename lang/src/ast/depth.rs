@@ -1,8 +1,8 @@
-//! How high each part of the tree is: the greatest height of its parts.
+//! The height of each part of the tree.
 
 use super::*;
 
-/// Parts of the tree that know how high they are.
+/// Parts of the tree whose height is known.
 pub trait Depth {
     /// Height of the tree, without this part itself where it is no [`Node`].
     fn depth(&self) -> u16;

@@ -1,9 +1,9 @@
 //! Escape sequences in strings, templates and names.
 //!
-//! Texts are WTF-8: a surrogate that an escape leaves alone is kept as three bytes.
+//! Texts are WTF-8: a lone surrogate is three bytes.
 
-use super::Result;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::span::Span;
 use std::borrow::Cow;
 use std::str::Chars;
 
@@ -82,13 +82,13 @@ fn digits(chars: &mut Chars<'_>, width: usize) -> Option<u32> {
     Some(code)
 }
 
-/// Append a code point or a surrogate; a low surrogate behind a high one makes one character.
+/// Appends a code point or a surrogate; a low surrogate behind a high one makes one character.
 fn push(value: &mut Vec<u8>, code: u32) {
     if let Some(character) = char::from_u32(code) {
         value.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         return;
     }
-    // Only an escape can have put a surrogate there: the source is UTF-8.
+    // The source is UTF-8, so a surrogate there comes from an escape.
     if code >= 0xDC00
         && let [.., 0xED, second @ 0xA0..=0xAF, third] = **value
     {

@@ -1,8 +1,7 @@
 //! Numbers: from source text to values, and to property keys.
 
-use super::Result;
-use crate::Diagnostic;
 use crate::ast::{Arena, Text};
+use crate::diagnostic::{Diagnostic, Result};
 use std::borrow::Cow;
 
 /// Longest BigInt literal: converting to base ten takes quadratic time.
@@ -13,7 +12,7 @@ pub(crate) fn number(text: &str) -> f64 {
     let text = plain(text);
     match radix(&text) {
         Some((bits, digits)) => binary(digits, bits),
-        // The lexer accepts nothing that Rust does not.
+        // Rust parses every number that the lexer accepts.
         None => text.parse().unwrap_or(f64::NAN),
     }
 }
@@ -23,7 +22,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) }
 }
 
-/// Bits of a digit and the digits behind `0x`, `0o`, `0b`.
+/// The number of bits per digit, and the digits behind `0x`, `0o`, `0b`.
 fn radix(text: &str) -> Option<(u32, &str)> {
     let bits = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => 4,
@@ -71,7 +70,7 @@ pub(crate) fn bigint<'s>(arena: &'s Arena, text: &'s str, start: u32) -> Result<
 fn decimal(digits: &str, bits: u32) -> String {
     const LIMB: u64 = 1_000_000_000_000_000_000;
     let mut limbs = vec![0_u64];
-    // As many digits at a time as 60 bits hold: a shifted limb and what is carried fit 128 bits.
+    // As many digits at a time as 60 bits hold: a shifted limb and the carry fit 128 bits.
     for part in digits.as_bytes().chunks((60 / bits) as usize) {
         let digits = part.iter().filter_map(|&digit| char::from(digit).to_digit(16));
         let (mut carry, mut shift) = (0_u128, 0);
@@ -112,7 +111,7 @@ pub(crate) fn number_text(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }
-    // The shortest digits that read back as the same number; where the point goes is JavaScript's.
+    // The shortest digits that parse as the same number, with the point where ECMAScript puts it.
     let shortest = format!("{:e}", value.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let digits = mantissa.replace('.', "");

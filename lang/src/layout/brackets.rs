@@ -2,11 +2,12 @@
 
 use super::{Ended, Frame, Kind, Layout, Position, Result};
 use crate::ast::MAX_DEPTH;
+use crate::diagnostic::Diagnostic;
+use crate::span::{Location, Span};
 use crate::token::Token;
-use crate::{Diagnostic, Location, Span};
 
-/// Most open brackets. Two of them make one level of the tree at least, so that this refuses nothing
-/// the grammar would take; it only bounds the work.
+/// Most open brackets. Two of them are at least one level of the tree, so this refuses nothing that the
+/// grammar accepts; it bounds the work.
 const MAX_OPEN: usize = 2 * MAX_DEPTH as usize + 8;
 
 impl<'s> Layout<'s> {

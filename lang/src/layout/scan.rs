@@ -1,12 +1,13 @@
 //! Tokens that the lexer cannot find alone: templates, regular expressions, ends of numbers.
 
 use super::{Kind, Layout, Position, Result};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 use crate::token::{Chunk, Pattern, Token};
-use crate::{Diagnostic, Span};
 use logos::Logos;
 
 impl Layout<'_> {
-    /// Scan template text beginning at `from`, behind the backtick or the `}` at `span`.
+    /// Scans template text beginning at `from`, behind the backtick or the `}` at `span`.
     pub(super) fn template(&mut self, from: u32, opens: bool, span: Span) -> Result<()> {
         let rest = self.raw.remainder();
         let mut chunk = Chunk::lexer(rest);
@@ -56,7 +57,7 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// A name or a digit must not touch the end of a number.
+    /// A name or a digit must not follow a number directly.
     pub(super) fn number_end(&self, span: Span) -> Result<()> {
         let rest = self.raw.remainder();
         if !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '\\')) {
@@ -72,7 +73,7 @@ impl Layout<'_> {
         Err(Diagnostic::syntax(format!("invalid number `{}`", self.slice(span)), span))
     }
 
-    /// What is wrong where no token begins.
+    /// The error where no token begins.
     pub(super) fn unknown(&self, span: Span) -> Diagnostic {
         let text = self.source.get(span.start as usize..).unwrap_or("");
         match text.chars().next() {

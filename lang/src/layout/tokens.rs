@@ -1,10 +1,9 @@
-//! The list of tokens: in blocks, so that it never has room for twice as many, and so that those that the parser has
-//! taken are freed while the tree grows.
+//! The list of tokens, in blocks: growing it copies none, and a block is freed when the parser has read its tokens.
 
 use super::Spanned;
 use std::ops::{Index, IndexMut};
 
-/// Tokens of a block.
+/// Tokens per block.
 const BLOCK: usize = 1 << 11;
 
 /// Tokens in the order of the source.
@@ -15,7 +14,7 @@ pub(crate) struct Tokens<'s> {
 }
 
 impl<'s> Tokens<'s> {
-    /// None, with room for those of a usual source of so many bytes.
+    /// An empty list with the capacity that a usual source of this length needs.
     pub(super) fn for_source(bytes: usize) -> Self {
         Self { full: Vec::new(), last: Vec::with_capacity((bytes * 2 / 5 + 8).min(BLOCK)) }
     }
@@ -76,7 +75,7 @@ impl IndexMut<usize> for Tokens<'_> {
     }
 }
 
-/// Each block is freed when its last token was taken.
+/// Each block is freed behind its last token.
 impl<'s> IntoIterator for Tokens<'s> {
     type Item = Spanned<'s>;
     type IntoIter =

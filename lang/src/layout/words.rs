@@ -1,8 +1,10 @@
 //! Words: names of properties, modifiers of methods, names with escapes, refused words.
 
 use super::{Kind, Layout, Position, Result};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 use crate::token::Token;
-use crate::{Diagnostic, Span, cook, refused};
+use crate::{cook, refused};
 use logos::Logos;
 
 impl<'s> Layout<'s> {
@@ -123,12 +125,12 @@ pub(super) fn is_declaration<'s>(word: &str, raw: &logos::Lexer<'s, Token<'s>>) 
 }
 
 fn keyword(name: &str, span: Span) -> Diagnostic {
-    // `th\u0069s` is refused as what it means, so that nobody looks for a way around.
+    // `th\u0069s` is the keyword that it spells.
     let message = format!("the keyword `{name}` must not contain escapes");
     Diagnostic::syntax(message, span)
 }
 
-/// Whether a token is a word, seen from its text.
+/// Whether the text of a token is a word.
 fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '\\'))
 }
@@ -145,7 +147,7 @@ pub(super) fn refuse(word: &str, span: Span) -> Diagnostic {
     refused::syntax(construct).map_or_else(|| reserved(word, span), |row| row.at(span))
 }
 
-/// The diagnostic for a word that is reserved for nothing.
+/// The diagnostic for a reserved word without a meaning.
 pub(super) fn reserved(word: &str, span: Span) -> Diagnostic {
     Diagnostic::syntax(format!("`{word}` is a reserved word"), span).with_hint("choose another name")
 }

@@ -14,12 +14,12 @@ const MANY_RANGES: usize = 1 << 14;
 struct Strings {
     set: CharSet,
     strings: BTreeSet<Vec<u32>>,
-    /// Whether there are strings by the look of it, even if none is left.
+    /// Whether it is written with strings, even if none is left.
     may_have_strings: bool,
 }
 
 impl Strings {
-    fn of(set: CharSet) -> Self {
+    fn from_set(set: CharSet) -> Self {
         Self { set, ..Self::default() }
     }
 }
@@ -89,7 +89,7 @@ impl Parser {
         if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
             self.look_at(found.ranges().len())?;
             set.extend_from_slice(found.ranges());
-            // What is named again and again takes no more room.
+            // A set that is named again takes no more memory.
             if set.len() > MANY_RANGES {
                 *set = CharSet::new(std::mem::take(set)).ranges().to_vec();
             }
@@ -152,9 +152,9 @@ impl Parser {
                     if first > last {
                         return Err(self.error(Wrong::RangeOutOfOrder));
                     }
-                    Strings::of(CharSet::new(vec![(first, last)]))
+                    Strings::from_set(CharSet::new(vec![(first, last)]))
                 }
-                Operand::Character(only) => Strings::of(CharSet::of(only)),
+                Operand::Character(only) => Strings::from_set(CharSet::of(only)),
                 Operand::Strings(found) => found,
             };
             let set = if self.checks_only { CharSet::default() } else { self.close_case(&operand.set)? };
@@ -213,7 +213,7 @@ impl Parser {
                 return self.alternatives().map(Operand::Strings);
             }
             if let Some(found) = self.class_escape(Wrong::ClassPropertyName)? {
-                return Ok(Operand::Strings(Strings::of((*found).clone())));
+                return Ok(Operand::Strings(Strings::from_set((*found).clone())));
             }
         }
         self.set_character().map(Operand::Character)

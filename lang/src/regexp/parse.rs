@@ -11,7 +11,7 @@ pub(super) type Result<T> = std::result::Result<T, Error>;
 const MAX_DEPTH: u32 = 250;
 /// V8's infinity.
 const GREATEST: u32 = i32::MAX as u32;
-/// Most ranges of characters that the classes of a pattern are made of, each counted whenever it is looked at.
+/// Most ranges of characters in the classes of a pattern, each counted whenever it is evaluated.
 const MAX_RANGES: usize = 1 << 22;
 /// As many groups as V8 has room for.
 pub(super) const MAX_GROUPS: u32 = 1 << 16;
@@ -82,7 +82,7 @@ pub(super) struct Parser {
     pub started: u32,
     /// The names of those.
     pub names: Vec<(Vec<u16>, u32)>,
-    /// The groups around this place.
+    /// The groups around this position.
     pub open: Vec<u32>,
     pub depth: u32,
     /// A reference to a name that no group has: reported where nothing else is wrong.
@@ -91,7 +91,7 @@ pub(super) struct Parser {
     pub properties: HashMap<Vec<u32>, Arc<CharSet>>,
     /// Whether the pattern is only checked: no set is evaluated, and there is no tree.
     pub checks_only: bool,
-    /// Ranges of characters that may still be looked at.
+    /// How many more ranges of characters may be evaluated.
     pub ranges: usize,
 }
 
@@ -119,7 +119,7 @@ impl Parser {
         text.bytes().enumerate().all(|(offset, byte)| self.peek_at(offset) == Some(u32::from(byte)))
     }
 
-    /// Goes behind a text, if it stands here.
+    /// Skips a text, if it stands here.
     pub fn eat(&mut self, text: &str) -> bool {
         let found = self.is(text);
         if found {
@@ -255,7 +255,7 @@ impl Parser {
         Ok(closed)
     }
 
-    /// So many ranges of characters are looked at.
+    /// Counts ranges of characters that are evaluated.
     pub fn look_at(&mut self, ranges: usize) -> Result<()> {
         self.ranges = self.ranges.checked_sub(ranges + 1).ok_or_else(|| self.error(Wrong::TooLarge))?;
         Ok(())

@@ -2,11 +2,13 @@
 //!
 //! Each kind has its own function, so that the frame of the recursion stays small.
 
-use super::target::twice;
+use super::draft::*;
+use super::target::duplicate;
 use super::{Resolver, boxed, count, expr};
 use crate::ast::{self, ExprKind as E, Key, Property as P, Text};
-use crate::program::*;
-use crate::{Diagnostic, Span, regexp};
+use crate::diagnostic::Diagnostic;
+use crate::regexp;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 
@@ -58,7 +60,7 @@ impl Resolver<'_> {
         // The program is made when the literal is first evaluated, at the cost of the run.
         let units: Vec<u16> = pattern.encode_utf16().collect();
         if let Err(error) = regexp::validate(&units, flags) {
-            let message = regexp::message(&shown(pattern), flags, error);
+            let message = regexp::message(&abbreviated(pattern), flags, error);
             self.error(Diagnostic::syntax(message, span));
         }
         let number = count(self.patterns.len());
@@ -183,7 +185,7 @@ impl Resolver<'_> {
 
     // ---- Literals ------------------------------------------------------------------------------
 
-    /// Keep where a call stands whose result is walked over.
+    /// Notes a call whose result is iterated over.
     pub(super) fn note_iterated(&mut self, value: &Expr) {
         if let ExprKind::Call(call) = &value.kind {
             self.iterated.push(call.callee_span);
@@ -277,7 +279,7 @@ impl Resolver<'_> {
 
     // ---- Chains of members and calls -------------------------------------------------------------
 
-    /// A whole chain: where a link with `?.` meets nothing, all of it is the short value.
+    /// An optional chain: `short` is its value where a link with `?.` is `null` or `undefined`.
     fn chain(&mut self, e: &Ast<'_>, short: ExprKind) -> Expr {
         let mut guards = Vec::new();
         let value = self.link(e, &mut guards);
@@ -300,10 +302,10 @@ impl Resolver<'_> {
         if optional { self.guard(object, guards) } else { object }
     }
 
-    /// Ends the chain where the value is nothing; gives the value again.
+    /// Ends the chain where the value is `null` or `undefined`; gives the value again.
     fn guard(&mut self, value: Expr, guards: &mut Vec<Expr>) -> Expr {
         let span = value.span;
-        let (first, again) = twice(self, value);
+        let (first, again) = duplicate(self, value);
         let test = ExprKind::Binary(Binary::Equal, Box::new(first), boxed(ExprKind::Null, span));
         guards.push(expr(test, span));
         again
@@ -409,13 +411,13 @@ impl Resolver<'_> {
             ExprKind::Member(object, name) if !optional => Callee::Member(*object, name),
             ExprKind::Index(object, key) if !optional => Callee::Index(*object, *key),
             ExprKind::Member(object, name) => {
-                let (object, this) = twice(self, *object);
+                let (object, this) = duplicate(self, *object);
                 let function = expr(ExprKind::Member(Box::new(object), name), span);
                 Callee::With { function: self.guard(function, guards), this }
             }
             ExprKind::Index(object, key) => {
                 // The key may change the variable that holds the object.
-                let (object, this) = self.kept(*object);
+                let (object, this) = self.duplicate_across_calls(*object);
                 let function = expr(ExprKind::Index(Box::new(object), key), span);
                 Callee::With { function: self.guard(function, guards), this }
             }
@@ -444,12 +446,12 @@ impl Resolver<'_> {
         let span = inner.span;
         match callee {
             Callee::Member(object, name) => {
-                let (object, this) = self.kept(object);
+                let (object, this) = self.duplicate_across_calls(object);
                 let function = expr(ExprKind::Member(Box::new(object), name), span);
                 Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
             }
             Callee::Index(object, key) => {
-                let (object, this) = self.kept(object);
+                let (object, this) = self.duplicate_across_calls(object);
                 let function = expr(ExprKind::Index(Box::new(object), Box::new(key)), span);
                 Callee::With { function: guarded(own, function, &ExprKind::Undefined), this }
             }
@@ -532,8 +534,8 @@ fn may_be_function(value: &Expr) -> bool {
     }
 }
 
-/// At most so much of a pattern as helps to find it.
-fn shown(pattern: &str) -> std::borrow::Cow<'_, str> {
+/// A pattern for messages.
+fn abbreviated(pattern: &str) -> std::borrow::Cow<'_, str> {
     const LONGEST: usize = 1000;
     match pattern.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &pattern[..end]).into(),

@@ -1,17 +1,18 @@
 //! Functions: the main one, parameters, hoisting.
 
-use super::label::LabelEntry;
+use super::draft::*;
+use super::label::Labels;
 use super::pattern::{Bind, is_undefined};
-use super::scope::{Kind, NONE, ScopeKind, each_name};
+use super::scope::{Binding, Kind, ScopeKind, each_name};
 use super::statement::{Tail, discard_result, is_empty};
-use super::{Captured, Resolver, count, expr, stmt, unplaced};
+use super::{Captured, Resolver, count, expr, stmt};
 use crate::ast::{self, Body, Declares, ExprKind as E, Key, PatternKind, StmtKind as S};
-use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 
-/// The function around the place of the walk.
+/// The function around the position of the walk.
 #[derive(Default)]
 pub(super) struct Running {
     pub(super) id: u32,
@@ -20,13 +21,11 @@ pub(super) struct Running {
     pub(super) parameters: u32,
     /// Slots given away so far, not counting captures.
     pub(super) slots: u32,
-    /// How many statements are around the place of the walk.
+    /// How many statements are around the position of the walk.
     pub(super) nesting: u32,
     /// Whether the walk is among the parameters.
     pub(super) in_parameters: bool,
-    /// Statements around that `break` and `continue` can name.
-    pub(super) labels: Vec<LabelEntry>,
-    pub(super) next_label: u32,
+    pub(super) labels: Labels,
 }
 
 impl Resolver<'_> {
@@ -65,13 +64,11 @@ impl Resolver<'_> {
     fn call_entry(&mut self, statements: &[ast::Stmt<'_>], exported: Option<&str>, body: &mut Vec<Stmt>) -> bool {
         let entry = exported.unwrap_or("main");
         let name = self.texts.intern(entry.as_bytes());
-        let binding = self.texts.facts(name).binding;
-        if binding == NONE || self.bindings[binding as usize].referenced {
-            return false;
-        }
+        let binding = self.texts.facts(name).binding.filter(|&binding| !self.bindings[binding].referenced);
+        let Some(binding) = binding else { return false };
         let Some(span) = find_function(statements, entry) else { return false };
         discard_result(body);
-        let function = Variable { place: unplaced(binding), name, checked: false };
+        let function = Variable { place: binding.into(), name, checked: false };
         let value = call(expr(ExprKind::Read(function), span));
         body.push(stmt(StmtKind::Return(Some(value)), span));
         true
@@ -92,14 +89,14 @@ impl Resolver<'_> {
         let itself = function.name.as_ref().filter(|_| !is_declared).map(|name| {
             self.enter(ScopeKind::Block);
             let binding = self.declare(name.text, Kind::Itself, name.span);
-            self.bindings[binding as usize].initialized = true;
+            self.bindings[binding].initialized = true;
             binding
         });
         self.function_scope(function);
         if let Some(binding) = itself {
             self.leave();
-            let binding = &self.bindings[binding as usize];
-            self.functions[id as usize].itself = binding.referenced.then_some(Slot(binding.slot));
+            let binding = &self.bindings[binding];
+            self.functions[id as usize].itself = binding.referenced.then_some(binding.slot);
         }
         self.functions[id as usize].slots = self.current.slots;
         self.current = outer;
@@ -143,7 +140,7 @@ impl Resolver<'_> {
             }
             Body::Block(statements) => self.function_body(function.params, statements, &mut body),
         }
-        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
+        let last = self.scopes.last().and_then(|scope| scope.last);
         self.leave_into(&mut body, 0);
         let boxed = self.boxed_parameters(last);
         let compiled = &mut self.functions[self.current.id as usize];
@@ -167,16 +164,12 @@ impl Resolver<'_> {
     }
 
     /// Of the bindings up to this one, the parameters that live in cells.
-    fn boxed_parameters(&self, last: u32) -> Vec<Slot> {
-        let mut boxed = Vec::new();
-        let mut at = last;
-        while at != NONE {
-            let binding = &self.bindings[at as usize];
-            if binding.kind == Kind::Parameter && binding.is_cell && binding.slot < self.current.parameters {
-                boxed.push(Slot(binding.slot));
-            }
-            at = binding.previous;
-        }
+    fn boxed_parameters(&self, last: Option<BindingId>) -> Vec<Slot> {
+        let bindings = self.bindings.of_scope(last).map(|id| &self.bindings[id]);
+        let is_boxed = |binding: &&Binding| {
+            binding.kind == Kind::Parameter && binding.is_cell && binding.slot.0 < self.current.parameters
+        };
+        let mut boxed: Vec<Slot> = bindings.filter(is_boxed).map(|binding| binding.slot).collect();
         boxed.reverse();
         boxed
     }
@@ -189,7 +182,7 @@ impl Resolver<'_> {
         if params.iter().all(|parameter| matches!(parameter.kind, PatternKind::Name(_))) {
             for (index, parameter) in params.iter().enumerate() {
                 if let Some(binding) = self.declare_parameter(parameter, Slot(count(index))) {
-                    self.bindings[binding as usize].initialized = true;
+                    self.bindings[binding].initialized = true;
                 }
             }
             return None;
@@ -229,7 +222,7 @@ impl Resolver<'_> {
     }
 
     /// Declares the names of a parameter; gives the binding where it is one name.
-    fn declare_parameter(&mut self, parameter: &Pattern<'_>, slot: Slot) -> Option<u32> {
+    fn declare_parameter(&mut self, parameter: &Pattern<'_>, slot: Slot) -> Option<BindingId> {
         let target = match &parameter.kind {
             PatternKind::Default(target, _) => target,
             _ => parameter,
@@ -242,15 +235,15 @@ impl Resolver<'_> {
     }
 
     /// The argument is there: from now on the parameter can be read.
-    fn bind_parameter(&mut self, id: u32, argument: Slot, default: Option<Expr>, out: &mut Vec<Stmt>) {
-        let binding = &mut self.bindings[id as usize];
+    fn bind_parameter(&mut self, id: BindingId, argument: Slot, default: Option<Expr>, out: &mut Vec<Stmt>) {
+        let binding = &mut self.bindings[id];
         binding.initialized = true;
         let span = binding.span;
-        let variable = Variable { place: unplaced(id), name: binding.name, checked: false };
+        let variable = Variable { place: id.into(), name: binding.name, checked: false };
         if binding.captured_early {
             // A function in an earlier default must find it uninitialized: it moves out of the way.
             let argument = || expr(ExprKind::Temp(argument), span);
-            binding.slot = self.current.slots;
+            binding.slot = Slot(self.current.slots);
             self.current.slots += 1;
             let value = match default {
                 Some(default) => {
@@ -259,10 +252,10 @@ impl Resolver<'_> {
                 }
                 None => argument(),
             };
-            out.push(stmt(StmtKind::Init(unplaced(id), value), span));
+            out.push(stmt(StmtKind::Init(id.into(), value), span));
         } else if let Some(default) = default {
             let test = is_undefined(expr(ExprKind::Read(variable), span));
-            let init = stmt(StmtKind::Init(unplaced(id), default), span);
+            let init = stmt(StmtKind::Init(id.into(), default), span);
             out.push(stmt(StmtKind::If(test, Box::new(init), None), span));
         }
     }
@@ -318,16 +311,16 @@ impl Resolver<'_> {
     fn declare_var(&mut self, target: &Pattern<'_>, own: bool, out: &mut Vec<Stmt>) {
         each_name(target, &mut |name, span| {
             let id = self.texts.intern(name.as_bytes());
-            let existing = self.texts.facts(id).binding;
-            let is_parameter = existing != NONE
-                && self.bindings[existing as usize].kind == Kind::Parameter
-                && self.bindings[existing as usize].function == self.current.id;
-            if own && is_parameter {
-                let variable = Variable { place: unplaced(existing), name: id, checked: false };
+            let parameter = self.texts.facts(id).binding.filter(|&existing| {
+                let existing = &self.bindings[existing];
+                existing.kind == Kind::Parameter && existing.function == self.current.id
+            });
+            if let Some(parameter) = parameter.filter(|_| own) {
+                let variable = Variable { place: parameter.into(), name: id, checked: false };
                 let binding = self.declare_new(id, Kind::Var, span);
-                self.bindings[binding as usize].initialized = true;
+                self.bindings[binding].initialized = true;
                 let value = expr(ExprKind::Read(variable), span);
-                out.push(stmt(StmtKind::Init(unplaced(binding), value), span));
+                out.push(stmt(StmtKind::Init(binding.into(), value), span));
             } else {
                 self.declare(name, Kind::Var, span);
             }

@@ -1,16 +1,26 @@
 //! Labels: what `break` and `continue` name.
 
-use super::function::Running;
+use super::draft::*;
 use super::{Resolver, stmt};
 use crate::ast::{self, StmtKind as S};
-use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<S<'s>>;
 
+/// The labels of a function that are seen at the position of the walk.
+#[derive(Default)]
+pub(super) struct Labels {
+    entries: Vec<Entry>,
+    /// Names that wait for the loop or `switch` behind them.
+    pending: Vec<TextId>,
+    /// How many statements of the function have a label.
+    count: u32,
+}
+
 /// A statement that `break` or `continue` can name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LabelEntry {
+struct Entry {
     /// Absent where only a bare `break` or `continue` means it.
     name: Option<TextId>,
     label: Label,
@@ -24,36 +34,44 @@ pub(super) enum LabelKind {
     Other,
 }
 
-impl Resolver<'_> {
-    /// A new label for a loop or `switch`, with the names that wait for it.
-    pub(super) fn begin_label(&mut self, kind: LabelKind) -> (Label, usize) {
+impl Labels {
+    /// A new label for a loop or `switch`, with the names that wait for it; and how many labels were seen before.
+    pub(super) fn begin(&mut self, kind: LabelKind) -> (Label, usize) {
+        let mark = self.entries.len();
         let label = self.new_label();
-        let mark = self.current.labels.len();
-        self.current.labels.push(LabelEntry { name: None, label, kind });
-        for name in std::mem::take(&mut self.pending_labels) {
-            self.current.labels.push(LabelEntry { name: Some(name), label, kind });
-        }
+        self.entries.push(Entry { name: None, label, kind });
+        self.take_pending(label, kind);
         (label, mark)
     }
 
-    pub(super) fn end_label(&mut self, mark: usize) {
-        self.current.labels.truncate(mark);
+    /// The labels that were seen before [`begin`](Self::begin).
+    pub(super) fn end(&mut self, mark: usize) {
+        self.entries.truncate(mark);
     }
 
     fn new_label(&mut self) -> Label {
-        let Running { next_label, .. } = &mut self.current;
-        *next_label += 1;
-        Label(*next_label - 1)
+        self.count += 1;
+        Label(self.count - 1)
     }
 
+    fn take_pending(&mut self, label: Label, kind: LabelKind) {
+        let names = self.pending.drain(..);
+        self.entries.extend(names.map(|name| Entry { name: Some(name), label, kind }));
+    }
+
+    fn has(&self, name: TextId) -> bool {
+        self.entries.iter().any(|entry| entry.name == Some(name)) || self.pending.contains(&name)
+    }
+}
+
+impl Resolver<'_> {
     pub(super) fn labeled(&mut self, name: &ast::Name<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
         let id = self.texts.intern(name.text.as_bytes());
-        let is_known =
-            self.current.labels.iter().any(|entry| entry.name == Some(id)) || self.pending_labels.contains(&id);
-        if is_known {
+        if self.current.labels.has(id) {
             let message = format!("Label '{}' has already been declared", name.text);
             self.error(Diagnostic::syntax(message, name.span));
         }
+        self.current.labels.pending.push(id);
         match &body.kind {
             S::Labeled(..)
             | S::DoWhile(..)
@@ -61,19 +79,13 @@ impl Resolver<'_> {
             | S::ForIn(..)
             | S::ForOf(..)
             | S::Switch(..)
-            | S::While(..) => {
-                self.pending_labels.push(id);
-                self.statement(body, out);
-            }
+            | S::While(..) => self.statement(body, out),
             _ => {
-                self.pending_labels.push(id);
-                let label = self.new_label();
-                let mark = self.current.labels.len();
-                for name in std::mem::take(&mut self.pending_labels) {
-                    self.current.labels.push(LabelEntry { name: Some(name), label, kind: LabelKind::Other });
-                }
+                let mark = self.current.labels.entries.len();
+                let label = self.current.labels.new_label();
+                self.current.labels.take_pending(label, LabelKind::Other);
                 let body = self.nested(body);
-                self.end_label(mark);
+                self.current.labels.end(mark);
                 out.push(stmt(StmtKind::Labeled(label, body), span));
             }
         }
@@ -90,7 +102,7 @@ impl Resolver<'_> {
 
     fn named_target(&mut self, name: &ast::Name<'_>, is_continue: bool) -> Option<Label> {
         let id = self.texts.intern(name.text.as_bytes());
-        let entry = self.current.labels.iter().rev().find(|entry| entry.name == Some(id)).copied();
+        let entry = self.current.labels.entries.iter().rev().find(|entry| entry.name == Some(id)).copied();
         let message = match entry {
             None => format!("Undefined label '{}'", name.text),
             Some(entry) if is_continue && entry.kind != LabelKind::Loop => {
@@ -104,12 +116,12 @@ impl Resolver<'_> {
     }
 
     fn nearest_target(&mut self, is_continue: bool, span: Span) -> Option<Label> {
-        let fits = |entry: &&LabelEntry| match entry.kind {
+        let fits = |entry: &&Entry| match entry.kind {
             LabelKind::Loop => entry.name.is_none(),
             LabelKind::Switch => entry.name.is_none() && !is_continue,
             LabelKind::Other => false,
         };
-        let entry = self.current.labels.iter().rev().find(fits).copied();
+        let entry = self.current.labels.entries.iter().rev().find(fits).copied();
         if entry.is_none() {
             let message = if is_continue {
                 "Illegal continue statement: no surrounding iteration statement"

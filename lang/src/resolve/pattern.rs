@@ -1,9 +1,10 @@
 //! Destructuring: patterns as sequences of simple steps.
 
+use super::draft::*;
 use super::{Resolver, boxed, expr, stmt};
 use crate::ast::{self, Key, PatternKind};
-use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
 
@@ -75,7 +76,7 @@ impl Resolver<'_> {
         let span = value.span;
         let (value, again) = match value.kind {
             ExprKind::Temp(slot) => (value, expr(ExprKind::Temp(slot), span)),
-            _ => self.saved(value),
+            _ => self.save(value),
         };
         let test = is_undefined(value);
         let default = self.default(target, default);
@@ -197,7 +198,7 @@ impl Resolver<'_> {
                 let mut key = self.expression(key);
                 if taken.is_some() || bind == Bind::Assign {
                     let value = expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), span);
-                    let (set, again) = self.saved(value);
+                    let (set, again) = self.save(value);
                     if let (Some(taken), ExprKind::Temp(slot)) = (taken, &again.kind) {
                         taken.push(expr(ExprKind::Temp(*slot), span));
                     }

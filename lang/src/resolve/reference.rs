@@ -1,9 +1,10 @@
 //! Uses of names: reading and writing variables and free names.
 
-use super::scope::{Kind, NONE, ScopeKind};
-use super::{MAX_CAPTURES, Resolver, boxed, count, expr, stmt, unplaced};
-use crate::program::*;
-use crate::{Diagnostic, Span};
+use super::draft::*;
+use super::scope::{Kind, ScopeKind};
+use super::{MAX_CAPTURES, Resolver, boxed, count, expr, stmt};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 /// What a name means where it is used.
 pub(super) enum Meaning {
@@ -11,8 +12,8 @@ pub(super) enum Meaning {
     Variable(Variable),
     /// A variable that cannot be assigned to.
     Constant(Variable),
-    /// A variable that is never initialized when this place is reached.
-    Dead,
+    /// A variable that is always in the TDZ here.
+    Tdz,
     /// Nothing the script declares.
     Free,
 }
@@ -20,41 +21,37 @@ pub(super) enum Meaning {
 impl Resolver<'_> {
     /// What a name means here, noting that it is used.
     pub(super) fn meaning(&mut self, name: TextId, span: Span) -> Meaning {
-        let id = self.texts.facts(name).binding;
-        if id == NONE {
-            return Meaning::Free;
-        }
+        let Some(id) = self.texts.facts(name).binding else { return Meaning::Free };
         let own = self.current.id;
-        let binding = &mut self.bindings[id as usize];
+        let binding = &mut self.bindings[id];
         let scope = &mut self.scopes[binding.scope];
         binding.referenced = true;
         let is_lexical = matches!(binding.kind, Kind::Const | Kind::Let | Kind::Catch | Kind::Parameter);
-        let mut variable = Variable { place: unplaced(id), name, checked: is_lexical && !binding.initialized };
+        let mut variable = Variable { place: id.into(), name, checked: is_lexical && !binding.initialized };
         match binding.kind {
-            Kind::Dead => return Meaning::Dead,
+            Kind::Tdz => return Meaning::Tdz,
             Kind::Function => scope.functions_named |= !scope.is_hoisting,
-            Kind::Parameter if variable.checked && binding.function == own => return Meaning::Dead,
+            Kind::Parameter if variable.checked && binding.function == own => return Meaning::Tdz,
             _ => {}
         }
         let is_constant = matches!(binding.kind, Kind::Const | Kind::Itself);
         if binding.function == own {
-            binding.met_early |= !binding.initialized && (variable.checked || binding.kind == Kind::Var);
+            binding.used_early |= !binding.initialized && (variable.checked || binding.kind == Kind::Var);
         } else {
             binding.captured = true;
             if !binding.initialized {
                 binding.captured_early = true;
                 variable.checked &= !binding.in_own_function;
                 if scope.is_hoisting && variable.checked {
-                    binding.met_by_hoisted = true;
-                    // Says that the check is only needed if the binding is not safe from these.
-                    variable.place = Place::Cell(Slot(id));
+                    binding.used_by_hoisted = true;
+                    variable.place.is_hoisted = true;
                 } else {
-                    binding.met_early |= variable.checked || binding.kind == Kind::Var;
+                    binding.used_early |= variable.checked || binding.kind == Kind::Var;
                 }
             }
             if scope.kind == ScopeKind::Main {
-                if binding.global == NONE {
-                    binding.global = count(self.globals.len());
+                if binding.global.is_none() {
+                    binding.global = Some(count(self.globals.len()));
                     self.globals.push(name);
                 }
             } else {
@@ -66,7 +63,7 @@ impl Resolver<'_> {
     }
 
     /// Notes that the current function and those between it and the owner capture a binding.
-    fn capture(&mut self, binding: u32, owner: u32, span: Span) {
+    fn capture(&mut self, binding: BindingId, owner: u32, span: Span) {
         if self.captures.len() > MAX_CAPTURES {
             let message = "too many variables of outer functions are used in nested functions";
             return self.error(Diagnostic::syntax(message, span));
@@ -88,7 +85,7 @@ impl Resolver<'_> {
         let id = self.texts.intern(name.as_bytes());
         match self.meaning(id, span) {
             Meaning::Variable(variable) | Meaning::Constant(variable) => ExprKind::Read(variable),
-            Meaning::Dead => ExprKind::Uninitialized(id),
+            Meaning::Tdz => ExprKind::Uninitialized(id),
             Meaning::Free => self.free(name, id, span),
         }
     }
@@ -114,7 +111,7 @@ impl Resolver<'_> {
                 ExprKind::Write(variable, Box::new(value))
             }
             Meaning::Constant(variable) => ExprKind::WriteConst(variable, Box::new(value)),
-            Meaning::Dead => ExprKind::Sequence(vec![value, expr(ExprKind::Uninitialized(id), span)]),
+            Meaning::Tdz => ExprKind::Sequence(vec![value, expr(ExprKind::Uninitialized(id), span)]),
             Meaning::Free => self.write_free(name, id, span, value),
         }
     }
@@ -138,7 +135,7 @@ impl Resolver<'_> {
                 let old = ExprKind::Unary(Unary::ToNumeric, boxed(ExprKind::Read(variable), span));
                 return ExprKind::WriteConst(variable, boxed(old, span));
             }
-            Meaning::Dead => return ExprKind::Uninitialized(id),
+            Meaning::Tdz => return ExprKind::Uninitialized(id),
             Meaning::Free => ExprKind::Global(id),
         };
         let value = step(delta, boxed(ExprKind::Unary(Unary::ToNumeric, boxed(old, span)), span));
@@ -146,25 +143,21 @@ impl Resolver<'_> {
     }
 
     fn assigned(&mut self, variable: &Variable) {
-        let (Place::Slot(Slot(id)) | Place::Cell(Slot(id)) | Place::Global(id)) = variable.place;
-        self.bindings[id as usize].assigned = true;
+        self.bindings[variable.place.binding].assigned = true;
     }
 
     /// The declaration of a name has run.
     pub(super) fn initialize(&mut self, name: &str, value: Expr, span: Span) -> Stmt {
         let id = self.texts.intern(name.as_bytes());
-        let binding = self.texts.facts(id).binding;
-        if binding == NONE {
-            return stmt(StmtKind::Expr(value), span);
-        }
+        let Some(binding) = self.texts.facts(id).binding else { return stmt(StmtKind::Expr(value), span) };
         self.initialized(binding);
-        stmt(StmtKind::Init(unplaced(binding), value), span)
+        stmt(StmtKind::Init(binding.into(), value), span)
     }
 
     /// Notes that the declaration of a binding has run.
-    pub(super) fn initialized(&mut self, id: u32) {
+    pub(super) fn initialized(&mut self, id: BindingId) {
         let is_certain = self.current.nesting == 0;
-        let binding = &mut self.bindings[id as usize];
+        let binding = &mut self.bindings[id];
         let scope = &self.scopes[binding.scope];
         match binding.kind {
             // A `var` in a nested statement may run never or many times.
@@ -176,7 +169,7 @@ impl Resolver<'_> {
             }
             _ => {
                 binding.initialized = true;
-                binding.is_safe_from_hoisted = !scope.functions_named;
+                binding.hoisted_run_late = !scope.functions_named;
             }
         }
     }

@@ -1,11 +1,12 @@
 //! What AgentScript refuses and the grammar cannot see: names, properties, constructors, loops.
 
-use super::text::Known;
+use super::draft::*;
 use super::{Resolver, count};
 use crate::ast::{self, ExprKind as E};
-use crate::program::*;
+use crate::diagnostic::{Code, Diagnostic, Refusal};
+use crate::options::Loops;
 use crate::refused::{self, Refused};
-use crate::{Code, Diagnostic, Loops, Refusal, Span};
+use crate::span::Span;
 use std::borrow::Cow;
 
 type Ast<'s> = ast::Node<E<'s>>;
@@ -71,21 +72,21 @@ impl Resolver<'_> {
     pub(super) fn check_free_name(&mut self, name: &str, id: TextId, span: Span) -> bool {
         let facts = self.texts.facts(id);
         let known = facts.refused_name;
-        if known == Known::Not {
-            facts.free = count(self.free.len());
+        if known.is_none() {
+            facts.free = Some(count(self.free.len()));
             self.free.push((id, span));
-        } else if let Some((_, first)) = self.free.get_mut(facts.free as usize)
+        } else if let Some((_, first)) = facts.free.and_then(|free| self.free.get_mut(free as usize))
             && span.start < first.start
         {
             // Functions are walked at the head of their block, before what stands before them.
             *first = span;
         }
-        if known == Known::No {
+        if known == Some(false) {
             return true;
         }
         let row = refused::name(name);
         let disabled = self.options.disabled.iter().find(|(disabled, _)| disabled == name);
-        self.texts.facts(id).refused_name = Known::from(row.is_some() || disabled.is_some());
+        self.texts.facts(id).refused_name = Some(row.is_some() || disabled.is_some());
         if let Some(row) = row {
             self.refuse(row.at(span));
         } else if let Some((_, refusal)) = disabled {
@@ -111,11 +112,11 @@ impl Resolver<'_> {
     pub(super) fn property_name(&mut self, name: &[u8], span: Span) -> TextId {
         let id = self.texts.intern(name);
         let facts = self.texts.facts(id);
-        if facts.refused_property == Known::No {
+        if facts.refused_property == Some(false) {
             return id;
         }
         let row = std::str::from_utf8(name).ok().and_then(refused::property);
-        facts.refused_property = Known::from(row.is_some());
+        facts.refused_property = Some(row.is_some());
         if let Some(row) = row {
             self.refuse(row.at(span));
         }
@@ -184,7 +185,7 @@ impl Resolver<'_> {
     }
 
     fn dotted_name(&self, names: &[TextId]) -> String {
-        let names = names.iter().map(|&name| self.texts.show(name));
+        let names = names.iter().map(|&name| self.texts.lossy(name));
         names.collect::<Vec<_>>().join(".")
     }
 

@@ -1,12 +1,44 @@
 //! Scopes and bindings: declaring, redeclaring, and what must happen when a scope is entered.
 
-use super::{Resolver, stmt, unplaced};
+use super::draft::{BindingId, Initial, Slot, Stmt, StmtKind, TextId};
+use super::{Resolver, stmt};
 use crate::ast::{self, Declares, PatternKind};
-use crate::program::{Initial, Slot, Stmt, StmtKind, TextId};
-use crate::{Diagnostic, Span, refused};
+use crate::diagnostic::Diagnostic;
+use crate::refused;
+use crate::span::Span;
+use std::ops::{Index, IndexMut};
 
-/// No binding.
-pub(super) const NONE: u32 = u32::MAX;
+/// All bindings of a script.
+pub(super) struct Bindings(Vec<Binding>);
+
+impl Bindings {
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    fn push(&mut self, binding: Binding) -> BindingId {
+        self.0.push(binding);
+        BindingId::new(self.0.len() - 1)
+    }
+
+    /// The bindings of a scope, from its last one on.
+    pub(super) fn of_scope(&self, last: Option<BindingId>) -> impl Iterator<Item = BindingId> {
+        std::iter::successors(last, |&id| self[id].previous)
+    }
+}
+
+impl Index<BindingId> for Bindings {
+    type Output = Binding;
+    fn index(&self, id: BindingId) -> &Binding {
+        &self.0[id.index()]
+    }
+}
+
+impl IndexMut<BindingId> for Bindings {
+    fn index_mut(&mut self, id: BindingId) -> &mut Binding {
+        &mut self.0[id.index()]
+    }
+}
 
 /// A declared name.
 pub(super) struct Binding {
@@ -14,19 +46,19 @@ pub(super) struct Binding {
     pub(super) kind: Kind,
     /// The function that declares it.
     pub(super) function: u32,
-    /// Index of its scope among the scopes around the place of the walk.
+    /// Index of its scope among the scopes around the position of the walk.
     pub(super) scope: usize,
     /// Its slot in the frame, not counting captures.
-    pub(super) slot: u32,
-    /// Its number among the global slots, or [`NONE`].
-    pub(super) global: u32,
+    pub(super) slot: Slot,
+    /// Its number among the global slots.
+    pub(super) global: Option<u32>,
     /// The binding that had this name before.
-    shadowed: u32,
+    shadowed: Option<BindingId>,
     /// The binding of the same scope declared before this one.
-    pub(super) previous: u32,
-    /// The place of the name.
+    previous: Option<BindingId>,
+    /// Where the name stands.
     pub(super) span: Span,
-    /// Whether its declaration has certainly run at the place of the walk.
+    /// Whether its declaration has certainly run at the position of the walk.
     pub(super) initialized: bool,
     /// Whether it is assigned to after its declaration.
     pub(super) assigned: bool,
@@ -34,13 +66,13 @@ pub(super) struct Binding {
     pub(super) captured: bool,
     /// Whether such a function is created before the declaration has run.
     pub(super) captured_early: bool,
-    /// Whether some access may come before the declaration has run.
-    pub(super) met_early: bool,
-    /// The same for functions hoisted to the head of the scope: they can only be called early if
-    /// somebody names them before the declaration has run.
-    pub(super) met_by_hoisted: bool,
-    /// Nobody has named a hoisted function of the scope before the declaration has run.
-    pub(super) is_safe_from_hoisted: bool,
+    /// Whether a use may be evaluated before the declaration has run: in the temporal dead zone (TDZ), where
+    /// it has one.
+    pub(super) used_early: bool,
+    /// Whether a function that is hoisted to the head of the scope uses it, and may be called in the TDZ.
+    pub(super) used_by_hoisted: bool,
+    /// Whether no hoisted function of the scope was named in the TDZ: then none was called in it.
+    pub(super) hoisted_run_late: bool,
     /// Whether the walk is inside the function that is its initial value, which nobody can call before.
     pub(super) in_own_function: bool,
     /// Whether it is used at all.
@@ -68,8 +100,8 @@ pub(super) enum Kind {
     Catch,
     /// The name of a function expression, inside it.
     Itself,
-    /// A name declared by the head of a loop, while the items are evaluated: never initialized.
-    Dead,
+    /// A name declared by the head of a loop, while the items are evaluated: always in the TDZ.
+    Tdz,
 }
 
 impl From<Declares> for Kind {
@@ -82,11 +114,11 @@ impl From<Declares> for Kind {
     }
 }
 
-/// A scope around the place of the walk.
+/// A scope around the position of the walk.
 pub(super) struct Scope {
     pub(super) kind: ScopeKind,
-    /// The binding declared last, or [`NONE`].
-    pub(super) last: u32,
+    /// The binding declared last.
+    pub(super) last: Option<BindingId>,
     /// Whether it declares functions.
     pub(super) has_functions: bool,
     /// Whether the walk is inside a function declared here and hoisted.
@@ -107,33 +139,33 @@ pub(super) enum ScopeKind {
 impl Resolver<'_> {
     /// Enters a scope.
     pub(super) fn enter(&mut self, kind: ScopeKind) {
-        self.scopes.push(Scope { kind, last: NONE, has_functions: false, is_hoisting: false, functions_named: false });
+        self.scopes.push(Scope { kind, last: None, has_functions: false, is_hoisting: false, functions_named: false });
     }
 
     /// Leaves a scope: decides where its bindings live, and gives the statements for its beginning.
     pub(super) fn leave(&mut self) -> Vec<Stmt> {
         let mut enters = Vec::new();
         let Some(scope) = self.scopes.pop() else { return enters };
-        let mut at = scope.last;
-        while at != NONE {
-            let binding = &mut self.bindings[at as usize];
+        let mut next = scope.last;
+        while let Some(id) = next {
+            let binding = &mut self.bindings[id];
             self.texts.facts(binding.name).binding = binding.shadowed;
             binding.is_cell =
-                binding.captured && binding.global == NONE && (binding.assigned || binding.captured_early);
-            binding.met_early |= binding.met_by_hoisted && !binding.is_safe_from_hoisted;
-            let needed = binding.is_cell || binding.met_early;
+                binding.captured && binding.global.is_none() && (binding.assigned || binding.captured_early);
+            binding.used_early |= binding.used_by_hoisted && !binding.hoisted_run_late;
+            let needed = binding.is_cell || binding.used_early;
             let initial = match binding.kind {
                 Kind::Const | Kind::Let | Kind::Catch => needed.then_some(Initial::Uninitialized),
-                Kind::Parameter if binding.slot < self.current.parameters => None,
+                Kind::Parameter if binding.slot.0 < self.current.parameters => None,
                 Kind::Parameter => needed.then_some(Initial::Uninitialized),
                 Kind::Var => needed.then_some(Initial::Undefined),
                 Kind::Function => binding.is_cell.then_some(Initial::Undefined),
-                Kind::Itself | Kind::Dead => None,
+                Kind::Itself | Kind::Tdz => None,
             };
             if let Some(initial) = initial {
-                enters.push(stmt(StmtKind::Enter(unplaced(at), initial), binding.span));
+                enters.push(stmt(StmtKind::Enter(id.into(), initial), binding.span));
             }
-            at = binding.previous;
+            next = binding.previous;
         }
         enters
     }
@@ -147,17 +179,17 @@ impl Resolver<'_> {
     }
 
     /// Declares a name in the innermost scope, in a new slot.
-    pub(super) fn declare(&mut self, name: &str, kind: Kind, span: Span) -> u32 {
-        let slot = self.current.slots;
-        let binding = self.declare_at(name, kind, span, Slot(slot));
-        if self.bindings[binding as usize].slot == slot && kind != Kind::Dead {
+    pub(super) fn declare(&mut self, name: &str, kind: Kind, span: Span) -> BindingId {
+        let slot = Slot(self.current.slots);
+        let binding = self.declare_at(name, kind, span, slot);
+        if self.bindings[binding].slot == slot && kind != Kind::Tdz {
             self.current.slots += 1;
         }
         binding
     }
 
     /// Declares a name in the innermost scope.
-    pub(super) fn declare_at(&mut self, name: &str, kind: Kind, span: Span, slot: Slot) -> u32 {
+    pub(super) fn declare_at(&mut self, name: &str, kind: Kind, span: Span, slot: Slot) -> BindingId {
         self.check_declared_name(name, span);
         let id = self.texts.intern(name.as_bytes());
         let shadowed = self.texts.facts(id).binding;
@@ -168,28 +200,22 @@ impl Resolver<'_> {
     }
 
     /// Declares a name anew, although its scope may know it already.
-    pub(super) fn declare_new(&mut self, id: TextId, kind: Kind, span: Span) -> u32 {
+    pub(super) fn declare_new(&mut self, id: TextId, kind: Kind, span: Span) -> BindingId {
         let slot = self.temp();
         self.push_binding(id, kind, span, slot)
     }
 
-    fn push_binding(&mut self, id: TextId, kind: Kind, span: Span, slot: Slot) -> u32 {
+    fn push_binding(&mut self, id: TextId, kind: Kind, span: Span, slot: Slot) -> BindingId {
         let shadowed = self.texts.facts(id).binding;
-        let binding = super::count(self.bindings.len());
-        let depth = self.scopes.len().saturating_sub(1);
-        let mut previous = NONE;
-        if let Some(scope) = self.scopes.last_mut() {
-            previous = std::mem::replace(&mut scope.last, binding);
-            scope.has_functions |= kind == Kind::Function;
-        }
-        self.texts.facts(id).binding = binding;
-        self.bindings.push(Binding {
+        let scope = self.scopes.len().saturating_sub(1);
+        let previous = self.scopes.last().and_then(|scope| scope.last);
+        let binding = self.bindings.push(Binding {
             name: id,
             kind,
             function: self.current.id,
-            scope: depth,
-            slot: slot.0,
-            global: NONE,
+            scope,
+            slot,
+            global: None,
             shadowed,
             previous,
             span,
@@ -197,26 +223,29 @@ impl Resolver<'_> {
             assigned: false,
             captured: false,
             captured_early: false,
-            met_early: false,
-            met_by_hoisted: false,
-            is_safe_from_hoisted: false,
+            used_early: false,
+            used_by_hoisted: false,
+            hoisted_run_late: false,
             in_own_function: false,
             referenced: false,
             is_cell: false,
         });
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.last = Some(binding);
+            scope.has_functions |= kind == Kind::Function;
+        }
+        self.texts.facts(id).binding = Some(binding);
         binding
     }
 
     /// The binding of the same scope that a declaration means again, or conflicts with.
-    fn redeclared(&mut self, existing: u32, kind: Kind, span: Span, name: &str) -> Option<u32> {
-        if existing == NONE || self.bindings[existing as usize].scope + 1 != self.scopes.len() {
-            return None;
-        }
+    fn redeclared(&mut self, existing: Option<BindingId>, kind: Kind, span: Span, name: &str) -> Option<BindingId> {
+        let existing = existing.filter(|&existing| self.bindings[existing].scope + 1 == self.scopes.len())?;
         let is_block =
             self.scopes.last().is_some_and(|scope| matches!(scope.kind, ScopeKind::Block | ScopeKind::Switch));
-        let old = &mut self.bindings[existing as usize];
+        let old = &mut self.bindings[existing];
         match (old.kind, kind) {
-            (Kind::Dead, _) => {}
+            (Kind::Tdz, _) => {}
             (Kind::Parameter, Kind::Parameter) => {
                 let message = "Duplicate parameter name not allowed in this context";
                 self.error(Diagnostic::syntax(message, span));

@@ -1,13 +1,14 @@
 //! Statements.
 
+use super::draft::*;
 use super::label::LabelKind;
 use super::pattern::{Bind, effect};
 use super::refuse::Loop;
-use super::scope::{Kind, NONE, ScopeKind, each_name};
-use super::{Resolver, expr, stmt, unplaced};
+use super::scope::{Kind, ScopeKind, each_name};
+use super::{Resolver, expr, stmt};
 use crate::ast::{self, Declares, ForHead, PatternKind, StmtKind as S};
-use crate::program::*;
-use crate::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<S<'s>>;
 type Value<'s> = ast::Node<ast::ExprKind<'s>>;
@@ -185,13 +186,11 @@ impl Resolver<'_> {
     /// The value of `name = value`.
     fn initial_value(&mut self, name: &str, init: &Value<'_>) -> Expr {
         let id = self.texts.intern(name.as_bytes());
-        let binding = self.texts.facts(id).binding;
-        if !matches!(init.kind, ast::ExprKind::Function(_)) || binding == NONE {
-            return self.named(init, id);
-        }
-        self.bindings[binding as usize].in_own_function = true;
+        let binding = self.texts.facts(id).binding.filter(|_| matches!(init.kind, ast::ExprKind::Function(_)));
+        let Some(binding) = binding else { return self.named(init, id) };
+        self.bindings[binding].in_own_function = true;
         let value = self.named(init, id);
-        self.bindings[binding as usize].in_own_function = false;
+        self.bindings[binding].in_own_function = false;
         value
     }
 
@@ -199,8 +198,8 @@ impl Resolver<'_> {
     fn check_var(&mut self, target: &ast::Pattern<'_>) {
         each_name(target, &mut |name, span| {
             let id = self.texts.intern(name.as_bytes());
-            let binding = self.texts.facts(id).binding;
-            let Some(binding) = self.bindings.get(binding as usize) else { return };
+            let Some(binding) = self.texts.facts(id).binding else { return };
+            let binding = &self.bindings[binding];
             let is_inner = !matches!(self.scopes[binding.scope].kind, ScopeKind::Function | ScopeKind::Main);
             if is_inner && !matches!(binding.kind, Kind::Catch | Kind::Itself) {
                 self.already_declared(name, span);
@@ -212,20 +211,20 @@ impl Resolver<'_> {
 
     fn while_loop(&mut self, test: &Value<'_>, body: &Ast<'_>, span: Span, out: &mut Vec<Stmt>) {
         self.check_loop(Loop::While, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let test = Some(self.expression(test));
         let body = self.nested(body);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         let each = ForLoop { label, test, update: None, body, fresh: Vec::new() };
         out.push(stmt(StmtKind::For(Box::new(each)), span));
     }
 
     fn do_while(&mut self, body: &Ast<'_>, test: &Value<'_>, span: Span, out: &mut Vec<Stmt>) {
         self.check_loop(Loop::DoWhile, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let body = self.nested(body);
         let test = self.expression(test);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         out.push(stmt(StmtKind::DoWhile { label, body, test }, span));
     }
 
@@ -240,7 +239,7 @@ impl Resolver<'_> {
     ) {
         self.check_loop(if test.is_some() { Loop::For } else { Loop::EndlessFor }, span);
         let at = out.len();
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         self.enter(ScopeKind::Block);
         self.current.nesting += 1;
         if let Some(init) = init {
@@ -254,41 +253,31 @@ impl Resolver<'_> {
         let body = self.nested(body);
         let update = update.map(|update| self.effect(update));
         self.current.nesting -= 1;
-        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
+        let last = self.scopes.last().and_then(|scope| scope.last);
         self.leave_into(out, at);
-        self.end_label(mark);
-        let fresh = self.each_binding(last, |binding| binding.kind == Kind::Let && binding.is_cell);
-        let fresh = fresh.into_iter().map(Slot).collect();
+        self.current.labels.end(mark);
+        let bindings = self.bindings.of_scope(last).map(|id| &self.bindings[id]);
+        let cells = bindings.filter(|binding| binding.kind == Kind::Let && binding.is_cell);
+        let fresh = cells.map(|binding| binding.slot).collect();
         let each = ForLoop { label, test, update, body, fresh };
         out.push(stmt(StmtKind::For(Box::new(each)), span));
     }
 
     /// Functions made by the head of a loop keep the variables as they were before the first turn.
     fn separate_from_init(&mut self, span: Span, out: &mut Vec<Stmt>) {
-        let last = self.scopes.last().map_or(NONE, |scope| scope.last);
-        for id in self.each_binding(last, |binding| binding.kind == Kind::Let && binding.captured) {
-            let binding = &mut self.bindings[id as usize];
+        let last = self.scopes.last().and_then(|scope| scope.last);
+        let is_captured = |id: &BindingId| self.bindings[*id].kind == Kind::Let && self.bindings[*id].captured;
+        let captured: Vec<BindingId> = self.bindings.of_scope(last).filter(is_captured).collect();
+        for id in captured {
+            let binding = &mut self.bindings[id];
             // What was captured before is not what is captured from now on.
             binding.captured_early = true;
-            let variable = Variable { place: unplaced(id), name: binding.name, checked: false };
-            let (set, again) = self.saved(expr(ExprKind::Read(variable), span));
+            let variable = Variable { place: id.into(), name: binding.name, checked: false };
+            let (set, again) = self.save(expr(ExprKind::Read(variable), span));
             effect(set.kind, span, out);
-            out.push(stmt(StmtKind::Enter(unplaced(id), Initial::Uninitialized), span));
-            out.push(stmt(StmtKind::Init(unplaced(id), again), span));
+            out.push(stmt(StmtKind::Enter(id.into(), Initial::Uninitialized), span));
+            out.push(stmt(StmtKind::Init(id.into(), again), span));
         }
-    }
-
-    /// The bindings of a scope, from its last one on, that fulfil a condition.
-    fn each_binding(&self, last: u32, condition: impl Fn(&super::Binding) -> bool) -> Vec<u32> {
-        let mut found = Vec::new();
-        let mut at = last;
-        while let Some(binding) = self.bindings.get(at as usize) {
-            if condition(binding) {
-                found.push(at);
-            }
-            at = binding.previous;
-        }
-        found
     }
 
     fn for_each(
@@ -301,7 +290,7 @@ impl Resolver<'_> {
         out: &mut Vec<Stmt>,
     ) {
         self.check_for_each(kind, span);
-        let (label, mark) = self.begin_label(LabelKind::Loop);
+        let (label, mark) = self.current.labels.begin(LabelKind::Loop);
         let iterable = self.items(head, items);
         if kind != ForEach::In {
             self.note_iterated(&iterable);
@@ -314,7 +303,7 @@ impl Resolver<'_> {
         self.statement(body, &mut list);
         let item = self.leave_with_item(item, name, &mut list);
         self.current.nesting -= 1;
-        self.end_label(mark);
+        self.current.labels.end(mark);
         let body = one(list, body.span);
         let each = EachLoop { label, kind, iterable, iterator, item, body };
         out.push(stmt(StmtKind::ForEach(Box::new(each)), span));
@@ -331,24 +320,24 @@ impl Resolver<'_> {
         }
     }
 
-    /// What is walked over; the names of the head are declared already, but not initialized.
+    /// What a loop iterates over: the names of its head are in the TDZ.
     fn items(&mut self, head: &ForHead<'_>, items: &Value<'_>) -> Expr {
         let ForHead::Declare(Declares::Const | Declares::Let, target) = head else { return self.expression(items) };
         self.enter(ScopeKind::Block);
-        self.declare_pattern(target, Kind::Dead);
+        self.declare_pattern(target, Kind::Tdz);
         let iterable = self.expression(items);
         self.leave();
         iterable
     }
 
     /// Binds the item at the head of the body; gives its slot, and the binding where it is one name.
-    fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<u32>) {
+    fn bind_item(&mut self, head: &ForHead<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<BindingId>) {
         match head {
             ForHead::Declare(declares @ (Declares::Const | Declares::Let), target) => {
                 if let PatternKind::Name(name) = &target.kind {
                     let binding = self.declare(name, (*declares).into(), target.span);
                     self.initialized(binding);
-                    return (Slot(self.bindings[binding as usize].slot), Some(binding));
+                    return (self.bindings[binding].slot, Some(binding));
                 }
                 let item = self.temp();
                 self.declare_pattern(target, (*declares).into());
@@ -371,15 +360,15 @@ impl Resolver<'_> {
 
     /// Leaves the scope of an item. A name that lives in a slot holds the item itself; one in a cell
     /// is initialized from it.
-    fn leave_with_item(&mut self, item: Slot, name: Option<u32>, list: &mut Vec<Stmt>) -> Slot {
+    fn leave_with_item(&mut self, item: Slot, name: Option<BindingId>, list: &mut Vec<Stmt>) -> Slot {
         let enters = self.leave();
         let mut slot = item;
         if let Some(id) = name
-            && self.bindings[id as usize].is_cell
+            && self.bindings[id].is_cell
         {
-            let span = self.bindings[id as usize].span;
+            let span = self.bindings[id].span;
             slot = self.temp();
-            let init = StmtKind::Init(unplaced(id), expr(ExprKind::Temp(slot), span));
+            let init = StmtKind::Init(id.into(), expr(ExprKind::Temp(slot), span));
             list.insert(0, stmt(init, span));
         }
         list.splice(0..0, enters);
@@ -390,10 +379,10 @@ impl Resolver<'_> {
 
     fn switch(&mut self, subject: &Value<'_>, cases: &[ast::Case<'_>], span: Span, out: &mut Vec<Stmt>) {
         if let Some(second) = cases.iter().filter(|case| case.test.is_none()).nth(1) {
-            let place = second.body.first().map_or(span, |first| first.span);
-            self.error(Diagnostic::syntax("More than one default clause in switch statement", place));
+            let span = second.body.first().map_or(span, |first| first.span);
+            self.error(Diagnostic::syntax("More than one default clause in switch statement", span));
         }
-        let (label, mark) = self.begin_label(LabelKind::Switch);
+        let (label, mark) = self.current.labels.begin(LabelKind::Switch);
         let subject = self.expression(subject);
         let slot = self.temp();
         let at = out.len();
@@ -404,7 +393,7 @@ impl Resolver<'_> {
         let cases = cases.iter().map(|case| self.case(case)).collect();
         self.current.nesting -= 1;
         self.leave_into(out, at);
-        self.end_label(mark);
+        self.current.labels.end(mark);
         out.push(stmt(StmtKind::Switch(Box::new(Switch { label, subject, slot, cases })), span));
     }
 
@@ -415,7 +404,7 @@ impl Resolver<'_> {
         self.statements(case.body, &mut body);
         // Another case does not know whether this one has run.
         for id in self.initialized_in_case.drain(mark..) {
-            self.bindings[id as usize].initialized = false;
+            self.bindings[id].initialized = false;
         }
         Case { test, body }
     }
@@ -456,11 +445,11 @@ impl Resolver<'_> {
         (slot, list)
     }
 
-    fn bind_caught(&mut self, target: &ast::Pattern<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<u32>) {
+    fn bind_caught(&mut self, target: &ast::Pattern<'_>, out: &mut Vec<Stmt>) -> (Slot, Option<BindingId>) {
         if let PatternKind::Name(name) = &target.kind {
             let binding = self.declare(name, Kind::Catch, target.span);
             self.initialized(binding);
-            return (Slot(self.bindings[binding as usize].slot), Some(binding));
+            return (self.bindings[binding].slot, Some(binding));
         }
         let slot = self.temp();
         self.declare_pattern(target, Kind::Let);

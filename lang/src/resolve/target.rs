@@ -1,15 +1,15 @@
 //! Assignments to names and properties: plain, compound, logical, `++` and `--`.
 //!
-//! A compound assignment mentions its object twice. Where the object is a variable it is simply read
-//! twice, because nothing runs between the two reads; anything else goes to a temporary.
+//! A compound assignment uses its object twice. An object that is a variable is read twice, because nothing
+//! runs between the two reads; anything else is evaluated into a temporary.
 
+use super::draft::*;
 use super::pattern::Bind;
 use super::reference::step;
 use super::scope::Kind;
 use super::{Resolver, boxed, expr};
-use crate::Span;
 use crate::ast::{self, AssignOp, ExprKind as E, PatternKind};
-use crate::program::*;
+use crate::span::Span;
 
 type Ast<'s> = ast::Node<E<'s>>;
 type Pattern<'s> = ast::Node<PatternKind<'s>>;
@@ -43,7 +43,7 @@ impl Member {
 }
 
 impl Resolver<'_> {
-    /// An assignment; `used` says whether somebody looks at its value.
+    /// An assignment; `used` says whether its value is used.
     pub(super) fn assign(
         &mut self,
         operator: AssignOp,
@@ -94,7 +94,7 @@ impl Resolver<'_> {
         let mut items = Vec::new();
         let mut result = None;
         if used {
-            let (first, again) = self.saved(value);
+            let (first, again) = self.save(value);
             items.push(first);
             if let ExprKind::Temp(slot) = again.kind {
                 result = Some(expr(ExprKind::Temp(slot), span));
@@ -124,8 +124,8 @@ impl Resolver<'_> {
     fn assign_member_if(&mut self, member: &Ast<'_>, operator: Logical, value: &Ast<'_>, span: Span) -> ExprKind {
         let member = self.member_target(member);
         let (first, target) = self.member_twice(member);
-        let place = first.span;
-        let old = boxed(first.load(), place);
+        let first_span = first.span;
+        let old = boxed(first.load(), first_span);
         let value = self.expression(value);
         ExprKind::Logical(operator, old, boxed(self.store(target, value), span))
     }
@@ -164,7 +164,7 @@ impl Resolver<'_> {
         if prefix {
             return target.store(expr(step(delta, Box::new(old)), span));
         }
-        let (old, result) = self.saved(old);
+        let (old, result) = self.save(old);
         let store = target.store(expr(step(delta, Box::new(old)), span));
         ExprKind::Sequence(vec![expr(store, span), result])
     }
@@ -200,20 +200,23 @@ impl Resolver<'_> {
         let span = member.span;
         match member.key {
             MemberKey::Name(name) => {
-                let (object, again) = twice(self, member.object);
+                let (object, again) = duplicate(self, member.object);
                 let key = MemberKey::Name(name);
                 (Member { object, key, span }, Member { object: again, key: MemberKey::Name(name), span })
             }
             MemberKey::Index(key) => {
-                let (object, object_again) =
-                    if runs_nothing(&key) { twice(self, member.object) } else { self.kept(member.object) };
+                let (object, object_again) = if runs_nothing(&key) {
+                    duplicate(self, member.object)
+                } else {
+                    self.duplicate_across_calls(member.object)
+                };
                 let (key, key_again) = if let ExprKind::Number(_) = key.kind {
-                    twice(self, key)
+                    duplicate(self, key)
                 } else {
                     let at = key.span;
                     let key =
                         if is_key(&key) { key } else { expr(ExprKind::Unary(Unary::ToPropertyKey, Box::new(key)), at) };
-                    self.saved(key)
+                    self.save(key)
                 };
                 let first = Member { object, key: MemberKey::Index(key), span };
                 (first, Member { object: object_again, key: MemberKey::Index(key_again), span })
@@ -221,18 +224,18 @@ impl Resolver<'_> {
         }
     }
 
-    /// A value and the same value again, whatever runs between.
-    pub(super) fn kept(&mut self, value: Expr) -> (Expr, Expr) {
-        if let ExprKind::Read(Variable { place: Place::Slot(Slot(id)) | Place::Cell(Slot(id)), .. }) = value.kind
-            && self.bindings[id as usize].kind == Kind::Const
+    /// A value and the same value again, even if a function of the script runs between the two.
+    pub(super) fn duplicate_across_calls(&mut self, value: Expr) -> (Expr, Expr) {
+        if let ExprKind::Read(variable) = value.kind
+            && self.bindings[variable.place.binding].kind == Kind::Const
         {
-            return twice(self, value);
+            return duplicate(self, value);
         }
-        self.saved(value)
+        self.save(value)
     }
 
-    /// A value that goes to a temporary, and the temporary.
-    pub(super) fn saved(&mut self, value: Expr) -> (Expr, Expr) {
+    /// The expression that evaluates a value into a temporary, and the temporary.
+    pub(super) fn save(&mut self, value: Expr) -> (Expr, Expr) {
         let slot = self.temp();
         let span = value.span;
         (expr(ExprKind::SetTemp(slot, Box::new(value)), span), expr(ExprKind::Temp(slot), span))
@@ -253,14 +256,14 @@ impl Resolver<'_> {
     }
 }
 
-/// A value and the same value again, when nothing runs between that could change a variable.
-pub(super) fn twice(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr) {
+/// A value and the same value again, where nothing between the two changes a variable.
+pub(super) fn duplicate(resolver: &mut Resolver<'_>, value: Expr) -> (Expr, Expr) {
     let again = match &value.kind {
         ExprKind::Read(variable) => ExprKind::Read(Variable { checked: false, ..*variable }),
         ExprKind::Temp(slot) => ExprKind::Temp(*slot),
         ExprKind::Global(name) => ExprKind::Global(*name),
         ExprKind::Number(value) => ExprKind::Number(*value),
-        _ => return resolver.saved(value),
+        _ => return resolver.save(value),
     };
     let span = value.span;
     (value, expr(again, span))

@@ -22,6 +22,8 @@ fn options<'a>() -> Options<'a> {
         loops: Loops::All,
         max_bytes: 1 << 20,
         disabled: &[],
+        fence_tags: &["shop"],
+        alternative: &|refused| (refused == "fetch").then(|| "call `ask`".into()),
         globals: &|name| BUILT_INS.contains(&name),
         plain_call: &plain,
     }
@@ -543,4 +545,17 @@ fn deep_scripts_fit_a_small_stack() {
     }
     let long = ["a"; 20_000].join(" && ");
     assert!(compile(&long, &options()).is_ok());
+}
+
+#[test]
+fn fences_and_alternatives_are_those_of_the_host() {
+    let hint = |source: &str| {
+        let failure = compile(source, &options()).expect_err("it is refused");
+        failure.diagnostics[0].hint.clone().unwrap_or_default().into_owned()
+    };
+    assert_eq!(hint("fetch('a')"), "scripts have no network; call `ask`");
+    assert_eq!(hint("WebSocket('a')"), "scripts have no network");
+    let in_fence = |tag: &str| wrong(&format!("Here it is:\n```{tag}\n1 + 1\n```\n"), &options());
+    assert_eq!((in_fence("js").as_str(), in_fence("Shop").as_str()), ("nothing", "nothing"));
+    assert!(in_fence("python").starts_with("expected"), "{}", in_fence("python"));
 }

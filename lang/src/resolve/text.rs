@@ -1,7 +1,7 @@
 //! The texts of a program, each once, with what is known about them as names.
 
 use super::count;
-use super::scope::NONE;
+use super::draft::BindingId;
 use crate::program::{self, TextId};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
@@ -16,30 +16,16 @@ pub(super) struct Texts {
 
 /// What is known about a text.
 pub(super) struct Facts {
-    /// The binding of this name that is seen at the place of the walk, or [`NONE`].
-    pub(super) binding: u32,
+    /// The binding of this name that is seen at the position of the walk.
+    pub(super) binding: Option<BindingId>,
     /// Whether the script writes a property of this name that may hold a function.
     pub(super) written: bool,
-    /// Whether it is a property that is refused.
-    pub(super) refused_property: Known,
-    /// Whether it is a free name that is refused.
-    pub(super) refused_name: Known,
-    /// Its number among the free names.
-    pub(super) free: u32,
-}
-
-/// The answer to a question that may not have been asked yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
-    Not,
-    Yes,
-    No,
-}
-
-impl From<bool> for Known {
-    fn from(answer: bool) -> Self {
-        if answer { Self::Yes } else { Self::No }
-    }
+    /// Whether it is a property that is refused, once that was looked up.
+    pub(super) refused_property: Option<bool>,
+    /// Whether it is a free name that is refused, once that was looked up.
+    pub(super) refused_name: Option<bool>,
+    /// Its number among the free names, where it is one.
+    pub(super) free: Option<u32>,
 }
 
 impl Texts {
@@ -61,13 +47,7 @@ impl Texts {
         }
         let id = count(facts.len());
         list.push(text);
-        facts.push(Facts {
-            binding: NONE,
-            written: false,
-            refused_property: Known::Not,
-            refused_name: Known::Not,
-            free: NONE,
-        });
+        facts.push(Facts { binding: None, written: false, refused_property: None, refused_name: None, free: None });
         table.insert_unique(hash, id, |&id| hasher.hash_one(list.get(TextId(id))));
         TextId(id)
     }
@@ -77,8 +57,8 @@ impl Texts {
         self.list.get(id)
     }
 
-    /// A text as it is shown in messages.
-    pub(super) fn show(&self, id: TextId) -> String {
+    /// A text for messages.
+    pub(super) fn lossy(&self, id: TextId) -> String {
         String::from_utf8_lossy(self.get(id)).into_owned()
     }
 

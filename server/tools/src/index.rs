@@ -1,58 +1,40 @@
-//! Search for tools by words: BM25F over names, titles, descriptions and parameters.
+//! Search for tools by words: the crate `bm25` over names, titles, descriptions and parameters.
+//!
+//! The crate counts tokens, knows which tools have one and weighs it by how rare it is. What it has no
+//! notion of is done here: several fields with weights of their own (BM25F, in [`fields`]), and synonyms
+//! that count less than the word itself. `docs/search.md` has what each of these is worth.
 //!
 //! A score says how much of a query a tool answers (0 to 1): 1 is a tool that fits every word of it
 //! as well as the best tool for that word does. Equal scores stand in the order of the names.
 //!
 //! The tools of an app are one [`Segment`], which never changes and is shared by the snapshots that
-//! have the same tools: a change of one app indexes only its own tools. An [`Index`] puts segments
-//! side by side; how rare a word is, is a matter of all of them.
+//! have the same tools: a change of one app tokenizes only its own tools. An [`Index`] has the embeddings
+//! of all segments in one scorer: how rare a word is, is a matter of all of them.
 
+mod fields;
 mod thesaurus;
 mod words;
 
+use bm25::{Embedding, ScoredDocument, Scorer, TokenEmbedder, TokenEmbedding};
 use codecall_base::text::cut;
 use codecall_base::tool::ToolDefinition;
-use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use thesaurus::synonyms;
 pub use words::split;
 use words::{Word, stem, words};
 
-/// A place where words stand: how much they count there, how many words it has in the usual tool, and
-/// how much of its weight a longer one loses (0 to 1).
-#[derive(Clone, Copy)]
-struct Field {
-    weight: f32,
-    usual: f32,
-    slope: f32,
-}
-
-const NAME: Field = Field { weight: 4.0, usual: 3.0, slope: 0.3 };
-/// Tags too.
-const TITLE: Field = Field { weight: 1.5, usual: 3.0, slope: 0.3 };
-/// The id of the app and the title of its server: the same for all its tools.
-const APP: Field = Field { weight: 1.5, usual: 3.0, slope: 0.0 };
-/// The first sentence of a description. The rest is often long, and about all sorts of things.
-const SUMMARY: Field = Field { weight: 2.0, usual: 10.0, slope: 0.5 };
-const TEXT: Field = Field { weight: 0.2, usual: 30.0, slope: 0.7 };
-/// Names and descriptions of parameters.
-const PARAMETER: Field = Field { weight: 0.5, usual: 20.0, slope: 0.7 };
-/// How slowly more of the same word stops counting.
-const K1: f32 = 2.5;
 /// What a synonym counts beside the word itself, and a part beside the whole.
 const SYNONYM: f32 = 0.5;
 /// What a word of a query that no tool has takes from the score, beside one that some have: it says
 /// less.
 const UNKNOWN: f32 = 0.5;
-/// Texts are read up to here; some are books.
-const LONGEST_DESCRIPTION: usize = 4_000;
-const LONGEST_SUMMARY: usize = 240;
-const LONGEST_NAME: usize = 200;
-const LONGEST_PARAMETER: usize = 200;
-/// A query is read up to here: so many bytes, so many words.
+/// A query is read up to here: so many bytes, so many words, and until so many tools were matched, each
+/// counted once a stem. The last is the work of a search: words that every one of thousands of tools
+/// has, with all their synonyms, would take seconds.
 const LONGEST_QUERY: usize = 4_000;
 const MOST_WORDS: usize = 64;
+const MOST_MATCHES: usize = 100_000;
 
 /// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
 pub type Hit = (usize, f64);
@@ -70,30 +52,16 @@ pub struct Segment {
     /// What it was made from.
     tools: Vec<Arc<ToolDefinition>>,
     title: Option<String>,
-    /// By stem.
-    postings: HashMap<Arc<str>, Postings>,
-}
-
-/// The tools of a segment that have a word, and how much it counts there, before rarity.
-type Postings = Arc<[(u32, f32)]>;
-
-/// A word in all segments.
-#[derive(Default)]
-struct Known {
-    /// How many tools have it.
-    tools: usize,
-    /// Which, by segment.
-    postings: Vec<(usize, Postings)>,
+    /// One a tool.
+    embeddings: Vec<Embedding>,
 }
 
 /// Words of all tools.
 #[derive(Default)]
 pub struct Index {
     segments: Segments,
-    /// Where the tools of a segment stand among the rows.
-    places: Vec<Vec<u32>>,
-    /// By stem.
-    words: HashMap<Arc<str>, Known>,
+    /// By position among the rows.
+    scorer: Scorer<u32>,
     rows: usize,
 }
 
@@ -102,28 +70,25 @@ impl Index {
     /// from there.
     #[must_use]
     pub fn new<D: Document>(rows: &[D], before: &Segments) -> Self {
-        // The tools of an app, their places among all, and what the app calls itself.
+        // The tools of an app, their positions among all, and what the app calls itself.
         type App = (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>);
         let mut apps: BTreeMap<&str, App> = BTreeMap::new();
         for (at, row) in (0_u32..).zip(rows) {
             let tool = row.tool();
-            let (tools, places, title) = apps.entry(&tool.app).or_default();
+            let (tools, positions, title) = apps.entry(&tool.app).or_default();
             tools.push(Arc::clone(tool));
-            places.push(at);
+            positions.push(at);
             if title.is_none() {
                 *title = row.app_title();
             }
         }
         let mut index = Self { rows: rows.len(), ..Self::default() };
-        for (app, (tools, places, title)) in apps {
+        for (app, (tools, positions, title)) in apps {
             let known = before.0.get(app).filter(|segment| segment.is_of(&tools, title.as_deref()));
             let segment = known.cloned().unwrap_or_else(|| Arc::new(Segment::new(tools, title)));
-            for (stem, postings) in &segment.postings {
-                let word = index.words.entry(Arc::clone(stem)).or_default();
-                word.tools += postings.len();
-                word.postings.push((index.places.len(), Arc::clone(postings)));
+            for (at, embedding) in positions.iter().zip(&segment.embeddings) {
+                index.scorer.upsert(at, embedding.clone());
             }
-            index.places.push(places);
             index.segments.0.insert(app.to_owned(), segment);
         }
         index
@@ -141,82 +106,65 @@ impl Index {
         self.segments.clone()
     }
 
-    /// Places of the tools that answer `query`, with scores; the best first.
+    /// Positions of the tools that answer `query`, with scores; the best first.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
-        let mut scores = vec![0.0_f32; self.rows];
-        let mut of_word = vec![0.0_f32; self.rows];
-        // What a tool would have that fits every known word as well as the best one, and how many there are.
-        let (mut perfect, mut known, mut unknown) = (0.0_f32, 0_u16, 0_u16);
-        for term in self.terms(query) {
-            let mut touched = Vec::new();
-            for (stem, factor, most) in term.stems {
-                let Some(word) = self.words.get(stem.as_str()) else { continue };
-                let rarity = self.rarity(word).min(most) * factor;
-                for (segment, postings) in &word.postings {
-                    let places = &self.places[*segment];
-                    for (tool, count) in postings.iter() {
-                        let at = places[*tool as usize] as usize;
-                        if of_word[at] == 0.0 {
-                            touched.push(at);
-                        }
-                        of_word[at] = of_word[at].max(rarity * count);
-                    }
-                }
+        let mut scores = Scores::new(self.rows);
+        let mut left = MOST_MATCHES;
+        for Term { own, others } in self.terms(query, &mut left) {
+            if left == 0 {
+                break;
             }
-            let mut best = 0.0_f32;
-            for at in touched {
-                let score = std::mem::take(&mut of_word[at]);
-                best = best.max(score);
-                scores[at] += score;
+            let matches = self.matches(&own, &mut left);
+            // A synonym is never rarer than the word itself: it would outvote it.
+            let most = if matches.is_empty() { f32::INFINITY } else { self.rarity(matches.len()) };
+            scores.add(matches, 1.0);
+            for (stem, factor) in others {
+                let matches = self.matches(&stem, &mut left);
+                let rarity = self.rarity(matches.len());
+                scores.add(matches, factor * (most / rarity).min(1.0));
             }
-            perfect += best;
-            if best > 0.0 {
-                known += 1;
-            } else {
-                unknown += 1;
-            }
+            scores.end_of_term();
         }
-        let perfect = perfect * (1.0 + UNKNOWN * f32::from(unknown) / f32::from(known.max(1)));
-        let rounded = |score: f32| (f64::from(score / perfect).min(1.0) * 1e4).round() / 1e4;
-        let mut found: Vec<Hit> = scores
-            .iter()
-            .enumerate()
-            .filter(|(_, score)| **score > 0.0)
-            .map(|(at, score)| (at, rounded(*score)))
-            .collect();
-        found.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        found
+        scores.hits()
     }
 
-    /// What a word counts: more where fewer tools have it.
-    fn rarity(&self, word: &Known) -> f32 {
-        let (all, with) = (self.rows as f32, word.tools as f32);
+    /// The tools that have a stem; none where no matches are `left`. The scorer reads no weights of a query,
+    /// so each stem is a query of its own.
+    fn matches(&self, stem: &str, left: &mut usize) -> Vec<ScoredDocument<u32>> {
+        if *left == 0 {
+            return Vec::new();
+        }
+        let query = Embedding(vec![TokenEmbedding { index: u32::embed(stem), value: 1.0 }]);
+        let matches = self.scorer.matches(&query);
+        *left = left.saturating_sub(matches.len());
+        matches
+    }
+
+    /// What a stem that so many tools have counts: the factor that is in the scores of the scorer.
+    fn rarity(&self, tools: usize) -> f32 {
+        let (all, with) = (self.rows as f32, tools as f32);
         ((all - with + 0.5) / (with + 0.5)).ln_1p()
     }
 
     /// What is looked for: each word once.
-    fn terms(&self, query: &str) -> Vec<Term> {
+    fn terms(&self, query: &str, left: &mut usize) -> Vec<Term> {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
         for word in words(cut(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
             // Where the whole is not known, its parts are the words.
-            let whole = word.parts.is_empty() || self.words.contains_key(word.stem.as_str());
+            let whole = word.parts.is_empty() || !self.matches(&word.stem, left).is_empty();
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };
             for Word { stem: own, parts } in known {
                 if !seen.insert(own.clone()) {
                     continue;
                 }
-                // A synonym is never rarer than the word itself: it would outvote it.
-                let most = self.words.get(own.as_str()).map_or(f32::INFINITY, |word| self.rarity(word));
                 // `time zone` is `timezone` too.
-                let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0, most));
-                let mut stems = vec![(own.clone(), 1.0, most)];
-                stems.extend(joined);
-                let others = synonyms(&own).iter().cloned().chain(parts);
-                stems.extend(others.map(|other| (other, SYNONYM, most)));
-                terms.push(Term { stems });
+                let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0));
+                let synonyms = synonyms(&own).iter().cloned().chain(parts).map(|other| (other, SYNONYM));
+                let others = joined.into_iter().chain(synonyms).collect();
+                terms.push(Term { own: own.clone(), others });
                 before = Some(own);
             }
         }
@@ -224,10 +172,68 @@ impl Index {
     }
 }
 
-/// One word of a query: its stem and others that stand for it, each with a factor and the most that its
-/// rarity may count.
+/// One word of a query.
 struct Term {
-    stems: Vec<(String, f32, f32)>,
+    /// Its stem.
+    own: String,
+    /// Stems that stand for it too, and what they count beside it.
+    others: Vec<(String, f32)>,
+}
+
+/// Scores of all tools, term by term.
+struct Scores {
+    /// Of the terms until now.
+    sums: Vec<f32>,
+    /// Of the present term: what the best of its stems gives.
+    of_term: Vec<f32>,
+    /// Which tools the present term has matched.
+    touched: Vec<usize>,
+    /// What a tool would have that fits every known term as well as the best one.
+    perfect: f32,
+    /// Terms that some tool has, and terms that none has.
+    known: u16,
+    unknown: u16,
+}
+
+impl Scores {
+    fn new(rows: usize) -> Self {
+        let (sums, of_term) = (vec![0.0; rows], vec![0.0; rows]);
+        Self { sums, of_term, touched: Vec::new(), perfect: 0.0, known: 0, unknown: 0 }
+    }
+
+    fn add(&mut self, matches: Vec<ScoredDocument<u32>>, factor: f32) {
+        for ScoredDocument { id, score } in matches {
+            let of_term = &mut self.of_term[id as usize];
+            if *of_term == 0.0 {
+                self.touched.push(id as usize);
+            }
+            *of_term = of_term.max(score * factor);
+        }
+    }
+
+    fn end_of_term(&mut self) {
+        let mut best = 0.0_f32;
+        for at in self.touched.drain(..) {
+            let score = std::mem::take(&mut self.of_term[at]);
+            best = best.max(score);
+            self.sums[at] += score;
+        }
+        self.perfect += best;
+        if best > 0.0 {
+            self.known += 1;
+        } else {
+            self.unknown += 1;
+        }
+    }
+
+    fn hits(self) -> Vec<Hit> {
+        let perfect = self.perfect * (1.0 + UNKNOWN * f32::from(self.unknown) / f32::from(self.known.max(1)));
+        let rounded = |score: f32| (f64::from(score / perfect).min(1.0) * 1e4).round() / 1e4;
+        let found = self.sums.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        let mut hits: Vec<Hit> = found.map(|(at, score)| (at, rounded(*score))).collect();
+        hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        hits
+    }
 }
 
 /// Segments by app, to be taken over.
@@ -236,66 +242,14 @@ pub struct Segments(BTreeMap<String, Arc<Segment>>);
 
 impl Segment {
     fn new(tools: Vec<Arc<ToolDefinition>>, title: Option<String>) -> Self {
-        let mut postings: HashMap<String, Vec<(u32, f32)>> = HashMap::new();
-        for (at, tool) in (0_u32..).zip(&tools) {
-            for (stem, count) in counts(tool, title.as_deref()) {
-                postings.entry(stem).or_default().push((at, count / (count + K1)));
-            }
-        }
-        let postings = postings.into_iter().map(|(stem, tools)| (stem.into(), tools.into())).collect();
-        Self { tools, title, postings }
+        let embeddings = tools.iter().map(|tool| fields::embedding(tool, title.as_deref())).collect();
+        Self { tools, title, embeddings }
     }
 
     fn is_of(&self, tools: &[Arc<ToolDefinition>], title: Option<&str>) -> bool {
         let same = |(a, b): (&Arc<ToolDefinition>, &Arc<ToolDefinition>)| Arc::ptr_eq(a, b) || a == b;
         self.title.as_deref() == title && self.tools.len() == tools.len() && self.tools.iter().zip(tools).all(same)
     }
-}
-
-/// The words of a tool, and how much each counts.
-fn counts(tool: &ToolDefinition, title: Option<&str>) -> HashMap<String, f32> {
-    let mut counts: HashMap<String, f32> = HashMap::new();
-    let mut add = |texts: &[&str], field: Field| {
-        let words: Vec<Word> = texts.iter().flat_map(|text| words(text)).collect();
-        let long = words.len() as f32 / field.usual;
-        let count = field.weight / (1.0 - field.slope + field.slope * long);
-        for word in words {
-            // `listGitHubIssues` has `github` in it.
-            let pairs = word.parts.windows(2).filter(|_| word.parts.len() > 2).map(|pair| stem(&pair.concat()));
-            for part in pairs.collect::<Vec<_>>().into_iter().chain(word.parts) {
-                *counts.entry(part).or_default() += count;
-            }
-            *counts.entry(word.stem).or_default() += count;
-        }
-    };
-    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
-    let (summary, text) = description.split_at(summary(description));
-    let mut parameters = Vec::new();
-    if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
-        for (name, schema) in properties {
-            parameters.push(cut(name, LONGEST_NAME));
-            if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                parameters.push(cut(text, LONGEST_PARAMETER));
-            }
-        }
-    }
-    add(&[cut(&tool.name, LONGEST_NAME)], NAME);
-    let tags = tool.title.as_deref().into_iter().chain(tool.tags.iter().map(String::as_str));
-    let tags: Vec<&str> = tags.map(|text| cut(text, LONGEST_NAME)).collect();
-    add(&tags, TITLE);
-    add(&[&tool.app, cut(title.unwrap_or_default(), LONGEST_NAME)], APP);
-    add(&[summary], SUMMARY);
-    add(&[text], TEXT);
-    add(&parameters, PARAMETER);
-    counts
-}
-
-/// Where the first sentence ends.
-fn summary(text: &str) -> usize {
-    let most = cut(text, LONGEST_SUMMARY).len();
-    let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
-    let line = text.find('\n').unwrap_or(text.len());
-    most.min(sentence).min(line)
 }
 
 #[cfg(test)]

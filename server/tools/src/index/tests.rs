@@ -3,7 +3,7 @@ use crate::catalogue::{Catalogue, Snapshot, tests::catalogue};
 use codecall_base::tool::{ToolError, ToolFilter, ToolResult};
 use codecall_config::ToolPolicy;
 use codecall_upstream::{BoxFuture, Upstream, UpstreamCall};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Mutex;
 use tokio::sync::watch;
 
@@ -192,14 +192,37 @@ fn words_written_together_and_apart() {
 }
 
 #[test]
-fn the_first_sentence_is_the_summary() {
-    for (text, expected) in [
-        ("Sends mail. Needs a key.", "Sends mail."),
-        ("Sends mail\nNeeds a key", "Sends mail"),
-        ("v1.2 of it", "v1.2 of it"),
-        ("", ""),
-    ] {
-        assert_eq!(&text[..summary(text)], expected);
-    }
-    assert_eq!(summary(&"é".repeat(500)), LONGEST_SUMMARY, "cut between characters");
+fn embeddings_of_huge_texts() {
+    let long = "list users ".repeat(100_000);
+    let tool = ToolDefinition {
+        name: long.clone(),
+        title: Some(long.clone()),
+        description: format!("{long}. {long}"),
+        input_schema: json!({"properties": {&long: {"description": long}}}),
+        tags: vec![long; 20],
+        ..(*tool("app", "")).clone()
+    };
+    let embedding = fields::embedding(&tool, None);
+    assert!(embedding.len() < 8, "the words, and what a cut leaves of one: {embedding}");
+    assert!(embedding.values().all(|value| *value > 0.0 && *value < 1.0), "{embedding}");
+}
+
+#[test]
+fn a_query_ends_where_its_work_is_done() {
+    // Every tool has every word, and most of them are synonyms of each other.
+    let words = "get fetch read retrieve show view display find search create add make insert delete remove drop erase";
+    let tool =
+        |at| Arc::new(ToolDefinition { description: words.to_owned(), ..(*tool("app", &format!("t{at}"))).clone() });
+    let growing = Growing::new("app", &[]);
+    *growing.tools.lock().expect("not poisoned") = (0..2_000).map(tool).collect();
+    let upstream: Arc<dyn Upstream> = growing;
+    let catalogue = Catalogue::new(vec![(upstream, ToolFilter::default())], ToolPolicy::default(), Arc::default());
+    let snapshot = catalogue.snapshot();
+    let scores = |query: &str| {
+        let hits = snapshot.index().search(query);
+        (hits.len(), hits[0].1, hits[1].1)
+    };
+    assert_eq!(scores(&format!("{words} t7")), (2_000, 1.0, 1.0), "the last word is not read");
+    let (tools, first, second) = scores(&format!("t7 {words}"));
+    assert!(tools == 2_000 && first > second, "the first word is");
 }

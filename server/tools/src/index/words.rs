@@ -1,5 +1,6 @@
 //! From texts to the words that are compared.
 
+use bm25::Tokenizer;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -44,6 +45,25 @@ pub fn words(text: &str) -> Vec<Word> {
         }),
     };
     tokens(text).iter().filter_map(|parts| plain(parts)).collect()
+}
+
+/// The stems of a text, for what is indexed: those of its words, and for words in several parts those of
+/// the parts and of neighbours among them: `listGitHubIssues` has `github` in it.
+#[derive(Default)]
+pub struct Stems;
+
+impl Tokenizer for Stems {
+    fn tokenize(&self, text: &str) -> Vec<String> {
+        let mut stems = Vec::new();
+        for word in words(text) {
+            if word.parts.len() > 2 {
+                stems.extend(word.parts.windows(2).map(|pair| stem(&pair.concat())));
+            }
+            stems.extend(word.parts);
+            stems.push(word.stem);
+        }
+        stems
+    }
 }
 
 /// The stem of a word in lower case: `users`, `listing` and `created` are `user`, `list` and `creat`.

@@ -1,7 +1,7 @@
 //! Patterns and keys.
 
 use super::{Printer, text};
-use crate::ast::{Key, Pattern, PatternKind};
+use agentscript_lang::ast::{Key, Pattern, PatternKind};
 
 impl Printer {
     pub(super) fn pattern(&mut self, pattern: &Pattern<'_>) {

@@ -7,11 +7,9 @@ mod expression;
 mod pattern;
 mod text;
 
-use crate::ast::{
-    Body, Case, Catch, Declarator, Declares, ForHead, Function, Name, PatternKind, Script, Stmt, StmtKind,
+use agentscript_lang::ast::{
+    Body, Case, Catch, Declarator, Declares, Expr, ForHead, Function, Name, PatternKind, Script, Stmt, StmtKind,
 };
-
-pub(crate) use expression::{binary, logical, unary};
 
 /// The text of a script, one statement a line.
 #[must_use]
@@ -144,7 +142,7 @@ impl Printer {
         }
     }
 
-    fn head(&mut self, keyword: &str, test: &crate::ast::Expr<'_>) {
+    fn head(&mut self, keyword: &str, test: &Expr<'_>) {
         self.put(keyword);
         self.put(" (");
         self.expr(test);
@@ -171,7 +169,7 @@ impl Printer {
         });
     }
 
-    fn each(&mut self, keyword_: &str, head: &ForHead<'_>, word: &str, items: &crate::ast::Expr<'_>, body: &Stmt<'_>) {
+    fn each(&mut self, keyword_: &str, head: &ForHead<'_>, word: &str, items: &Expr<'_>, body: &Stmt<'_>) {
         self.put(keyword_);
         match head {
             ForHead::Declare(declares, target) => {
@@ -190,7 +188,7 @@ impl Printer {
         self.statement(body);
     }
 
-    fn switch(&mut self, subject: &crate::ast::Expr<'_>, cases: &[Case<'_>]) {
+    fn switch(&mut self, subject: &Expr<'_>, cases: &[Case<'_>]) {
         self.head("switch", subject);
         self.put("{");
         for Case { test, body } in cases {

@@ -1,8 +1,7 @@
 //! Expressions.
 
 use super::{Printer, text};
-use crate::ast::{AssignOp, Binary, Expr, ExprKind, Logical, Property, Unary};
-use crate::cook::number_text;
+use agentscript_lang::ast::{AssignOp, Expr, ExprKind, Property};
 
 impl Printer {
     pub(super) fn expr(&mut self, expr: &Expr<'_>) {
@@ -21,12 +20,12 @@ impl Printer {
             ExprKind::BigInt(digits) => self.put(&format!("{digits}n")),
             ExprKind::Binary(operator, left, right) => {
                 self.expr(left);
-                self.operand(binary(*operator), right);
+                self.operand(operator.sign(), right);
             }
             ExprKind::Chain(first, rest) => {
                 self.expr(first);
                 for (operator, operand) in *rest {
-                    self.operand(binary(*operator), operand);
+                    self.operand(operator.sign(), operand);
                 }
             }
             ExprKind::Bool(value) => self.put(if *value { "true" } else { "false" }),
@@ -52,7 +51,7 @@ impl Printer {
                 for (index, operand) in operands.iter().enumerate() {
                     match index {
                         0 => self.expr(operand),
-                        _ => self.operand(logical(*operator), operand),
+                        _ => self.operand(operator.sign(), operand),
                     }
                 }
             }
@@ -97,7 +96,7 @@ impl Printer {
                 self.template(raw, holes);
             }
             ExprKind::Template(texts, holes) => self.template(texts.iter().map(|part| text::template(part)), holes),
-            ExprKind::Unary(operator, operand) => self.prefixed(unary(*operator), operand),
+            ExprKind::Unary(operator, operand) => self.prefixed(operator.sign(), operand),
             ExprKind::Update { delta, prefix, target } => {
                 let symbol = if *delta > 0 { "++" } else { "--" };
                 if *prefix {
@@ -135,10 +134,12 @@ impl Printer {
     }
 
     fn number(&mut self, value: f64) {
-        if value.is_infinite() {
-            return self.put("1e999");
+        match value {
+            _ if value.is_infinite() => self.put("1e999"),
+            // Without a point where there is no fraction, and with an exponent where it is long.
+            _ if value.fract() == 0.0 && value.abs() < 1e21 => self.put(&format!("{value}")),
+            _ => self.put(&format!("{value:?}")),
         }
-        self.put(&number_text(value));
     }
 
     fn template(&mut self, texts: impl Iterator<Item = String>, holes: &[Expr<'_>]) {
@@ -183,57 +184,7 @@ impl Printer {
 fn assign(operator: AssignOp) -> String {
     match operator {
         AssignOp::Plain => "=".into(),
-        AssignOp::Binary(operator) => format!("{}=", binary(operator)),
-        AssignOp::Logical(operator) => format!("{}=", logical(operator)),
-    }
-}
-
-/// The sign of a prefix operator.
-pub(crate) fn unary(operator: Unary) -> &'static str {
-    match operator {
-        Unary::BitNot => "~",
-        Unary::Delete => "delete",
-        Unary::Minus => "-",
-        Unary::Not => "!",
-        Unary::Plus => "+",
-        Unary::Typeof => "typeof",
-        Unary::Void => "void",
-    }
-}
-
-/// The sign of an operator that evaluates both operands.
-pub(crate) fn binary(operator: Binary) -> &'static str {
-    match operator {
-        Binary::Add => "+",
-        Binary::Subtract => "-",
-        Binary::Multiply => "*",
-        Binary::Divide => "/",
-        Binary::Remainder => "%",
-        Binary::Power => "**",
-        Binary::BitAnd => "&",
-        Binary::BitOr => "|",
-        Binary::BitXor => "^",
-        Binary::ShiftLeft => "<<",
-        Binary::ShiftRight => ">>",
-        Binary::ShiftRightUnsigned => ">>>",
-        Binary::Equal => "==",
-        Binary::NotEqual => "!=",
-        Binary::StrictEqual => "===",
-        Binary::StrictNotEqual => "!==",
-        Binary::Less => "<",
-        Binary::LessEqual => "<=",
-        Binary::Greater => ">",
-        Binary::GreaterEqual => ">=",
-        Binary::In => "in",
-        Binary::Instanceof => "instanceof",
-    }
-}
-
-/// The sign of a logical operator.
-pub(crate) fn logical(operator: Logical) -> &'static str {
-    match operator {
-        Logical::And => "&&",
-        Logical::Or => "||",
-        Logical::Coalesce => "??",
+        AssignOp::Binary(operator) => format!("{}=", operator.sign()),
+        AssignOp::Logical(operator) => format!("{}=", operator.sign()),
     }
 }

@@ -1,0 +1,63 @@
+//! The options of a compilation.
+
+use crate::diagnostic::Refusal;
+
+/// Which language a script is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// JavaScript as AgentScript accepts it.
+    JavaScript,
+    /// The same with TypeScript's types, which are erased.
+    TypeScript,
+}
+
+/// Which loops a script may contain, the fewest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loops {
+    /// None.
+    None,
+    /// `for` with a test, `for…of`, `for…in`, `for await`; no `while`, no `do`, no endless `for`.
+    Bounded,
+    /// All.
+    #[default]
+    All,
+}
+
+/// What [`compile`](crate::compile) needs beside the text.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
+    pub language: Option<Language>,
+    /// Which loops are allowed.
+    pub loops: Loops,
+    /// Longest source in bytes.
+    pub max_bytes: usize,
+    /// Free names refused on top of the built-in list, with the kind of refusal.
+    pub disabled: &'a [(String, Refusal)],
+    /// Words of Markdown fences that name scripts of this host, in lower case, beside those of JavaScript and
+    /// TypeScript.
+    pub fence_tags: &'a [&'a str],
+    /// What the host has instead of a refused name or construct, such as `fetch` or `import`: it is added to
+    /// the hint.
+    pub alternative: &'a dyn Fn(&str) -> Option<String>,
+    /// Names of built-in globals: they are no reason for a suggestion and cannot be assigned to.
+    pub globals: &'a dyn Fn(&str) -> bool,
+    /// Whether a call can be evaluated without leaving the expression it is part of: it never runs
+    /// a function of the script.
+    pub plain_call: &'a dyn Fn(PlainCall<'_>) -> bool,
+}
+
+/// A call by name, for [`Options::plain_call`]. All names are free where they name globals.
+#[derive(Clone, Copy, Debug)]
+pub enum PlainCall<'a> {
+    /// `name(…)` of a global
+    Global(&'a str),
+    /// `Namespace.name(…)` of a global object
+    Static(&'a str, &'a str),
+    /// `value.name(…)` of any value but a global, where the script writes no property of that name
+    Method(&'a str),
+    /// `name(…)` of a variable of the script
+    Variable(&'a str),
+    /// `new Name(…)`
+    New(&'a str),
+}

@@ -1,0 +1,123 @@
+//! From a tool to its embedding: which stems it has, and how much each counts there before its rarity.
+//!
+//! This is BM25F: a stem counts by the field where it stands, and more of the same stem counts ever less,
+//! whichever fields it is in. The crate `bm25` has one field only, and lets a stem count less in each for
+//! itself. So its embedders do the counting and the lengths, and the sum of the fields is limited here.
+
+use super::words::Stems;
+use bm25::{Embedder, EmbedderBuilder, Embedding, TokenEmbedding};
+use codecall_base::text::cut;
+use codecall_base::tool::ToolDefinition;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+/// How slowly more of the same stem stops counting, over all fields.
+const K1: f32 = 2.5;
+/// The same within a field: so slowly that a field for itself does not limit anything.
+const UNLIMITED: f32 = 1e6;
+/// Texts are read up to here; some are books.
+const LONGEST_DESCRIPTION: usize = 4_000;
+const LONGEST_SUMMARY: usize = 240;
+const LONGEST_NAME: usize = 200;
+const LONGEST_PARAMETER: usize = 200;
+
+/// A part of a tool that has words.
+struct Field {
+    /// How much they count there.
+    weight: f32,
+    embedder: Embedder<u32, Stems>,
+}
+
+impl Field {
+    /// `usual`: how many words it has in the usual tool; `slope`: how much of its weight a longer one loses
+    /// (0 to 1).
+    fn new(weight: f32, usual: f32, slope: f32) -> Self {
+        Self { weight, embedder: EmbedderBuilder::with_avgdl(usual).b(slope).k1(UNLIMITED).build() }
+    }
+}
+
+struct Fields {
+    name: Field,
+    /// And tags.
+    title: Field,
+    /// The id of the app and the title of its server: the same for all its tools.
+    app: Field,
+    /// The first sentence of a description. The rest is often long, and about all sorts of things.
+    summary: Field,
+    rest: Field,
+    /// Names and descriptions of parameters.
+    parameters: Field,
+}
+
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields {
+    name: Field::new(4.0, 3.0, 0.3),
+    title: Field::new(1.5, 3.0, 0.3),
+    app: Field::new(1.5, 3.0, 0.0),
+    summary: Field::new(2.0, 10.0, 0.5),
+    rest: Field::new(0.2, 30.0, 0.7),
+    parameters: Field::new(0.5, 20.0, 0.7),
+});
+
+/// The embedding of a tool whose app calls itself `app_title`.
+pub fn embedding(tool: &ToolDefinition, app_title: Option<&str>) -> Embedding {
+    let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
+    let mut add = |field: &Field, texts: &[&str]| {
+        // A stem is there as often as the text has it, each time with the value of all of them.
+        let tokens = field.embedder.embed(&texts.join("\n")).0;
+        let values: HashMap<u32, f32> = tokens.into_iter().map(|token| (token.index, token.value)).collect();
+        for (index, value) in values {
+            *sums.entry(index).or_default() += field.weight * value;
+        }
+    };
+    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
+    let (summary, rest) = description.split_at(summary(description));
+    let titles = tool.title.iter().chain(&tool.tags).map(|text| cut(text, LONGEST_NAME));
+    add(&FIELDS.name, &[cut(&tool.name, LONGEST_NAME)]);
+    add(&FIELDS.title, &titles.collect::<Vec<_>>());
+    add(&FIELDS.app, &[&tool.app, cut(app_title.unwrap_or_default(), LONGEST_NAME)]);
+    add(&FIELDS.summary, &[summary]);
+    add(&FIELDS.rest, &[rest]);
+    add(&FIELDS.parameters, &parameters(tool));
+    Embedding(sums.into_iter().map(|(index, sum)| TokenEmbedding { index, value: sum / (sum + K1) }).collect())
+}
+
+/// Names and descriptions of the parameters.
+fn parameters(tool: &ToolDefinition) -> Vec<&str> {
+    let mut texts = Vec::new();
+    if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
+        for (name, schema) in properties {
+            texts.push(cut(name, LONGEST_NAME));
+            if let Some(text) = schema.get("description").and_then(Value::as_str) {
+                texts.push(cut(text, LONGEST_PARAMETER));
+            }
+        }
+    }
+    texts
+}
+
+/// Where the first sentence ends.
+fn summary(text: &str) -> usize {
+    let most = cut(text, LONGEST_SUMMARY).len();
+    let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
+    let line = text.find('\n').unwrap_or(text.len());
+    most.min(sentence).min(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sentence_is_the_summary() {
+        for (text, expected) in [
+            ("Sends mail. Needs a key.", "Sends mail."),
+            ("Sends mail\nNeeds a key", "Sends mail"),
+            ("v1.2 of it", "v1.2 of it"),
+            ("", ""),
+        ] {
+            assert_eq!(&text[..summary(text)], expected);
+        }
+        assert_eq!(summary(&"é".repeat(500)), LONGEST_SUMMARY, "cut between characters");
+    }
+}
