@@ -9,12 +9,13 @@ mod leave;
 
 use crate::charge::Buffer;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
-use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
-use crate::node::{Flow, Node, Op, OpKind, Slots, Turned};
+use crate::node::{Flow, Node, Op, OpKind, Turned};
 use crate::outcome::Failure;
 use crate::promise::Reaction;
+use crate::stack::Slots;
 use crate::stack::{Stack, Window};
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;

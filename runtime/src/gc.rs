@@ -1,12 +1,12 @@
 //! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
 
 use crate::code::{After, Waiter, Waiting};
-use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::collect::Marker;
 use crate::node::Op;
 use crate::promise::{Job, Reaction};
 use crate::stack::Stack;
+use crate::thrown::{Cause, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use std::cell::Cell;

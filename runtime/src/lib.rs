@@ -36,6 +36,7 @@
 
 mod activation;
 mod atom;
+mod atoms;
 mod build;
 mod builtins;
 mod cache;
@@ -59,6 +60,7 @@ pub mod limits;
 mod linker;
 mod meter;
 mod node;
+mod numeric;
 mod operator;
 pub mod outcome;
 mod output;
@@ -77,9 +79,11 @@ pub mod stateless;
 mod stress;
 mod suggest;
 mod support;
+mod thrown;
 mod timer;
 mod value;
 mod vm;
+mod wtf8;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use builtins::listing::{BuiltIn, Callable, Use, builtins, callables};

@@ -3,11 +3,11 @@
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
-use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::heap::{Action, NativeClosure};
 use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
 use crate::property::PropertyKey;
+use crate::thrown::{Result, Thrown};
 use crate::timer::timed_out;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;

@@ -3,8 +3,8 @@
 use super::{Body, Global, Row, arg, getter, native, prelude};
 use crate::atom::known;
 use crate::convert::type_of;
-use crate::error::{Result, Thrown};
 use crate::heap::Yields;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

@@ -2,7 +2,7 @@
 //! secrets.
 
 use super::{Body, Global, native};
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::fmt::Write as _;

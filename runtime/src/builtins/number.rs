@@ -4,10 +4,10 @@ pub mod format;
 
 use super::intl::number_format;
 use super::{Body, Global, Row, arg, native};
-use crate::convert::{is_space, leading_text, number_text, parse_radix, to_int32};
-use crate::error::Result;
 use crate::heap::Class;
+use crate::numeric::{is_space, leading_text, number_text, parse_radix, to_int32};
 use crate::operator::bigint_number;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use format::{exponential, fixed, precise, radix_text};

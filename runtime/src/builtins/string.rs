@@ -13,12 +13,12 @@ use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::convert::{leading_text, number_text, to_int32};
-use crate::error::Result;
-use crate::heap::first_code_point;
+use crate::numeric::{leading_text, number_text, to_int32};
 use crate::operator::MAX_STRING;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use crate::wtf8::first_code_point;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {

@@ -1,7 +1,7 @@
 //! Records: the property names of a shape as JSON text, computed once for reading and writing all objects of the shape.
 
 use super::parse::Room;
-use super::quote_bytes;
+use super::quote::quote_bytes;
 use super::stringify::Open;
 use crate::atom::{Atom, known};
 use crate::property::PropertyKey;

@@ -4,11 +4,11 @@
 //! mention stays text, validated but not parsed, until something reads it from its object: by a computed key, by
 //! copying, by serializing the whole. Then it is parsed, and the object holds the value.
 
-use super::plain_length;
+use super::quote::plain_length;
 use crate::atom::Atom;
 use crate::charge::Buffer;
-use crate::error::Result;
 use crate::heap::{Heap, Held};
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
