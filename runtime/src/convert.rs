@@ -140,7 +140,7 @@ impl Vm {
         Ok(if number.is_nan() { 0.0 } else { number.trunc() + 0.0 })
     }
 
-    /// A position relative to an end, as `slice` and its kin read it: clamped to `0..=length`.
+    /// A position relative to an end, as `slice` reads it: clamped to `0..=length`.
     pub fn to_position(&mut self, value: Value, length: usize, default: usize) -> Result<usize> {
         if value.is_undefined() {
             return Ok(default);

@@ -27,7 +27,7 @@ pub struct Vm {
     pub heap: Heap,
     /// Property names.
     pub atoms: Atoms,
-    /// The strings of property names, as far as they were asked for.
+    /// The strings of those property names that were needed as values.
     pub(crate) atom_strings: AtomStrings,
     /// The script, and the values that belong to parts of its code.
     pub(crate) realm: Realm,

@@ -162,7 +162,7 @@ fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
     }
 }
 
-/// `date.getHours()` and its kin
+/// `date.getHours()` and the other getters of fields
 fn get<const FIELD: u8>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let time = this_time(vm, this)?;
     if time.is_nan() {
@@ -205,7 +205,7 @@ fn set_time_value(vm: &mut Vm, this: Value, time: f64) -> Result {
     Ok(Value::foreign_number(time))
 }
 
-/// `date.setHours(hours, minutes, seconds, ms)` and its kin: up to `COUNT` fields from the first.
+/// `date.setHours(hours, minutes, seconds, ms)` and the other setters of fields: up to `COUNT` fields from the first.
 fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     const NAMES: [[&str; 2]; 7] = [
         ["setFullYear", "setUTCFullYear"],

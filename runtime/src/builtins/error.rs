@@ -1,4 +1,4 @@
-//! `Error` and its kin.
+//! `Error` and the other error classes.
 
 use super::{Body, Global, Row, arg, native};
 use crate::atom::known;

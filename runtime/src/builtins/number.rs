@@ -270,7 +270,7 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
     Err(vm.type_error(&format!("Number.prototype.{method} requires that 'this' be a Number"))) // bounded: a name
 }
 
-/// The radix that a `toString` is asked for.
+/// The radix argument of `toString`.
 pub fn radix_argument(vm: &mut Vm, argument: Value) -> Result<u32> {
     if argument.is_undefined() {
         return Ok(10);

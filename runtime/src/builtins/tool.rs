@@ -310,10 +310,9 @@ impl Vm {
     fn add_call(&mut self, (tool, name): (Value, String), input: String, timeout_ms: u64, style: Style) -> Result {
         let limit = self.heap.meter.limits.max_tool_calls;
         if limit > 0 && self.host.calls.made() >= limit {
-            return Err(Thrown::limit(
-                ErrorCode::MaxToolCallsExceeded,
-                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
-            ));
+            let message =
+                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
+            return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
         }
         let promise = self.heap.new_promise();
         let open = Open { tool, input: input.as_str().into(), promise, style };

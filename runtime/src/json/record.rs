@@ -158,7 +158,7 @@ impl Records {
     }
 
     /// Add the record of a shape that begins with a name, for further objects of the text.
-    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
+    pub fn predict(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
         let number = self.for_shape(vm, shape)?;
         if !self[number].is_readable {
             return None;

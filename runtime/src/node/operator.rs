@@ -340,7 +340,7 @@ impl Node for Not {
     }
 }
 
-/// `left && right` and its kin.
+/// `left && right`, `left || right`, `left ?? right`
 pub struct LogicalNode {
     /// Which one.
     pub operator: Logical,
