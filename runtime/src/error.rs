@@ -148,7 +148,7 @@ impl Vm {
         self.heap.meter.add_bytes(bytes);
     }
 
-    /// Line and column of an offset in the script; nothing for the prelude.
+    /// Line and column of an offset in the script; `None` for the prelude.
     pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
         (!code.is_prelude()).then(|| Location::of(self.realm.script.source(), offset))
     }

@@ -126,7 +126,7 @@ pub enum Step {
     Calls(Box<Calls>),
     /// It has ended.
     Done(Box<Done>),
-    /// The journal is not one of this script: nothing of it can be relied on.
+    /// The journal is not one of this script: it cannot be used.
     Diverged(Divergence),
     /// It waits, but for nothing that an answer could settle.
     Deadlock(Box<Failure>),
@@ -285,7 +285,7 @@ pub fn play(
     }
 }
 
-/// Whether a run ended at one of its limits on the way. One whose result is too long has come to its end.
+/// Whether a run ended at a limit before its end; one whose result is too long has reached its end.
 fn is_over(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| {
         matches!(failure.status, Status::Timeout | Status::RuntimeError)

@@ -35,7 +35,7 @@ impl Vm {
         Err(timed_out(limit_ms))
     }
 
-    /// The name of a function of the script; nothing for the prelude.
+    /// The name of a function of the script; empty for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
         match function_of(&self.realm.script.code, self.realm.prelude, code).name {
             Some(name) if !code.is_prelude() => self.atom_text(name),

@@ -315,7 +315,7 @@ fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
 /// Longer strings get a UTF-16 copy instead of being walked each time.
 const WALK: u32 = 512;
 
-/// The part of a string between two positions; nothing where the second is before the first.
+/// The part of a string between two positions; empty where the second is before the first.
 pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
         return Ok(vm.atom_string(known::EMPTY));

@@ -80,7 +80,7 @@ impl Vm {
     }
 }
 
-/// The position behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
+/// The position behind the container that begins at `at`; `None` where it is not JSON, or nested deeper than [`DEPTH`].
 pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
     // A bit for each container around this position, the innermost last: 1 for an object.
     let mut objects = 0_u64;
