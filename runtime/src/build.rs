@@ -9,7 +9,8 @@ mod expression;
 mod lower;
 mod statement;
 
-use crate::atom::{Atom, ProgramTexts};
+use crate::atom::Atom;
+use crate::atoms::ProgramTexts;
 use crate::builtins::registry::registry;
 use crate::code::{Code, Function, FunctionRef, Handler};
 use crate::linker::Linker;

@@ -13,6 +13,7 @@ pub mod console;
 pub mod crypto;
 pub mod date;
 pub mod error;
+pub mod family;
 pub mod function;
 pub mod global;
 pub mod inspect;
@@ -31,7 +32,7 @@ pub mod tool;
 pub mod uri;
 pub mod url;
 
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -2,11 +2,8 @@
 //!
 //! An answered call is dropped and only counted.
 
-use crate::error::{Result, Thrown};
-use crate::error_code::ErrorCode;
 use crate::host::{Call, CallId, CallKind};
 use crate::value::Value;
-use crate::vm::Vm;
 use std::collections::VecDeque;
 
 /// Room for calls that are made together.
@@ -140,29 +137,5 @@ impl Calls {
     /// The values that the collector has to mark.
     pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
         self.open.iter().filter_map(|(_, call)| call.as_ref()).flat_map(|call| [call.tool, call.promise])
-    }
-}
-
-impl Vm {
-    /// Add a call of a tool or function, by its name; gives the promise of its result.
-    pub(crate) fn add_call(
-        &mut self,
-        (tool, name): (Value, String),
-        input: String,
-        timeout_ms: u64,
-        style: Style,
-    ) -> Result {
-        let limit = self.heap.meter.limits.max_tool_calls;
-        if limit > 0 && self.host.calls.made() >= limit {
-            return Err(Thrown::limit(
-                ErrorCode::MaxToolCallsExceeded,
-                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"),
-            ));
-        }
-        let promise = self.heap.new_promise();
-        let open = Open { tool, input: input.as_str().into(), promise, style };
-        self.heap.meter.keep_bytes(open.cost());
-        self.host.calls.add(name, input, timeout_ms, open);
-        Ok(promise)
     }
 }

@@ -11,10 +11,10 @@
 //! when it is dropped it is given back at once. Memory of another form, whose size is known before, is counted by a
 //! [`Hold`] beside it ([`Vm::hold`]). What is alive, garbage, and what is held never pass [`Meter::most_bytes`].
 
-use crate::error::Result;
 use crate::heap::Heap;
 use crate::meter::Meter;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use num_bigint::BigInt;

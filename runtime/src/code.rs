@@ -1,6 +1,7 @@
 //! Executable code: functions as lists of operations over trees of nodes, and their frames.
 
-use crate::atom::{Atom, ProgramTexts};
+use crate::atom::Atom;
+use crate::atoms::ProgramTexts;
 use crate::heap::{block, slab_cost};
 use crate::node::{Body, Op};
 use crate::stack::Window;

@@ -4,32 +4,19 @@
 //! run passes every `catch` and `finally`.
 
 use crate::atom::{Atom, known};
+use crate::builtins::family::Family;
 use crate::builtins::inspect::Options;
 use crate::calls::Failed;
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
-use crate::error_code::ErrorCode;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, block, lossy};
-use crate::outcome::{Failure, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_message_bytes, cut_text};
-use crate::suggest::Missing;
+use crate::heap::{Class, block};
+use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_message_bytes, cut_text};
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use agentscript_lang::{Location, Refusal};
-
-/// The result of evaluation.
-pub type Result<T = Value> = std::result::Result<T, Thrown>;
-
-/// What evaluation throws, boxed to keep results small.
-pub struct Thrown(pub Box<Cause>);
-
-/// What is thrown.
-pub enum Cause {
-    /// A value of the script, which it can catch.
-    Value(Value),
-    /// The end of the run.
-    Stop(Box<Failure>),
-}
+use crate::wtf8::lossy;
+use agentscript_lang::Location;
 
 /// Where an error was made.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +30,21 @@ pub struct Trace {
     pub call: Option<Box<Failed>>,
     /// What was not found, for hints.
     pub missing: Option<Missing>,
+}
+
+/// What does not exist.
+#[derive(Clone, Debug)]
+pub enum Missing {
+    /// A name that nothing declares.
+    Name(Box<str>),
+    /// A method of values of a family.
+    Method(Family, Box<str>),
+    /// A function of a built-in object, by its number: `Math.sum`.
+    Static(u32, Box<str>),
+    /// A property that is no function.
+    Property(Box<str>),
+    /// An array, where a loop takes each item for one.
+    Pair,
 }
 
 impl Trace {
@@ -59,32 +61,6 @@ const UNCHARGED: usize = 1 << 10;
 const TRACE_DEPTH: usize = 10;
 
 impl Thrown {
-    /// A thrown value.
-    #[cold]
-    pub fn value(value: Value) -> Self {
-        Self(Box::new(Cause::Value(value)))
-    }
-
-    /// The end of the run.
-    #[cold]
-    pub fn stop(failure: Failure) -> Self {
-        Self(Box::new(Cause::Stop(Box::new(failure))))
-    }
-
-    /// The end of the run at a limit or by the host, as `runtime_error`.
-    #[cold]
-    pub fn limit(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::stop(Failure::from_code(code, message))
-    }
-
-    /// The end of the run at something that is refused.
-    #[cold]
-    pub fn illegal(code: ErrorCode, refusal: Refusal, message: impl Into<String>) -> Self {
-        let mut failure = Failure::from_code(code, message);
-        failure.refusal = Some(refusal);
-        Self::stop(failure)
-    }
-
     /// Set the location, unless it is set.
     #[cold]
     pub fn at(self, vm: &mut Vm, offset: u32) -> Self {
@@ -172,7 +148,7 @@ impl Vm {
         self.heap.meter.add_bytes(bytes);
     }
 
-    /// Line and column of an offset in the script; nothing for the prelude.
+    /// Line and column of an offset in the script; `None` for the prelude.
     pub fn location(&self, code: FunctionRef, offset: u32) -> Option<Location> {
         (!code.is_prelude()).then(|| Location::of(self.realm.script.source(), offset))
     }

@@ -9,12 +9,13 @@ mod leave;
 
 use crate::charge::Buffer;
 use crate::code::{After, Code, Frame, Function, FunctionRef, Running, Waiter, Waiting};
-use crate::error::{Cause, Result, Thrown};
 use crate::heap::Class;
-use crate::node::{Flow, Node, Op, OpKind, Slots, Turned};
+use crate::node::{Flow, Node, Op, OpKind, Turned};
 use crate::outcome::Failure;
 use crate::promise::Reaction;
+use crate::stack::Slots;
 use crate::stack::{Stack, Window};
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;
@@ -187,7 +188,7 @@ impl Vm {
                 Ok(exit) => return exit,
                 Err(thrown) => {
                     self.mark(active.pc, Slot(0));
-                    if self.begins_again(context, &active, &thrown) {
+                    if self.is_retried(context, &active, &thrown) {
                         self.topmost(context)
                     } else {
                         self.unwind(context, thrown)
@@ -199,13 +200,13 @@ impl Vm {
 
     /// Whether a failed operation is retried after a collection.
     #[cold]
-    fn begins_again(&mut self, context: &Context<'_>, active: &Active<'_>, thrown: &Thrown) -> bool {
+    fn is_retried(&mut self, context: &Context<'_>, active: &Active<'_>, thrown: &Thrown) -> bool {
         let (depth, Some(frame)) = (self.stack.frames.len(), self.stack.frames.last_mut()) else { return false };
         let Some(before) = active.pc.checked_sub(1) else { return false };
         let Some(op) = active.function.ops.get(before) else { return false };
         let marked = frame.pc;
         frame.pc = before as u32;
-        if self.may_repeat(thrown, op, (depth, before as u32), context.stack) {
+        if self.may_retry(thrown, op, (depth, before as u32), context.stack) {
             return true;
         }
         self.mark(marked as usize, Slot(0));

@@ -1,12 +1,12 @@
 //! Garbage collection: when, and from which roots. [`heap::collect`](crate::heap::collect) marks and sweeps.
 
 use crate::code::{After, Waiter, Waiting};
-use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::collect::Marker;
 use crate::node::Op;
 use crate::promise::{Job, Reaction};
 use crate::stack::Stack;
+use crate::thrown::{Cause, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use std::cell::Cell;
@@ -32,7 +32,7 @@ impl Vm {
     /// Whether an operation that ran out of memory may be retried; if so, garbage has been collected. So live data is
     /// never refused because of garbage.
     #[cold]
-    pub(crate) fn may_repeat(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
+    pub(crate) fn may_retry(&mut self, thrown: &Thrown, op: &Op, at: (usize, u32), stack: &Stack) -> bool {
         let Cause::Stop(failure) = &*thrown.0 else { return false };
         // If the retry fails too, garbage is not the reason.
         if failure.code != ErrorCode::MemoryLimit

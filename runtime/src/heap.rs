@@ -15,11 +15,10 @@ pub use array::Array;
 pub use internal_slots::{InternalSlots, RegExp};
 pub use map::{Entry, MapData};
 pub use object::{Class, Held, Object, Slots};
-pub use string::{
-    SMALL, Str, code_points, first_code_point, lossy, push_surrogate, push_utf16, splits_pair, to_utf16, units,
-};
+pub use string::{SMALL, Str};
 
-use crate::atom::{Atom, ProgramTexts};
+use crate::atom::Atom;
+use crate::atoms::ProgramTexts;
 use crate::limits::Limits;
 use crate::meter::Meter;
 use crate::promise::Promise;

@@ -135,7 +135,7 @@ pub struct CallId(pub u32);
 /// What a [`Call`] calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallKind {
-    /// A tool, by `callTool` and its kin.
+    /// A tool, called by `callTool`, `call_tool` or as a function.
     #[default]
     Tool,
     /// A function that an embedder has added with [`Linker::func_async`](crate::Linker::func_async).
@@ -207,7 +207,7 @@ impl ToolError {
     }
 }
 
-/// A message of the script to whoever watches the run.
+/// A message of the script to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// `mcpLog(level, message, metadata)`

@@ -2,9 +2,9 @@
 
 use crate::activation::Called;
 use crate::code::After;
-use crate::error::Cause;
 use crate::execute::{Exit, stopped};
 use crate::promise::{Job, Reaction, State};
+use crate::thrown::Cause;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

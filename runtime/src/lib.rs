@@ -23,6 +23,32 @@
 //! assert_eq!(outcome.to_json(), r#"{"status":"ok","result":42}"#);
 //! ```
 //!
+//! A [`Linker`] has the functions of the host. An embedder adds its own in one line each: functions of Rust that answer
+//! at once, and functions whose calls are answered like tool calls:
+//!
+//! ```
+//! use agentscript::{CallKind, CompileOptions, Event, Inputs, Linker, Policy, Progress, compile};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut linker = Linker::default();
+//! linker.func_wrap("hypot", |(a, b): (f64, f64)| Ok(a.hypot(b)))?;
+//! linker.func_async("lookup", 1)?;
+//!
+//! let policy = Policy::default();
+//! let options = CompileOptions { linker, ..CompileOptions::for_policy(&policy) };
+//! let script = compile("const { x, y } = await lookup('home'); return hypot(x, y)", &options)
+//!     .map_err(|error| error.failure.message)?;
+//! let mut run = script.start(Inputs::default(), &policy);
+//! let Progress::Calls(calls) = run.resume([]) else { panic!("it waits") };
+//! assert_eq!((calls[0].kind, calls[0].tool.as_str(), calls[0].input.as_str()), (CallKind::Function, "lookup", r#"["home"]"#));
+//!
+//! let answer = Event::Settled { id: calls[0].id, result: Ok(r#"{"x": 3, "y": 4}"#.into()) };
+//! let Progress::Done(outcome) = run.resume([answer]) else { panic!("it ends") };
+//! assert_eq!(outcome.to_json(), r#"{"status":"ok","result":5}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! With an async runtime at hand, [`drive`] does that loop. What does not compile says why:
 //!
 //! ```
@@ -36,6 +62,7 @@
 
 mod activation;
 mod atom;
+mod atoms;
 mod build;
 mod builtins;
 mod cache;
@@ -59,6 +86,7 @@ pub mod limits;
 mod linker;
 mod meter;
 mod node;
+mod numeric;
 mod operator;
 pub mod outcome;
 mod output;
@@ -77,9 +105,11 @@ pub mod stateless;
 mod stress;
 mod suggest;
 mod support;
+mod thrown;
 mod timer;
 mod value;
 mod vm;
+mod wtf8;
 
 pub use agentscript_lang::{Code, Diagnostic, Language, Location, Loops, Refusal, Span};
 pub use builtins::listing::{BuiltIn, Callable, Use, builtins, callables};

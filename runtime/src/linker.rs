@@ -1,34 +1,11 @@
 //! The functions of a host: one table of names that a script calls as globals.
 //!
-//! A [`Linker`] begins with the functions of its [`Dialect`] (`callTool`, `mcpLog` and their kin); an embedder adds its
+//! A [`Linker`] begins with the functions of its [`Dialect`] (`callTool`, `mcpLog` and so on); an embedder adds its
 //! own, in one line each. Names are resolved when a script is compiled, and the script keeps its table: scripts that
 //! were compiled with different tables are different scripts, also to a [`ScriptCache`](crate::ScriptCache).
 //!
 //! - [`Linker::func_wrap`]: a function of Rust that answers at once.
 //! - [`Linker::func_async`]: a function whose calls the host answers with events, as it answers tool calls.
-//!
-//! ```
-//! use agentscript::{CallKind, CompileOptions, Event, Inputs, Linker, Policy, Progress, compile};
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut linker = Linker::default();
-//! linker.func_wrap("hypot", |(a, b): (f64, f64)| Ok(a.hypot(b)))?;
-//! linker.func_async("lookup", 1)?;
-//!
-//! let policy = Policy::default();
-//! let options = CompileOptions { linker, ..CompileOptions::for_policy(&policy) };
-//! let script = compile("const { x, y } = await lookup('home'); return hypot(x, y)", &options)
-//!     .map_err(|error| error.failure.message)?;
-//! let mut run = script.start(Inputs::default(), &policy);
-//! let Progress::Calls(calls) = run.resume([]) else { panic!("it waits") };
-//! assert_eq!((calls[0].kind, calls[0].tool.as_str(), calls[0].input.as_str()), (CallKind::Function, "lookup", r#"["home"]"#));
-//!
-//! let answer = Event::Settled { id: calls[0].id, result: Ok(r#"{"x": 3, "y": 4}"#.into()) };
-//! let Progress::Done(outcome) = run.resume([answer]) else { panic!("it ends") };
-//! assert_eq!(outcome.to_json(), r#"{"status":"ok","result":5}"#);
-//! # Ok(())
-//! # }
-//! ```
 
 mod arguments;
 

@@ -3,10 +3,9 @@
 //! Steps are counted down from a grant of fuel. When it is used up the meter is settled: limits and clock are checked,
 //! and more fuel is granted. Bytes are counted as they are allocated.
 
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::limits::Limits;
-use crate::vm::Vm;
+use crate::thrown::{Result, Thrown};
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,92 +166,5 @@ impl Meter {
             self.granted -= self.fuel;
             self.fuel = 0;
         }
-    }
-}
-
-impl Vm {
-    /// Charge a unit of work: a statement, a loop turn, a call. Settles when the fuel is used up; never collects.
-    #[inline(always)]
-    pub fn tick(&mut self) -> Result<()> {
-        self.heap.meter.fuel -= 1;
-        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
-    }
-
-    /// Charge `units` of work of a built-in function: items, characters, entries.
-    #[inline]
-    pub fn work(&mut self, units: usize) -> Result<()> {
-        self.heap.meter.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
-        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
-    }
-
-    /// Charge and count a loop turn.
-    #[inline(always)]
-    pub fn iteration(&mut self) -> Result<()> {
-        let meter = &mut self.heap.meter;
-        meter.iterations += 1;
-        if meter.iterations > meter.limits.max_iterations { Err(self.iteration_limit()) } else { self.tick() }
-    }
-
-    #[cold]
-    fn iteration_limit(&self) -> Thrown {
-        let limit = self.heap.meter.limits.max_iterations;
-        Thrown::limit(
-            ErrorCode::IterationLimit,
-            format!("The script exceeded its iteration limit of {limit} loop turns; loop over less data"),
-        )
-    }
-
-    /// Check the memory limit before a large allocation. Nothing is counted: the heap counts the result, and
-    /// [`Vm::hold`] what is temporary.
-    #[inline]
-    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        self.heap.meter.check(bytes)
-    }
-
-    /// The end of the run at its memory limit.
-    #[cold]
-    pub fn memory_limit(&self) -> Thrown {
-        self.heap.meter.memory_limit()
-    }
-
-    /// Settle: account for used fuel, check the limits, grant more.
-    #[cold]
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        self.settle_account(true)
-    }
-
-    /// The same. Between two operations the memory limit is not enforced here, because a collection comes first.
-    pub(crate) fn settle_account(&mut self, in_operation: bool) -> Result<()> {
-        let meter = &mut self.heap.meter;
-        meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
-        (meter.granted, meter.fuel) = (0, 0);
-        if meter.steps > meter.limits.max_steps {
-            let limit = meter.limits.max_steps;
-            return Err(Thrown::limit(ErrorCode::StepLimit, format!("The script exceeded its limit of {limit} steps")));
-        }
-        if meter.in_use() > meter.most_bytes() && (in_operation || self.stack.nesting > 0) {
-            return Err(self.memory_limit());
-        }
-        // After the end of the slice, a built-in function settles at every step until it returns; the clock is not
-        // read each time. Steps can also decrease, when a walk gives unused ones back.
-        if !self.timer.slice_over || meter.steps.saturating_sub(self.timer.looked_at) >= GRANT as u64 {
-            self.timer.looked_at = meter.steps;
-            self.check_time()?;
-        }
-        // When the slice is over or a collection is due, no fuel is granted, so that every tick settles until that is
-        // done.
-        if !self.timer.slice_over && self.heap.meter.bytes <= self.heap.meter.collect_at {
-            self.refuel();
-        }
-        Ok(())
-    }
-
-    /// Grant fuel until the next look at the clock.
-    pub(crate) fn refuel(&mut self) {
-        let meter = &mut self.heap.meter;
-        let left = meter.limits.max_steps.saturating_sub(meter.steps());
-        meter.steps = meter.steps();
-        meter.granted = meter.interval.min(i64::try_from(left).unwrap_or(GRANT));
-        meter.fuel = meter.granted;
     }
 }

@@ -23,15 +23,12 @@ pub use operator::*;
 pub use property::*;
 pub use variable::*;
 
-use crate::error::{Result, Thrown};
+use crate::stack::Slots;
+use crate::thrown::{Result, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::Span;
 use agentscript_lang::program::{ForEach, Slot};
-use std::cell::Cell;
-
-/// The slots of a frame.
-pub type Slots = [Cell<Value>];
 
 /// An expression.
 pub trait Node: Send + Sync {

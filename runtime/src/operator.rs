@@ -1,11 +1,12 @@
 //! Operators on values of any type (ECMAScript 13.5 to 13.12). Nodes try numbers first.
 
 use crate::builtins::registry::registry;
-use crate::convert::{Hint, NumberText, as_int32, to_int32, type_of};
-use crate::error::Result;
+use crate::convert::{Hint, type_of};
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Class, Str};
+use crate::numeric::{NumberText, as_int32, to_int32};
 use crate::outcome::MOST_MESSAGE;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};

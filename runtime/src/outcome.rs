@@ -2,7 +2,7 @@
 
 use crate::error_code::ErrorCode;
 use crate::host::CallId;
-use crate::json::quote;
+use crate::json::quote::quote;
 use agentscript_lang::{Code, Diagnostic, Location, Refusal};
 use std::fmt::Write as _;
 
@@ -235,15 +235,15 @@ pub(crate) fn cut_text(text: &str, most: usize) -> String {
 
 /// WTF-8 as a text of no more than `most` bytes; of a longer one only the beginning and the end are read.
 pub(crate) fn cut_message_bytes(text: &[u8], most: usize) -> String {
-    if text.len() <= most { crate::heap::lossy(text).into_owned() } else { cut_bytes(text, most) }
+    if text.len() <= most { crate::wtf8::lossy(text).into_owned() } else { cut_bytes(text, most) }
 }
 
 /// The beginning and the end of a longer text in WTF-8, because the end is often what matters.
 pub(crate) fn cut_bytes(text: &[u8], most: usize) -> String {
     // A character may be cut in its middle.
     const PART: char = char::REPLACEMENT_CHARACTER;
-    let start = crate::heap::lossy(&text[..most - TAIL]);
-    let end = crate::heap::lossy(&text[text.len() - TAIL..]);
+    let start = crate::wtf8::lossy(&text[..most - TAIL]);
+    let end = crate::wtf8::lossy(&text[text.len() - TAIL..]);
     format!("{}… ({} bytes, cut) …{}", start.trim_end_matches(PART), text.len(), end.trim_start_matches(PART))
 }
 

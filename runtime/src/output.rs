@@ -1,7 +1,8 @@
 //! What a run has for its host beside its result: lines of the log, and messages.
 
-use crate::builtins::console::State;
+use crate::atom::Atom;
 use crate::host::Message;
+use hashbrown::HashMap;
 
 /// The log and the messages of a run.
 #[derive(Default)]
@@ -13,11 +14,20 @@ pub struct Output {
     /// How often it did.
     pub log_calls: u64,
     /// The indentation and the counters of `console`.
-    pub console: State,
+    pub console: ConsoleState,
     /// Messages that the host has not taken yet.
     messages: Vec<Message>,
     /// What these cost.
     message_bytes: usize,
+}
+
+/// What `console` remembers between two calls.
+#[derive(Debug, Default)]
+pub struct ConsoleState {
+    /// Columns that lines of open groups are indented by.
+    pub indent: usize,
+    /// The counters of `console.count`.
+    pub counts: HashMap<Atom, u64>,
 }
 
 impl Output {

@@ -2,8 +2,8 @@
 //!
 //! All values are in slots there, so only there may anything be freed.
 
-use crate::error::Result;
 use crate::stack::Stack;
+use crate::thrown::Result;
 use crate::vm::Vm;
 
 impl Vm {

@@ -1,8 +1,8 @@
 //! Promises and microtasks in the exact order of ECMAScript (27.2).
 
 use crate::atom::known;
-use crate::error::Result;
 use crate::heap::Action;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

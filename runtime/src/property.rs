@@ -5,13 +5,15 @@
 
 mod write;
 
-use crate::atom::{Atom, array_index, known};
+use crate::atom::{Atom, known};
+use crate::atoms::array_index;
 use crate::builtins::Body;
-use crate::builtins::registry::{Family, Static, registry};
-use crate::convert::as_int32;
-use crate::error::{Cause, Result, Thrown};
+use crate::builtins::family::Family;
+use crate::builtins::registry::{Static, registry};
 use crate::error_code::ErrorCode;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE, NULL_PROTOTYPE};
+use crate::numeric::as_int32;
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;

@@ -28,7 +28,7 @@ pub struct Realm {
     pub literal_shapes: Vec<u32>,
     /// Function objects of the prelude, by index.
     pub prelude_closures: HashMap<FunctionRef, Value>,
-    /// The input of the run, once it was asked for.
+    /// The input of the run, once it was read.
     pub input: Option<Value>,
 }
 

@@ -1,7 +1,6 @@
 //! A run: one execution of one script, as a state machine.
 
 use crate::atom::known;
-use crate::error::{Cause, Thrown};
 use crate::error_code::ErrorCode;
 use crate::execute::{Exit, stopped};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress, Resumable};
@@ -12,6 +11,7 @@ use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
 use crate::promise::State;
 use crate::script::Script;
 use crate::stress::Stress;
+use crate::thrown::{Cause, Thrown};
 use crate::timer::cancelled;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;

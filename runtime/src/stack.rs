@@ -4,9 +4,16 @@
 //! copied. The stack grows by segments that never move, so slots can be borrowed while frames are added. A frame that
 //! is suspended is copied out.
 
-use crate::node::{Slots, new_slots};
 use crate::value::Value;
 use std::cell::{Cell, OnceCell};
+
+/// The slots of a frame.
+pub type Slots = [Cell<Value>];
+
+/// The slots of a frame, from a pool or new.
+pub fn new_slots(length: usize) -> Box<[Cell<Value>]> {
+    (0..length).map(|_| Cell::new(Value::UNDEFINED)).collect()
+}
 
 /// Slots of the first segment; each further one has four times as many.
 const FIRST: usize = 64;

@@ -1,9 +1,9 @@
 //! Runs without a server that remembers them: a run is a function of its script and its journal.
 //!
 //! [`step`] plays a script from its beginning against a [`Journal`] of what happened so far and goes on
-//! as far as it can without a new answer. The calls it then waits for come out together; whoever owns
-//! the tools answers them, in any order and not all at once, notes the answers in the journal and steps
-//! again, in the same process or in another. Calls that have no answer yet are pending promises, so
+//! as far as it can without a new answer. The calls it then waits for come out together; the owner of the tools
+//! answers them, in any order and not all at once, notes the answers in the journal and steps again, in the same
+//! process or in another. Calls that have no answer yet are pending promises, so
 //! `try`, `finally`, `allSettled`, `any` and `race` mean what they always mean.
 //!
 //! The journal is kept in **rounds**: the calls that came out of a step, and the answers that came in
@@ -49,8 +49,9 @@ pub use token::TokenError;
 
 use crate::cache::ScriptCache;
 use crate::error_code::{ErrorCode, Origin};
-use crate::host::{Clock, Inputs, Message, NoTools, Resumable, ToolError, Tools};
+use crate::host::{CallKind, Clock, Inputs, Message, NoTools, Resumable, ToolError, Tools};
 use crate::limits::Policy;
+use crate::linker::Linker;
 use crate::outcome::{Failure, Outcome, Status};
 use crate::script::{CompileOptions, compile};
 use agentscript_lang::Language;
@@ -58,9 +59,9 @@ use replay::{Advance, Replay};
 use std::fmt;
 use std::sync::Arc;
 
-/// Most rounds of a run unless told otherwise.
+/// Most rounds of a run by default.
 const MAX_ROUNDS: usize = 1_000;
-/// Longest journal unless told otherwise: the inputs and answers of all calls, in bytes.
+/// Longest journal by default: the inputs and answers of all calls, in bytes.
 const MAX_JOURNAL_BYTES: usize = 8 << 20;
 
 /// The tools of a client: what a script can find out about them, and which calls never reach it.
@@ -87,12 +88,14 @@ pub struct StepOptions<'a> {
     pub policy: Policy,
     /// Absent: JavaScript first, and TypeScript where the text is not JavaScript.
     pub language: Option<Language>,
+    /// The functions of the host. Calls of those that the client answers are calls of a step; all others must be
+    /// deterministic.
+    pub linker: Linker,
     /// JSON text of the object that the script sees as `codecallContext`; absent: `{}`.
     pub context: Option<String>,
-    /// How many rounds a run may take: 1,000 unless told otherwise.
+    /// How many rounds a run may take: 1,000 by default.
     pub max_rounds: usize,
-    /// How long the inputs and answers in a journal may be together, in bytes: 8 MiB unless told
-    /// otherwise.
+    /// How long the inputs and answers in a journal may be together, in bytes: 8 MiB by default.
     pub max_journal_bytes: usize,
     /// Where compiled scripts are kept between steps; absent: each step compiles.
     pub cache: Option<&'a ScriptCache>,
@@ -106,6 +109,7 @@ impl Default for StepOptions<'_> {
         Self {
             policy: Policy::default(),
             language: None,
+            linker: Linker::default(),
             context: None,
             max_rounds: MAX_ROUNDS,
             max_journal_bytes: MAX_JOURNAL_BYTES,
@@ -122,7 +126,7 @@ pub enum Step {
     Calls(Box<Calls>),
     /// It has ended.
     Done(Box<Done>),
-    /// The journal is not one of this script: nothing of it can be relied on.
+    /// The journal is not one of this script: it cannot be used.
     Diverged(Divergence),
     /// It waits, but for nothing that an answer could settle.
     Deadlock(Box<Failure>),
@@ -143,14 +147,16 @@ pub struct Calls {
     pub messages: Vec<Message>,
 }
 
-/// A tool call for the client.
+/// A call for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepCall {
     /// Its number among the calls of its run that reach the client: 0, 1, 2, … The same in every step.
     pub number: u32,
-    /// The tool, as the script names it.
+    /// What is called.
+    pub kind: CallKind,
+    /// The tool, as the script names it, or the function.
     pub tool: String,
-    /// The input: JSON text of an object.
+    /// The input: JSON text of an object for a tool, of an array of the arguments for a function.
     pub input: String,
     /// How long the client should let it take.
     pub timeout_ms: u64,
@@ -211,7 +217,7 @@ pub struct Played {
 
 /// Play a script against its journal, and on from there as far as it goes without a new answer.
 ///
-/// The same arguments give the same step, wherever and how often it is asked for. Where the script does
+/// The same arguments always give the same step. Where the script does
 /// not compile, is over one of its limits, or takes more rounds or bytes than the options allow, the
 /// step is [`Step::Done`] with a failed outcome (`MAX_ROUNDS_EXCEEDED`, `JOURNAL_TOO_LARGE` for the
 /// latter).
@@ -230,8 +236,11 @@ pub fn play(
     watch: Option<&mut dyn FnMut(Played)>,
 ) -> Step {
     let start = |inputs| {
-        let compile_options =
-            CompileOptions { language: options.language, ..CompileOptions::for_policy(&options.policy) };
+        let compile_options = CompileOptions {
+            language: options.language,
+            linker: options.linker.clone(),
+            ..CompileOptions::for_policy(&options.policy)
+        };
         let compiled = match options.cache {
             Some(cache) => cache.compile(script, &compile_options),
             None => compile(script, &compile_options),
@@ -257,7 +266,7 @@ pub fn play_with(
     options: &StepOptions<'_>,
     mut watch: Option<&mut dyn FnMut(Played)>,
 ) -> Step {
-    if !journal.is_of(script, options) {
+    if !journal.matches(script, options) {
         let message = "the script, its language or its context is not the one that the journal was begun with".into();
         return Step::Diverged(Divergence { round: None, call: None, message });
     }
@@ -297,7 +306,7 @@ pub fn play_with(
     }
 }
 
-/// Whether a run ended at one of its limits on the way. One whose result is too long has come to its end.
+/// Whether a run ended at a limit before its end; one whose result is too long has reached its end.
 fn is_over(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| {
         matches!(failure.status, Status::Timeout | Status::RuntimeError)

@@ -5,27 +5,14 @@
 
 mod table;
 
-use crate::builtins::registry::{Family, registry};
-use crate::error::{Cause, Thrown};
+use crate::builtins::family::Family;
+use crate::builtins::registry::registry;
+use crate::error::Missing;
 use crate::script::FENCE_TAGS;
+use crate::thrown::{Cause, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Span;
-
-/// What does not exist.
-#[derive(Clone, Debug)]
-pub enum Missing {
-    /// A name that nothing declares.
-    Name(Box<str>),
-    /// A method of values of a family.
-    Method(Family, Box<str>),
-    /// A function of a built-in object, by its number: `Math.sum`.
-    Static(u32, Box<str>),
-    /// A property that is no function.
-    Property(Box<str>),
-    /// An array, where a loop takes each item for one.
-    Pair,
-}
 
 /// Longest name that is compared with others.
 const LONGEST: usize = 40;

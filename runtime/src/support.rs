@@ -3,11 +3,11 @@
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
-use crate::error::{Result, Thrown};
 use crate::execute::function_of;
 use crate::heap::{Action, NativeClosure};
 use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
 use crate::property::PropertyKey;
+use crate::thrown::{Result, Thrown};
 use crate::timer::timed_out;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -35,7 +35,7 @@ impl Vm {
         Err(timed_out(limit_ms))
     }
 
-    /// The name of a function of the script; nothing for the prelude.
+    /// The name of a function of the script; empty for the prelude.
     pub fn function_name(&self, code: FunctionRef) -> String {
         match function_of(&self.realm.script.code, self.realm.prelude, code).name {
             Some(name) if !code.is_prelude() => self.atom_text(name),

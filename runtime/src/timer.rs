@@ -1,10 +1,10 @@
 //! The limits of time of a run, and when its slice is over.
 
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::host::Clock;
 use crate::limits::Limits;
 use crate::outcome::Failure;
+use crate::thrown::{Result, Thrown};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

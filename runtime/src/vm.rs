@@ -1,13 +1,14 @@
 //! The state of a run: what every operation and built-in function works on.
 
-use crate::atom::{AtomStrings, Atoms};
+use crate::atoms::{AtomStrings, Atoms};
 use crate::call_stack::CallStack;
 use crate::calls::Calls;
-use crate::error::Result;
+use crate::error_code::ErrorCode;
 use crate::gc::Gc;
 use crate::heap::Heap;
 use crate::host::{Inputs, Tools};
 use crate::limits::Limits;
+use crate::meter::GRANT;
 use crate::output::Output;
 use crate::pools::Pools;
 use crate::promise::Job;
@@ -15,6 +16,7 @@ use crate::random::Random;
 use crate::realm::Realm;
 use crate::script::Script;
 use crate::stress::Stress;
+use crate::thrown::{Result, Thrown};
 use crate::timer::Timer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub struct Vm {
     pub heap: Heap,
     /// Property names.
     pub atoms: Atoms,
-    /// The strings of property names, as far as they were asked for.
+    /// The strings of those property names that were needed as values.
     pub(crate) atom_strings: AtomStrings,
     /// The script, and the values that belong to parts of its code.
     pub(crate) realm: Realm,
@@ -83,5 +85,90 @@ impl Vm {
     /// Check the limits of time, whether somebody has cancelled the run, and whether the slice is over.
     pub(crate) fn check_time(&mut self) -> Result<()> {
         self.timer.check(&self.heap.meter.limits)
+    }
+
+    /// Charge a unit of work: a statement, a loop turn, a call. Settles when the fuel is used up; never collects.
+    #[inline(always)]
+    pub fn tick(&mut self) -> Result<()> {
+        self.heap.meter.fuel -= 1;
+        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
+    }
+
+    /// Charge `units` of work of a built-in function: items, characters, entries.
+    #[inline]
+    pub fn work(&mut self, units: usize) -> Result<()> {
+        self.heap.meter.fuel -= i64::try_from(units).unwrap_or(i64::MAX / 4);
+        if self.heap.meter.fuel < 0 { self.settle() } else { Ok(()) }
+    }
+
+    /// Charge and count a loop turn.
+    #[inline(always)]
+    pub fn iteration(&mut self) -> Result<()> {
+        let meter = &mut self.heap.meter;
+        meter.iterations += 1;
+        if meter.iterations > meter.limits.max_iterations { Err(self.iteration_limit()) } else { self.tick() }
+    }
+
+    #[cold]
+    fn iteration_limit(&self) -> Thrown {
+        let limit = self.heap.meter.limits.max_iterations;
+        Thrown::limit(
+            ErrorCode::IterationLimit,
+            format!("The script exceeded its iteration limit of {limit} loop turns; loop over less data"),
+        )
+    }
+
+    /// Check the memory limit before a large allocation. Nothing is counted: the heap counts the result, and
+    /// [`Vm::hold`] what is temporary.
+    #[inline]
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        self.heap.meter.check(bytes)
+    }
+
+    /// The end of the run at its memory limit.
+    #[cold]
+    pub fn memory_limit(&self) -> Thrown {
+        self.heap.meter.memory_limit()
+    }
+
+    /// Settle: account for used fuel, check the limits, grant more.
+    #[cold]
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.settle_account(true)
+    }
+
+    /// The same. Between two operations the memory limit is not enforced here, because a collection comes first.
+    pub(crate) fn settle_account(&mut self, in_operation: bool) -> Result<()> {
+        let meter = &mut self.heap.meter;
+        meter.steps = meter.steps.saturating_add_signed(meter.granted - meter.fuel);
+        (meter.granted, meter.fuel) = (0, 0);
+        if meter.steps > meter.limits.max_steps {
+            let limit = meter.limits.max_steps;
+            return Err(Thrown::limit(ErrorCode::StepLimit, format!("The script exceeded its limit of {limit} steps")));
+        }
+        if meter.in_use() > meter.most_bytes() && (in_operation || self.stack.nesting > 0) {
+            return Err(self.memory_limit());
+        }
+        // After the end of the slice, a built-in function settles at every step until it returns; the clock is not
+        // read each time. Steps can also decrease, when a walk gives unused ones back.
+        if !self.timer.slice_over || meter.steps.saturating_sub(self.timer.looked_at) >= GRANT as u64 {
+            self.timer.looked_at = meter.steps;
+            self.check_time()?;
+        }
+        // When the slice is over or a collection is due, no fuel is granted, so that every tick settles until that is
+        // done.
+        if !self.timer.slice_over && self.heap.meter.bytes <= self.heap.meter.collect_at {
+            self.refuel();
+        }
+        Ok(())
+    }
+
+    /// Grant fuel until the next look at the clock.
+    pub(crate) fn refuel(&mut self) {
+        let meter = &mut self.heap.meter;
+        let left = meter.limits.max_steps.saturating_sub(meter.steps());
+        meter.steps = meter.steps();
+        meter.granted = meter.interval.min(i64::try_from(left).unwrap_or(GRANT));
+        meter.fuel = meter.granted;
     }
 }

@@ -445,7 +445,7 @@ impl Lowering<'_, '_> {
 struct Refresh(Box<[usize]>);
 
 impl Statement for Refresh {
-    fn exec(&self, vm: &mut crate::vm::Vm, fp: &node::Slots) -> node::Flow {
+    fn exec(&self, vm: &mut crate::vm::Vm, fp: &crate::stack::Slots) -> node::Flow {
         refresh(vm, fp, &self.0);
         node::Flow::Normal
     }

@@ -12,9 +12,9 @@ mod walk;
 use super::{Body, Global, Row, arg, native, prelude};
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::error::Result;
 use crate::heap::Yields;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

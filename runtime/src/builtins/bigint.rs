@@ -8,9 +8,10 @@ pub mod large;
 use super::intl::number_format;
 use super::number::{MAX_SAFE, radix_argument};
 use super::{Body, Global, Row, arg, native};
-use crate::convert::{Hint, number_text};
-use crate::error::Result;
+use crate::convert::Hint;
 use crate::heap::Class;
+use crate::numeric::number_text;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
@@ -198,7 +199,7 @@ pub fn parse(vm: &mut Vm, string: Value) -> Result<Option<BigInt>> {
 
 /// The digits of the text of an integer, their radix and its sign; `None` where it is none.
 fn digits_of(text: &str) -> Option<(&str, u32, Sign)> {
-    let text = text.trim_matches(crate::convert::is_space);
+    let text = text.trim_matches(crate::numeric::is_space);
     let (digits, radix) = match text.as_bytes() {
         [] => ("0", 10),
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
@@ -386,7 +387,7 @@ fn finish(vm: &mut Vm, integer: BigInt) -> Result {
 }
 
 #[cold]
-fn too_big(vm: &mut Vm) -> crate::error::Thrown {
+fn too_big(vm: &mut Vm) -> crate::thrown::Thrown {
     vm.range_error("Maximum BigInt size exceeded")
 }
 

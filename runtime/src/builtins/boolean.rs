@@ -2,7 +2,7 @@
 
 use super::{Body, Global, Row, arg, native};
 use crate::atom::known;
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -3,8 +3,8 @@
 use super::{Body, Global, Row, arg, getter, native, prelude};
 use crate::atom::known;
 use crate::convert::type_of;
-use crate::error::{Result, Thrown};
 use crate::heap::Yields;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -91,7 +91,7 @@ fn new_map(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
         }
         _ => {
             let entries = vm.iterate_to_list(source)?;
-            vm.heap.map_expect(map, entries.len());
+            vm.heap.map_reserve(map, entries.len());
             for entry in entries {
                 let (key, value) = vm.entry_of(entry)?;
                 put(vm, map, key, value)?;
@@ -111,7 +111,7 @@ fn new_set(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let set = vm.heap.new_map(Kind::Set);
     if !source.is_nullish() {
         let values = vm.iterate_to_list(source)?;
-        vm.heap.map_expect(set, values.len());
+        vm.heap.map_reserve(set, values.len());
         for value in values {
             put(vm, set, value, Value::UNDEFINED)?;
         }

@@ -7,12 +7,11 @@ use super::inspect::{Options, too_much};
 use super::{Body, Global, arg, native};
 use crate::atom::Atom;
 use crate::charge::Buffer;
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::block;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
-use hashbrown::HashMap;
 
 /// `console`
 pub const GLOBALS: &[Global] = &[Global {
@@ -39,14 +38,6 @@ pub const GLOBALS: &[Global] = &[Global {
     ],
     numbers: &[],
 }];
-
-/// What `console` remembers between two calls.
-#[derive(Debug, Default)]
-pub struct State {
-    /// Columns that lines of open groups are indented by.
-    indent: usize,
-    counts: HashMap<Atom, u64>,
-}
 
 /// Columns of indentation of one group, and of all at most.
 const GROUP: usize = 2;
@@ -193,7 +184,7 @@ fn count(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     *count += 1;
     let text = format!(": {count}"); // bounded: a number
     vm.check_line(vm.atoms.text(label).len())?;
-    let text = crate::heap::lossy(vm.atoms.text(label)).into_owned() + &text; // charged: above
+    let text = crate::wtf8::lossy(vm.atoms.text(label)).into_owned() + &text; // charged: above
     vm.log_line(LOG, &text)
 }
 
@@ -201,7 +192,7 @@ fn count_reset(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
     let label = counter(vm, arguments)?;
     if vm.output.console.counts.remove(&label).is_none() {
         vm.check_line(vm.atoms.text(label).len())?;
-        let text = format!("Count for '{}' does not exist", crate::heap::lossy(vm.atoms.text(label))); // bounded: above
+        let text = format!("Count for '{}' does not exist", crate::wtf8::lossy(vm.atoms.text(label))); // bounded: above
         return vm.log_line(WARN, &text);
     }
     Ok(Value::UNDEFINED)

@@ -2,7 +2,7 @@
 //! secrets.
 
 use super::{Body, Global, native};
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ fn random_uuid(vm: &mut Vm, _: Value, _: &[Value]) -> Result {
     }
     bytes[6] = bytes[6] & 0x0F | 0x40;
     bytes[8] = bytes[8] & 0x3F | 0x80;
-    let mut text = String::with_capacity(36); // bounded: as it says
+    let mut text = String::with_capacity(36); // bounded: by the constant
     for (index, byte) in bytes.iter().enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {
             text.push('-');

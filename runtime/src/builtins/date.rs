@@ -8,8 +8,8 @@ mod text;
 use super::intl::date_time_format::{Wanted, locale_text};
 use super::{Body, Global, Row, arg, native};
 use crate::convert::Hint;
-use crate::error::Result;
 use crate::heap::InternalSlots;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use calendar::{Fields, MS_PER_DAY, full_year, make_date, make_day, make_time, time_clip};
@@ -162,7 +162,7 @@ fn this_time(vm: &mut Vm, this: Value) -> Result<f64> {
     }
 }
 
-/// `date.getHours()` and its kin
+/// `date.getHours()` and the other getters of fields
 fn get<const FIELD: u8>(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
     let time = this_time(vm, this)?;
     if time.is_nan() {
@@ -205,7 +205,7 @@ fn set_time_value(vm: &mut Vm, this: Value, time: f64) -> Result {
     Ok(Value::foreign_number(time))
 }
 
-/// `date.setHours(hours, minutes, seconds, ms)` and its kin: up to `COUNT` fields from the first.
+/// `date.setHours(hours, minutes, seconds, ms)` and the other setters of fields: up to `COUNT` fields from the first.
 fn set<const FIRST: u8, const COUNT: usize, const UTC: bool>(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {
     const NAMES: [[&str; 2]; 7] = [
         ["setFullYear", "setUTCFullYear"],

@@ -1,11 +1,11 @@
-//! `Error` and its kin.
+//! `Error` and the other error classes.
 
 use super::{Body, Global, Row, arg, native};
 use crate::atom::known;
-use crate::error::Result;
 use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_ERRORS, HIDDEN_MESSAGE};
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

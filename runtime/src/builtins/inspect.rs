@@ -12,13 +12,13 @@ pub use text::width;
 
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
-use crate::convert::number_text;
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Entry, InternalSlots, Yields, block};
+use crate::numeric::number_text;
 use crate::promise::State;
 use crate::property::PropertyKey;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -405,7 +405,7 @@ impl Inspector<'_> {
         } else if !property.enumerable {
             format!("[{}]", self.vm.atom_text(atom)) // bounded: a name of ours
         } else if text::is_identifier(key) {
-            crate::heap::lossy(key).into_owned() // charged: above
+            crate::wtf8::lossy(key).into_owned() // charged: above
         } else {
             text::quoted(key)
         };

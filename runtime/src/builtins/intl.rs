@@ -9,8 +9,8 @@ pub mod zone;
 
 use super::{Body, Global, Row, native};
 use crate::charge::{Buffer, Hold};
-use crate::error::Result;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -60,7 +60,7 @@ pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     while end < bytes.len() && end > 0 && bytes[end] & 0xC0 == 0x80 {
         end -= 1;
     }
-    let text = crate::heap::lossy(&bytes[..end]);
+    let text = crate::wtf8::lossy(&bytes[..end]);
     Ok(if end < bytes.len() { text + "…" } else { text }.into())
 }
 

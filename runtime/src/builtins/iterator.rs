@@ -5,10 +5,11 @@
 use super::{Row, native};
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::error::{Result, Thrown};
-use crate::heap::{Entry, InternalSlots, Iterator, Yields, first_code_point};
+use crate::heap::{Entry, InternalSlots, Iterator, Yields};
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::first_code_point;
 
 /// Methods of iterators.
 pub const METHODS: &[Row] = &[native("next", 0, next)];

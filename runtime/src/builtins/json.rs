@@ -3,11 +3,11 @@
 use super::{Body, Global, Row, arg, either, native};
 use crate::charge::Buffer;
 use crate::convert::type_of;
-use crate::error::Result;
-use crate::heap::to_utf16;
 use crate::json::Layout;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::to_utf16;
 
 /// `JSON`
 pub const GLOBALS: &[Global] = &[Global {
@@ -72,7 +72,7 @@ fn indent(vm: &mut Vm, space: Value) -> Result<Option<Vec<u8>>> {
             // V8 stops at a character 0.
             let end = units.iter().take(10).position(|&unit| unit == 0).unwrap_or(units.len().min(10));
             let mut indent = b"".into();
-            crate::heap::push_utf16(&units[..end], &mut indent);
+            crate::wtf8::push_utf16(&units[..end], &mut indent);
             Some(indent)
         }
         _ => None,

@@ -5,9 +5,9 @@ pub mod fdlibm;
 
 use super::{Body, Global, arg, native};
 use crate::charge::Buffer;
-use crate::convert::to_int32;
-use crate::error::Result;
+use crate::numeric::to_int32;
 use crate::operator::power;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::f64::consts;

@@ -4,10 +4,10 @@ pub mod format;
 
 use super::intl::number_format;
 use super::{Body, Global, Row, arg, native};
-use crate::convert::{is_space, leading_text, number_text, parse_radix, to_int32};
-use crate::error::Result;
 use crate::heap::Class;
+use crate::numeric::{is_space, leading_text, number_text, parse_radix, to_int32};
 use crate::operator::bigint_number;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use format::{exponential, fixed, precise, radix_text};
@@ -270,7 +270,7 @@ fn receiver(vm: &mut Vm, this: Value, method: &str) -> Result<f64> {
     Err(vm.type_error(&format!("Number.prototype.{method} requires that 'this' be a Number"))) // bounded: a name
 }
 
-/// The radix that a `toString` is asked for.
+/// The radix argument of `toString`.
 pub fn radix_argument(vm: &mut Vm, argument: Value) -> Result<u32> {
     if argument.is_undefined() {
         return Ok(10);

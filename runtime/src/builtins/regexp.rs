@@ -13,12 +13,13 @@ pub use text::{match_all, match_text, search, split};
 
 use super::{Body, Global, Row, arg, getter, native};
 use crate::atom::known;
-use crate::error::Result;
-use crate::heap::{InternalSlots, RegExp, lossy, push_utf16, to_utf16};
+use crate::heap::{InternalSlots, RegExp};
 use crate::node::Regex;
 use crate::regexp::{Program, compile};
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use crate::wtf8::{lossy, push_utf16, to_utf16};
 use agentscript_lang::regexp::{Flags, message};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -153,7 +154,7 @@ fn made(vm: &mut Vm, source: Value, flags: Flags) -> Result<Arc<Program>> {
     Err(syntax_error(vm, &text))
 }
 
-fn syntax_error(vm: &mut Vm, message: &str) -> crate::error::Thrown {
+fn syntax_error(vm: &mut Vm, message: &str) -> crate::thrown::Thrown {
     vm.throw(crate::heap::Class::SyntaxError, message)
 }
 

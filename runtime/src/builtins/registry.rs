@@ -2,64 +2,12 @@
 //!
 //! bounded: by the tables of built-ins, which are read once for the process
 
+use super::family::{FAMILIES, Family};
 use super::{Body, DirectFn, Global, NativeFn, Row};
 use crate::atom::{Atom, known};
 use crate::dialect::Dialect;
 use hashbrown::HashMap;
 use std::sync::{Arc, LazyLock};
-
-macro_rules! families {
-    ($($(#[$doc:meta])+ $name:ident,)+) => {
-        /// Which table of methods a value has.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Family { $($(#[$doc])+ $name),+ }
-
-        /// How many families there are.
-        const FAMILIES: usize = [$(Family::$name),+].len();
-    };
-}
-
-families! {
-    /// Plain objects; every other family falls back to it.
-    Object,
-    /// Arrays.
-    Array,
-    /// Functions of any kind.
-    Function,
-    /// Strings.
-    String,
-    /// Numbers.
-    Number,
-    /// Booleans.
-    Boolean,
-    /// BigInts.
-    BigInt,
-    /// Errors.
-    Error,
-    /// Maps.
-    Map,
-    /// Sets.
-    Set,
-    /// Promises.
-    Promise,
-    /// Iterators.
-    Iterator,
-    /// Dates.
-    Date,
-    /// Regular expressions.
-    RegExp,
-    /// URLs.
-    Url,
-    /// Queries of URLs.
-    Params,
-    /// `Intl.Collator`.
-    Collator,
-    /// `Intl.DateTimeFormat`.
-    DateTimeFormat,
-    /// `Intl.NumberFormat`.
-    NumberFormat,
-}
 
 /// Aliases: methods with two names, of which the second is the function's own.
 const ALIASES: &[(Family, &str, &str)] = &[

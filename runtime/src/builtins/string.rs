@@ -13,12 +13,12 @@ use super::intl::collator;
 use super::{Body, Global, Row, arg, either, native, regexp};
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::convert::{leading_text, number_text, to_int32};
-use crate::error::Result;
-use crate::heap::first_code_point;
+use crate::numeric::{leading_text, number_text, to_int32};
 use crate::operator::MAX_STRING;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use crate::wtf8::first_code_point;
 
 /// The constructor.
 pub const GLOBALS: &[Global] = &[Global {
@@ -315,7 +315,7 @@ fn character(vm: &mut Vm, string: Value, index: f64) -> Result<Option<Value>> {
 /// Longer strings get a UTF-16 copy instead of being walked each time.
 const WALK: u32 = 512;
 
-/// The part of a string between two positions; nothing where the second is before the first.
+/// The part of a string between two positions; empty where the second is before the first.
 pub(super) fn part(vm: &mut Vm, string: Value, start: usize, end: usize) -> Result {
     if start >= end {
         return Ok(vm.atom_string(known::EMPTY));

@@ -7,18 +7,19 @@ mod function;
 mod settle;
 mod waiting;
 
-use super::registry::{Family, registry};
+use super::family::Family;
+use super::registry::registry;
 use super::{Row, arg, native, prelude};
 use crate::atom::{Atom, known};
-use crate::calls::Style;
+use crate::calls::{Open, Style};
 use crate::charge::{Buffer, Hold};
 use crate::dialect::Dialect;
-use crate::error::{Cause, Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Class;
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
 use crate::host::Message;
 use crate::json::LEVELS;
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -271,7 +272,7 @@ impl Vm {
         if bytes > MAX_NAME {
             // Only the beginning is looked at.
             let start: String =
-                crate::heap::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
+                crate::wtf8::lossy(&self.heap.bytes(name)[..SHOWN_NAME]).chars().take(SHOWN_NAME).collect(); // bounded: by SHOWN_NAME
             let start = start.trim_end_matches(char::REPLACEMENT_CHARACTER);
             let message = format!(
                 "Tool '{start}… ({bytes} bytes, cut)' was not found: names of tools have at most {MAX_NAME} bytes"
@@ -303,6 +304,21 @@ impl Vm {
         // The input is stored twice: for the host and for messages.
         self.reserve(input.len().saturating_mul(2))?;
         self.add_call((name, text), input, timeout_ms, style)
+    }
+
+    /// Add a call of a tool or function, by its name; gives the promise of its result.
+    fn add_call(&mut self, (tool, name): (Value, String), input: String, timeout_ms: u64, style: Style) -> Result {
+        let limit = self.heap.meter.limits.max_tool_calls;
+        if limit > 0 && self.host.calls.made() >= limit {
+            let message =
+                format!("The script exceeded its limit of {limit} tool calls; fetch more per call or filter first"); // bounded: a number
+            return Err(Thrown::limit(ErrorCode::MaxToolCallsExceeded, message));
+        }
+        let promise = self.heap.new_promise();
+        let open = Open { tool, input: input.as_str().into(), promise, style };
+        self.heap.meter.keep_bytes(open.cost());
+        self.host.calls.add(name, input, timeout_ms, open);
+        Ok(promise)
     }
 
     fn wrong_input(&mut self, name: Value, input: Value) -> Thrown {

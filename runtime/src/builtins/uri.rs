@@ -2,8 +2,8 @@
 
 use super::{Global, arg, native};
 use crate::charge::Buffer;
-use crate::error::{Result, Thrown};
 use crate::heap::{Class, Heap};
+use crate::thrown::{Result, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 

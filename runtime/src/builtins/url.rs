@@ -5,12 +5,13 @@ pub mod params;
 use super::{Body, Global, NativeFn, Row, arg, getter, native};
 use crate::atom::known;
 use crate::charge::Hold;
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::object::CODED;
-use crate::heap::{Class, InternalSlots, lossy};
+use crate::heap::{Class, InternalSlots};
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::lossy;
 use url::{Url, quirks};
 
 /// The constructor and functions.

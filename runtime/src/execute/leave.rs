@@ -2,9 +2,9 @@
 
 use super::{Active, Context, Exit, Onward};
 use crate::code::{After, Frame, Waiter, Waiting};
-use crate::error::{Cause, Result, Thrown};
-use crate::node::Slots;
 use crate::promise::{Reaction, State};
+use crate::stack::Slots;
+use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Slot;

@@ -2,7 +2,7 @@
 
 use super::{Heap, block, slab_cost};
 use crate::charge::LARGE;
-use crate::convert::as_int32;
+use crate::numeric::as_int32;
 use crate::value::{Kind, Value};
 
 /// An array. Missing items are [`Value::HOLE`].

@@ -2,10 +2,10 @@
 //! dates. To add a kind, add a variant here, a [`Family`] and its file in `builtins/`.
 
 use super::{Heap, block, slab_cost};
+use crate::builtins::family::Family;
 use crate::builtins::intl::collator::Collator;
 use crate::builtins::intl::date_time_format::DateTimeFormat;
 use crate::builtins::intl::number_format::NumberFormat;
-use crate::builtins::registry::Family;
 use crate::builtins::url::UrlState;
 use crate::builtins::url::params::ParamsState;
 use crate::regexp::Program;

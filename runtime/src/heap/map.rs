@@ -121,7 +121,7 @@ impl Heap {
     }
 
     /// Reserve room for up to so many entries.
-    pub fn map_expect(&mut self, map: Value, entries: usize) {
+    pub fn map_reserve(&mut self, map: Value, entries: usize) {
         // Many of the keys may be equal.
         const MOST: usize = 64;
         let data = &mut self.maps[map.index()];

@@ -8,6 +8,7 @@ use super::collect::Marks;
 use super::{Heap, Meter, block, slab_cost};
 use crate::charge::LARGE;
 use crate::value::{Kind, Value};
+use crate::wtf8::{lossy, push_utf16, splits_pair, to_utf16, units};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -83,31 +84,6 @@ const FIRST_CHUNK: usize = 1 << 10;
 /// Strings longer than this get a buffer of their own.
 pub const SMALL: usize = 512;
 
-/// Length of WTF-8 in UTF-16 code units.
-pub fn units(bytes: &[u8]) -> usize {
-    if bytes.is_ascii() {
-        return bytes.len();
-    }
-    // Few enough at a time to be counted in bytes.
-    bytes.chunks(127).map(|part| usize::from(part.iter().map(|&byte| units_of(byte)).sum::<u8>())).sum()
-}
-
-/// How many code units a character has whose first byte this is; none where it is not the first.
-#[inline(always)]
-fn units_of(byte: u8) -> u8 {
-    u8::from(byte & 0xC0 != 0x80) + u8::from(byte >= 0xF0)
-}
-
-/// Append UTF-16 as WTF-8.
-pub fn push_utf16(units: &[u16], out: &mut Vec<u8>) {
-    for decoded in char::decode_utf16(units.iter().copied()) {
-        match decoded {
-            Ok(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            Err(lone) => push_surrogate(lone.unpaired_surrogate(), out),
-        }
-    }
-}
-
 /// An upper bound on the bytes that UTF-16 takes in WTF-8.
 fn utf8_length(units: &[u16]) -> usize {
     if units.len() <= SMALL {
@@ -120,53 +96,6 @@ fn utf8_length(units: &[u16]) -> usize {
         _ => 3,
     };
     units.iter().map(bytes).sum()
-}
-
-/// Append a lone surrogate as its three bytes.
-pub fn push_surrogate(unit: u16, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[0xED, 0x80 | (unit >> 6 & 0x3F) as u8, 0x80 | (unit & 0x3F) as u8]);
-}
-
-/// The code points of WTF-8, lone surrogates included.
-pub fn code_points(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        let (point, length) = first_code_point(rest)?;
-        rest = &rest[length..];
-        Some(point)
-    })
-}
-
-/// The first code point of WTF-8 and its length in bytes.
-pub fn first_code_point(bytes: &[u8]) -> Option<(u32, usize)> {
-    let first = u32::from(*bytes.first()?);
-    let next = |index: usize| u32::from(bytes.get(index).copied().unwrap_or(0)) & 0x3F;
-    Some(match first {
-        0..=0x7F => (first, 1),
-        0x80..=0xDF => ((first & 0x1F) << 6 | next(1), 2.min(bytes.len())),
-        0xE0..=0xEF => ((first & 0xF) << 12 | next(1) << 6 | next(2), 3.min(bytes.len())),
-        _ => ((first & 7) << 18 | next(1) << 12 | next(2) << 6 | next(3), 4.min(bytes.len())),
-    })
-}
-
-/// The UTF-16 code units of WTF-8.
-pub fn to_utf16(bytes: &[u8]) -> Vec<u16> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for point in code_points(bytes) {
-        match u16::try_from(point) {
-            Ok(unit) => out.push(unit),
-            Err(_) => {
-                let offset = point - 0x10000;
-                out.extend([0xD800 | (offset >> 10) as u16, 0xDC00 | (offset & 0x3FF) as u16]);
-            }
-        }
-    }
-    out
-}
-
-/// Whether WTF-8 ends with a high surrogate and continues with a low one.
-pub fn splits_pair(left: &[u8], right: &[u8]) -> bool {
-    matches!(left, [.., 0xED, 0xA0..=0xAF, _]) && matches!(right, [0xED, 0xB0..=0xBF, ..])
 }
 
 impl Heap {
@@ -616,18 +545,10 @@ fn grow_large(bytes: &mut Vec<u8>, more: usize, meter: &Meter) {
     bytes.reserve_exact(more + meter.spare(bytes.len() + more));
 }
 
-/// WTF-8 as text; lone surrogates become U+FFFD.
-pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(code_points(bytes).map(|point| char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atom::ProgramTexts;
+    use crate::atoms::ProgramTexts;
     use crate::limits::{Policy, Preset};
 
     /// Bytes allocated for appending, prepending and surrounding a string with a character `turns` times.

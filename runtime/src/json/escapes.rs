@@ -1,6 +1,6 @@
 //! Code units of escapes in JSON text, whose surrogates may come one by one.
 
-use crate::heap::{push_surrogate, push_utf16};
+use crate::wtf8::{push_surrogate, push_utf16};
 
 /// Append a code unit, joined with the high surrogate before it if the two are a pair.
 pub fn push_unit(unit: u16, high: &mut Option<u16>, out: &mut Vec<u8>) {

@@ -5,8 +5,8 @@ use super::record::Records;
 use super::unread::{LEAST, container_end};
 use crate::atom::Atom;
 use crate::charge::{Buffer, Hold};
-use crate::error::Result;
 use crate::heap::Heap;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use hashbrown::HashSet;
@@ -389,7 +389,7 @@ impl Parser<'_> {
         let heap = &mut self.reader.vm.heap;
         let shape = if keys.len() <= 64 && all_differ(keys) { heap.shape_of(keys) } else { None };
         let record = match (shape, keys.first()) {
-            (Some(shape), Some(&first)) => self.records.expect(self.reader.vm, shape, first),
+            (Some(shape), Some(&first)) => self.records.predict(self.reader.vm, shape, first),
             (_, _) => None,
         };
         let heap = &mut self.reader.vm.heap;

@@ -2,8 +2,8 @@
 
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
-use crate::error::Result;
 use crate::promise::State;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;

@@ -1,14 +1,15 @@
 //! Scalars of JSON text: strings, numbers, literals; and V8's error messages.
 
 use super::escapes::{flush, push_unit};
-use super::plain_length;
+use super::quote::plain_length;
 use crate::atom::known;
 use crate::charge::Buffer;
-use crate::error::Thrown;
+use crate::heap::Class;
 use crate::heap::object::{HIDDEN_CAUSE, HIDDEN_MESSAGE};
-use crate::heap::{Class, push_utf16, to_utf16, units};
+use crate::thrown::Thrown;
 use crate::value::Value;
 use crate::vm::Vm;
+use crate::wtf8::{push_utf16, to_utf16, units};
 
 /// A position in a text.
 pub struct Reader<'a> {

@@ -1,7 +1,7 @@
 //! Records: the property names of a shape as JSON text, computed once for reading and writing all objects of the shape.
 
 use super::parse::Room;
-use super::quote_bytes;
+use super::quote::quote_bytes;
 use super::stringify::Open;
 use crate::atom::{Atom, known};
 use crate::property::PropertyKey;
@@ -158,7 +158,7 @@ impl Records {
     }
 
     /// Add the record of a shape that begins with a name, for further objects of the text.
-    pub fn expect(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
+    pub fn predict(&mut self, vm: &Vm, shape: u32, first: Atom) -> Option<u16> {
         let number = self.for_shape(vm, shape)?;
         if !self[number].is_readable {
             return None;

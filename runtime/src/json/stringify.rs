@@ -1,13 +1,14 @@
 //! Values to JSON text, as `JSON.stringify` writes it.
 
-use super::{Records, escaped_length, push_number, quote_bytes};
+use super::quote::{escaped_length, quote_bytes};
+use super::{Records, push_number};
 use crate::atom::known;
 use crate::charge::{Buffer, Hold};
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Held;
 use crate::promise::State;
 use crate::property::PropertyKey;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use hashbrown::HashSet;

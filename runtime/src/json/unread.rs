@@ -4,11 +4,11 @@
 //! mention stays text, validated but not parsed, until something reads it from its object: by a computed key, by
 //! copying, by serializing the whole. Then it is parsed, and the object holds the value.
 
-use super::plain_length;
+use super::quote::plain_length;
 use crate::atom::Atom;
 use crate::charge::Buffer;
-use crate::error::Result;
 use crate::heap::{Heap, Held};
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -80,7 +80,7 @@ impl Vm {
     }
 }
 
-/// The position behind the container that begins at `at`; nothing where it is no JSON, or nested deeper than [`DEPTH`].
+/// The position behind the container that begins at `at`; `None` where it is not JSON, or nested deeper than [`DEPTH`].
 pub fn container_end(text: &[u8], mut at: usize) -> Option<usize> {
     // A bit for each container around this position, the innermost last: 1 for an object.
     let mut objects = 0_u64;

@@ -284,3 +284,34 @@ fn pauses_and_collections_change_nothing() {
         assert_eq!(outcome.to_json(), r#"{"status":"ok","result":[50,[49,"A"]]}"#);
     }
 }
+
+#[test]
+fn stateless_runs_replay_them() {
+    use crate::stateless::{Journal, Step, StepOptions, step};
+    let script = "const a = await fetchPage(shout('one')); try { await fetchPage('no') } catch (e) { return [a, e.code, add(1, 2)] }";
+    let options = StepOptions { linker: linker(Dialect::Async), ..StepOptions::default() };
+    let tools = Arc::new(crate::NoTools);
+    let mut journal = Journal::new("code_1", 0, script, &options);
+    let mut rounds = 0;
+    let outcome = loop {
+        match step(script, tools.clone(), &journal, &options) {
+            Step::Calls(calls) => {
+                journal = calls.journal;
+                rounds += 1;
+                for call in calls.new {
+                    assert_eq!((call.kind, &*call.tool), (CallKind::Function, "fetchPage"));
+                    let failed = call.input.contains("no");
+                    let result = if failed { Err(ToolError::new("GONE", "It is gone")) } else { Ok(call.input) };
+                    journal.answer(call.number, result).expect("the call waits");
+                }
+            }
+            Step::Done(done) => break done.outcome,
+            Step::Diverged(divergence) => panic!("{divergence}"),
+            Step::Deadlock(failure) => panic!("{}", failure.message),
+        }
+    };
+    assert_eq!((outcome.to_json().as_str(), rounds), (r#"{"status":"ok","result":[["ONE"],"GONE",3]}"#, 2));
+    // Without the function the script is another one.
+    let other = StepOptions { linker: Linker::default(), ..options };
+    assert!(matches!(step(script, tools, &journal, &other), Step::Diverged(_)));
+}

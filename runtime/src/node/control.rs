@@ -1,7 +1,7 @@
 //! Statements that cannot suspend.
 
 use super::{AnyStatement, Built, Expression, Flow, Node, Slots, Statement, User, flow, store};
-use crate::error::{Cause, Thrown};
+use crate::thrown::{Cause, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::{Initial, Place};

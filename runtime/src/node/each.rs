@@ -2,7 +2,7 @@
 //! in slots.
 
 use super::{AnyStatement, Expression, Flow, Node, Slots, User};
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -4,16 +4,16 @@ use super::{Argument, Expression, Node, Slots};
 use crate::atom::{Atom, known};
 use crate::charge::Buffer;
 use crate::code::FunctionRef;
-use crate::convert::NumberText;
-use crate::error::Result;
 use crate::heap::object::INLINE;
-use crate::heap::{Closure, SMALL, splits_pair};
+use crate::heap::{Closure, SMALL};
+use crate::numeric::NumberText;
 use crate::regexp::Program;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::splits_pair;
 use agentscript_lang::regexp::Flags;
 use agentscript_lang::{Walk, program};
-use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 /// `'text'`
@@ -427,9 +427,4 @@ impl Vm {
         self.realm.templates[index] = cooked;
         Ok(cooked)
     }
-}
-
-/// The slots of a frame, from a pool or new.
-pub fn new_slots(length: usize) -> Box<[Cell<Value>]> {
-    (0..length).map(|_| Cell::new(Value::UNDEFINED)).collect()
 }

@@ -1,7 +1,7 @@
 //! Operands that nodes are specialised for.
 
 use super::{AnyStatement, Evaluate, Expression, Node, Operation, Slots};
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

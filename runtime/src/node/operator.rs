@@ -1,8 +1,8 @@
 //! Operators. One generic definition gives the nodes of all operators with all kinds of operands.
 
 use super::{Built, Constant, Expression, Itself, Leaf, Node, Number, Slots, User, operand};
-use crate::error::Result;
 use crate::operator::{arithmetic, compare};
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Logical, Unary};
@@ -340,7 +340,7 @@ impl Node for Not {
     }
 }
 
-/// `left && right` and its kin.
+/// `left && right`, `left || right`, `left ?? right`
 pub struct LogicalNode {
     /// Which one.
     pub operator: Logical,

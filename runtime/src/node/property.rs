@@ -2,8 +2,8 @@
 
 use super::{Built, Expression, Form, Leaf, Local, Node, Slots, User, operand};
 use crate::atom::{Atom, known};
-use crate::error::{Result, Thrown};
 use crate::heap::object::Hint;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::Origin;

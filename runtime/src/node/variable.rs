@@ -2,7 +2,7 @@
 
 use super::{Built, Constant, Expression, Form, Local, Node, Slots, User};
 use crate::atom::Atom;
-use crate::error::{Result, Thrown};
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Place, Unary};

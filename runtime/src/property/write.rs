@@ -3,8 +3,8 @@
 use super::{PropertyKey, refused_key};
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
-use crate::error::{Result, Thrown};
 use crate::heap::object::{FROZEN, NON_EXTENSIBLE, SEALED};
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

@@ -151,7 +151,7 @@ impl Journal {
     }
 
     /// Whether it was begun with this script.
-    pub(super) fn is_of(&self, script: &str, options: &StepOptions<'_>) -> bool {
+    pub(super) fn matches(&self, script: &str, options: &StepOptions<'_>) -> bool {
         self.script == digest_of(script, options)
     }
 
@@ -221,7 +221,7 @@ impl Issued {
     }
 
     /// Whether it is this call.
-    pub(super) fn is_of(&self, tool: &str, input: &str) -> bool {
+    pub(super) fn matches(&self, tool: &str, input: &str) -> bool {
         let made = Self::new(tool, input);
         self.tool == made.tool
             && (self.input == made.input

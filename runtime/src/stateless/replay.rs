@@ -2,7 +2,7 @@
 
 use super::journal::{Issued, Journal, Round};
 use super::{Calls, ClientTools, Divergence, Done, Played, StartRun, StepCall, StepOptions};
-use crate::host::{Call, CallId, Clock, Event, Inputs, Message, Progress, Resumable};
+use crate::host::{Call, CallId, CallKind, Clock, Event, Inputs, Message, Progress, Resumable};
 use crate::outcome::Outcome;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -56,7 +56,11 @@ impl Replay {
                 Progress::Yielded => {}
                 Progress::Calls(calls) => {
                     for call in calls {
-                        match self.tools.check(&call.tool, &call.input) {
+                        let checked = match call.kind {
+                            CallKind::Tool => self.tools.check(&call.tool, &call.input),
+                            CallKind::Function => Ok(()),
+                        };
+                        match checked {
                             Ok(()) => new.push(call),
                             Err(error) => events.push(Event::Settled { id: call.id, result: Err(error) }),
                         }
@@ -77,7 +81,7 @@ impl Replay {
             let Some(call) = played.get(at) else {
                 return Err(differs(at, format!("it has a call of {issued}, which the script does not make")));
             };
-            if !issued.is_of(&call.tool, &call.input) {
+            if !issued.matches(&call.tool, &call.input) {
                 let made = Issued::new(&call.tool, &call.input);
                 return Err(differs(at, format!("it has a call of {issued}, but the script calls {made}")));
             }
@@ -151,7 +155,8 @@ impl Replay {
 
 fn numbered(first: usize, calls: impl Iterator<Item = Call>) -> Vec<StepCall> {
     let first = u32::try_from(first).unwrap_or(u32::MAX);
-    let call = |(Call { tool, input, timeout_ms, .. }, number)| StepCall { number, tool, input, timeout_ms };
+    let call =
+        |(Call { kind, tool, input, timeout_ms, .. }, number)| StepCall { number, kind, tool, input, timeout_ms };
     calls.zip(first..).map(call).collect()
 }
 

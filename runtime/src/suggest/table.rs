@@ -1,6 +1,6 @@
 //! Names of other languages and libraries, with what to write instead.
 
-use crate::builtins::registry::Family;
+use crate::builtins::family::Family;
 use crate::dialect::Dialect;
 
 /// What to write instead of a function or value that hosts often provide.

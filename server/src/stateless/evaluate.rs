@@ -283,7 +283,7 @@ fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig
     let rows: Vec<Value> = calls
         .new
         .iter()
-        .map(|StepCall { number, tool, input, timeout_ms }| {
+        .map(|StepCall { number, tool, input, timeout_ms, .. }| {
             let input = json::parse(input).unwrap_or_default();
             json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
         })

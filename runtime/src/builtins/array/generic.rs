@@ -5,8 +5,8 @@ use super::length_of;
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::Buffer;
-use crate::error::Result;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -4,9 +4,9 @@ use super::{as_array, length_of};
 use crate::atom::known;
 use crate::builtins::arg;
 use crate::charge::{Buffer, Hold};
-use crate::convert::NumberText;
-use crate::error::Result;
+use crate::numeric::NumberText;
 use crate::operator::MAX_STRING;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

@@ -2,7 +2,7 @@
 
 use super::{as_array, counted, filled, generic, is_free};
 use crate::builtins::arg;
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::cmp::Ordering;

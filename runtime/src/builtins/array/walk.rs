@@ -6,8 +6,8 @@
 
 use crate::activation::Leaf;
 use crate::builtins::arg;
-use crate::error::Result;
 use crate::node::Body;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

@@ -4,7 +4,7 @@
 //! quotients by Burnikel and Ziegler, texts by halving them at a power of the base. Before each piece the caller is
 //! asked, with its number of steps, and can stop.
 
-use crate::error::Result;
+use crate::thrown::Result;
 use num_bigint::BigUint;
 use num_traits::{One as _, Pow as _, Zero as _};
 

@@ -4,10 +4,11 @@ use crate::atom::known;
 use crate::builtins::Body;
 use crate::builtins::inspect::Options;
 use crate::builtins::registry::registry;
-use crate::convert::{number_text, type_of};
-use crate::error::{Cause, Result};
+use crate::convert::type_of;
 use crate::json::Layout;
+use crate::numeric::number_text;
 use crate::property::PropertyKey;
+use crate::thrown::{Cause, Result};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 
@@ -113,7 +114,7 @@ impl Vm {
         match self.stringify(value, Layout::default()) {
             Ok(text) => {
                 self.check_line(text.as_ref().map_or(0, |text| text.len()))?;
-                Ok(text.map_or_else(|| "undefined".into(), |text| crate::heap::lossy(&text).into()))
+                Ok(text.map_or_else(|| "undefined".into(), |text| crate::wtf8::lossy(&text).into()))
             }
             Err(thrown) => {
                 if let Cause::Value(error) = &*thrown.0 {

@@ -1,11 +1,11 @@
 //! `console.table`: rows and columns in a frame.
 
-use crate::atom::array_index;
+use crate::atoms::array_index;
 use crate::builtins::inspect::{Options, width};
 use crate::charge::{Buffer, Hold};
-use crate::error::Result;
 use crate::heap::block;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use indexmap::IndexMap;

@@ -2,8 +2,8 @@
 
 use super::{Inspector, Property};
 use crate::atom::known;
-use crate::error::Result;
 use crate::property::PropertyKey;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 
 /// The start of the first frame in a stack.

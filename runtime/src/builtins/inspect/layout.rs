@@ -3,9 +3,9 @@
 
 use super::text::width;
 use super::{Inspector, Output, too_much};
-use crate::error::Result;
-use crate::heap::units;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
+use crate::wtf8::units;
 
 /// Levels of nested objects that may share one line (`compact`).
 const COMPACT: usize = 3;

@@ -1,6 +1,6 @@
 //! Strings and names as `util.inspect` quotes them, and how wide text is on a screen.
 
-use crate::heap::code_points;
+use crate::wtf8::code_points;
 
 /// WTF-8 in quotes, single ones where that needs no escapes.
 pub fn quoted(bytes: &[u8]) -> String {

@@ -2,8 +2,8 @@
 
 use super::Inspector;
 use crate::charge::Buffer;
-use crate::error::Result;
 use crate::heap::{InternalSlots, Yields};
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 
 impl Inspector<'_> {

@@ -11,8 +11,8 @@ use super::{SUPPORTED_LOCALES_OF, parts_value};
 use crate::builtins::date::calendar::time_clip;
 use crate::builtins::date::current;
 use crate::builtins::{Body, Global, Row, arg, getter, native};
-use crate::error::Result;
 use crate::heap::{Action, InternalSlots};
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

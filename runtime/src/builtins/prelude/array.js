@@ -1,6 +1,6 @@
-// Methods of arrays that call functions of the script. Where that is a leaf, built-ins do the turns of the
-// loop, as many as the fuel allows: the loop around has no body, so that it costs the same in one go or many.
-// `self[i] !== undefined || i in self` tells holes from items without a look at every item twice.
+// Methods of arrays that call functions of the script. If the callback is a leaf, `array/walk.rs` does the turns of
+// the loop, as many as the fuel allows; the loop around has no body, so it costs the same in one piece or many.
+// `self[i] !== undefined || i in self` tells holes from items without reading every item twice.
 
 function Array_forEach(self, fn, thisArg) {
   const length = $begin(self, fn, "Array.prototype.forEach");
@@ -247,9 +247,8 @@ function Sort_texts(left, right) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-// Timsort, comparing what V8 compares in its order: functions that log or contradict themselves give
-// what they give there. Results of `compare` are only asked whether they are below zero, so that NaN
-// is 0; the plus refuses BigInts.
+// Timsort with the comparisons of V8 in the same order, so comparators with effects or contradictions give the same
+// results. A result of `compare` is only tested for being negative, so NaN is 0; the plus refuses BigInts.
 
 function Sort_run(items, length, compare) {
   const state = { items, compare, gallop: 7, starts: [], lengths: [] };
@@ -346,7 +345,7 @@ function Sort_merge(state, n) {
   else Sort_high(state, a, restA, startB, restB);
 }
 
-// Where `key` belongs among equal items: before them.
+// The index of `key`, before equal items.
 function Sort_left(items, key, start, length, hint, compare) {
   let last = 0;
   let offset = 1;
@@ -379,7 +378,7 @@ function Sort_left(items, key, start, length, hint, compare) {
   return offset;
 }
 
-// Where `key` belongs among equal items: behind them.
+// The index of `key`, after equal items.
 function Sort_right(items, key, start, length, hint, compare) {
   let last = 0;
   let offset = 1;

@@ -4,10 +4,10 @@ use crate::atom::known;
 use crate::builtins::arg;
 use crate::builtins::string::{part, translate};
 use crate::charge::{Buffer, Hold};
-use crate::error::Result;
 use crate::heap::RegExp;
 use crate::heap::object::{FROZEN, NULL_PROTOTYPE};
 use crate::regexp::{Program, Progress};
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn check(vm: &mut Vm, this: Value, method: &str) -> Result<()> {
     Err(incompatible(vm, method, &what))
 }
 
-fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::error::Thrown {
+fn incompatible(vm: &mut Vm, method: &str, what: &str) -> crate::thrown::Thrown {
     // bounded: a kind of value
     vm.type_error(&format!("Method RegExp.prototype.{method} called on incompatible receiver {what}"))
 }

@@ -5,12 +5,12 @@ use super::exec::{behind, group, named, next, set_last_index};
 use crate::builtins::arg;
 use crate::builtins::string::translate;
 use crate::charge::Buffer;
-use crate::error::Result;
-use crate::heap::{push_surrogate, to_utf16};
 use crate::operator::MAX_STRING;
 use crate::regexp::Program;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
+use crate::wtf8::{push_surrogate, to_utf16};
 use std::sync::Arc;
 
 /// Calls `visit` for each match that is to be replaced, whose groups the matcher knows.
@@ -269,7 +269,7 @@ fn name<U: Copy + Into<u16>>(rest: &[U], program: &Program) -> Option<(Option<us
     }
     let units: Vec<u16> = rest[..end].iter().map(|&unit| unit.into()).collect(); // bounded: above
     let mut bytes = Vec::new(); // bounded: above
-    crate::heap::push_utf16(&units, &mut bytes);
+    crate::wtf8::push_utf16(&units, &mut bytes);
     let group = program.names.iter().find(|(name, _)| **name == *bytes).map(|&(_, number)| number as usize);
     Some((group, end + 1))
 }

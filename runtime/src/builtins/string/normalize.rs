@@ -6,9 +6,10 @@
 
 use super::{Result, Value, Vm, arg, receiver};
 use crate::charge::Buffer;
-use crate::convert::leading_text;
-use crate::error::Thrown;
-use crate::heap::{Heap, first_code_point};
+use crate::heap::Heap;
+use crate::numeric::leading_text;
+use crate::thrown::Thrown;
+use crate::wtf8::first_code_point;
 use icu_normalizer::properties::{
     CanonicalCombiningClassMapBorrowed as Classes, CanonicalCompositionBorrowed as Pairs,
 };

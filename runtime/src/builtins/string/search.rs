@@ -2,8 +2,9 @@
 
 use super::{Result, Value, Vm, arg, byte_position, clamped, part, receiver, room, scan, translate};
 use crate::charge::Buffer;
-use crate::convert::{to_int32, type_of};
-use crate::heap::{to_utf16, units};
+use crate::convert::type_of;
+use crate::numeric::to_int32;
+use crate::wtf8::{to_utf16, units};
 
 /// `string.endsWith(search, end)`
 pub fn ends_with(vm: &mut Vm, this: Value, arguments: &[Value]) -> Result {

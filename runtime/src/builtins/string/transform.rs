@@ -3,8 +3,8 @@
 use super::{Result, Value, Vm, arg, by_text, join, receiver, room, scan};
 use crate::atom::known;
 use crate::builtins::intl::canonical_locales;
-use crate::convert::is_space;
-use crate::heap::{code_points, first_code_point};
+use crate::numeric::is_space;
+use crate::wtf8::{code_points, first_code_point};
 
 /// `string.isWellFormed()`
 pub fn is_well_formed(vm: &mut Vm, this: Value, _: &[Value]) -> Result {
@@ -78,7 +78,7 @@ fn repeated(vm: &mut Vm, string: Value, count: u64) -> Result {
     room(vm, count.saturating_mul(header.units.into()), count.saturating_mul(header.bytes.into()))?;
     // charged: above
     let bytes = vm.heap.bytes(string);
-    let meets = crate::heap::splits_pair(bytes, bytes);
+    let meets = crate::wtf8::splits_pair(bytes, bytes);
     let mut bytes = bytes.repeat(count as usize);
     if meets {
         vm.work(bytes.len() / 32)?;

@@ -2,13 +2,13 @@
 
 use crate::atom::{Atom, known};
 use crate::calls::{Failed, Open, Style};
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
 use crate::outcome::{Failure, MOST_DETAILS, MOST_NAME, MOST_TOOL_INPUT, Status, cut_json};
 use crate::promise::State;
+use crate::thrown::{Result, Thrown};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::Refusal;
@@ -65,11 +65,11 @@ impl Vm {
         match self.given_data(text, LEVELS) {
             Ok(data) => Ok(Ok(data)),
             Err(thrown) => match *thrown.0 {
-                crate::error::Cause::Value(_) => Ok(Err(ToolError::new(
+                crate::thrown::Cause::Value(_) => Ok(Err(ToolError::new(
                     ErrorCode::ToolExecutionError,
                     "The tool answered with text that is not JSON",
                 ))),
-                crate::error::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
+                crate::thrown::Cause::Stop(failure) => Err(Thrown::stop(*failure)),
             },
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::builtins::arg;
 use crate::charge::Buffer;
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 

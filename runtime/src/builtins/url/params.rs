@@ -7,12 +7,13 @@ use super::{coded, state};
 use crate::builtins::{Body, Global, Row, arg, getter, native, object, prelude};
 use crate::charge::{Buffer, Hold};
 use crate::convert::type_of;
-use crate::error::{Result, Thrown};
 use crate::error_code::ErrorCode;
-use crate::heap::{InternalSlots, Yields, block, to_utf16};
+use crate::heap::{InternalSlots, Yields, block};
 use crate::property::PropertyKey;
+use crate::thrown::{Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
+use crate::wtf8::to_utf16;
 use percent_encoding::percent_decode;
 use url::form_urlencoded;
 
@@ -242,7 +243,7 @@ fn pairs_of_record(vm: &mut Vm, record: Value) -> Result<Pairs> {
         names.grow(vm, 2 * bytes + 64)?;
         let name = match key {
             PropertyKey::Index(index) => index.to_string(),
-            PropertyKey::Name(name) => crate::heap::lossy(vm.atoms.text(name)).into_owned(), // charged: above
+            PropertyKey::Name(name) => crate::wtf8::lossy(vm.atoms.text(name)).into_owned(), // charged: above
         };
         let (value, hold) = text_of(vm, value)?;
         drop(hold);

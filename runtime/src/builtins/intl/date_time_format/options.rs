@@ -3,7 +3,7 @@
 use super::pattern::{Field, Item, Kind, best, fields, parse};
 use crate::builtins::intl::zone::Zone;
 use crate::builtins::intl::{canonical_locales, choice, flag, number, option, options, resolved_locale};
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -233,7 +233,7 @@ fn is_time(kind: Kind) -> bool {
     kind >= Kind::DayPeriod
 }
 
-/// A field as interval patterns have it: neither two digits nor long names of zones are asked for.
+/// A field as interval patterns have it: without two-digit forms and long names of zones.
 fn short(field: Field) -> Field {
     let is_number = matches!(field.letter, b'M' | b'd' | b'h' | b'K' | b'H' | b'k' | b'm') && field.count <= 2;
     if is_number || matches!(field.letter, b'z' | b'v') { Field { count: 1, ..field } } else { field }

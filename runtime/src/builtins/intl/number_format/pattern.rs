@@ -1,6 +1,6 @@
 //! From a number and the options of a formatter to typed parts, by ICU's patterns for English.
 //!
-//! charged: by who asks for the digits, see `quantity` and `room` in the module above
+//! charged: by the callers, see `quantity` and `room` in the module above
 
 use super::decimal::{Decimal, Quantity};
 use super::units;

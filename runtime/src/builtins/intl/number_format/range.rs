@@ -6,7 +6,7 @@ use super::{joined, parts_cost, quantity, receiver, room};
 use crate::builtins::arg;
 use crate::builtins::intl::parts_value;
 use crate::charge::Hold;
-use crate::error::Result;
+use crate::thrown::Result;
 use crate::value::Value;
 use crate::vm::Vm;
 

@@ -1,0 +1,357 @@
+//! The tables of atoms: those of a program, and those of a run.
+
+use crate::atom::{Atom, known};
+use crate::builtins::registry::registry;
+use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
+use crate::value::Value;
+use crate::vm::Vm;
+use agentscript_lang::program::Texts;
+use hashbrown::DefaultHashBuilder;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// The texts of one compiled script, or of the prelude, and their atoms; shared by all its runs.
+#[derive(Debug, Default)]
+pub struct ProgramTexts {
+    /// All texts, concatenated, in WTF-8.
+    pub bytes: Arc<[u8]>,
+    /// The range of each text that is no fixed name: start and length. Its atom is `first` plus its index here.
+    pub ranges: Vec<(u32, u32)>,
+    /// The first atom.
+    first: u32,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl ProgramTexts {
+    /// Number the texts of a program; gives their atoms in the same order. `fixed` are the texts of the prelude;
+    /// absent while the prelude itself is compiled.
+    pub fn new(texts: &Texts, fixed: Option<&Self>) -> (Self, Vec<Atom>) {
+        let mut bytes = Vec::with_capacity(texts.total());
+        let registry = registry();
+        let first = registry.names.len() + fixed.map_or(0, |fixed| fixed.ranges.len());
+        let count = texts.iter().len();
+        let mut this = Self {
+            first: first as u32,
+            ranges: Vec::with_capacity(count),
+            table: HashTable::with_capacity(count),
+            ..Self::default()
+        };
+        let atoms = texts
+            .iter()
+            .map(|text| {
+                let known = registry.atom(text).or_else(|| fixed.and_then(|fixed| fixed.find(text)));
+                if let Some(atom) = known {
+                    return atom;
+                }
+                let index = this.ranges.len() as u32;
+                this.ranges.push((bytes.len() as u32, text.len() as u32));
+                bytes.extend_from_slice(text);
+                let Self { table, hasher, ranges, .. } = &mut this;
+                let hash = hasher.hash_one(text);
+                table.insert_unique(hash, index, |&other| {
+                    let (start, length) = ranges[other as usize];
+                    hasher.hash_one(&bytes[start as usize..][..length as usize])
+                });
+                Atom(this.first + index)
+            })
+            .collect();
+        this.bytes = bytes.into();
+        (this, atoms)
+    }
+
+    /// The text of an atom that is one of these.
+    pub fn text(&self, atom: Atom) -> &[u8] {
+        let (start, length) = self.ranges[(atom.0 - self.first) as usize];
+        &self.bytes[start as usize..][..length as usize]
+    }
+
+    fn find(&self, text: &[u8]) -> Option<Atom> {
+        let hash = self.hasher.hash_one(text);
+        let index = self.table.find(hash, |&index| self.text(Atom(self.first + index)) == text)?;
+        Some(Atom(self.first + index))
+    }
+
+    fn end(&self) -> u32 {
+        self.first + self.ranges.len() as u32
+    }
+}
+
+/// The atoms of a run: fixed names, texts of the prelude, texts of the script, then those it makes.
+#[derive(Debug)]
+pub struct Atoms {
+    prelude: &'static ProgramTexts,
+    program: Arc<ProgramTexts>,
+    /// Texts that the run has made.
+    made: Vec<Box<[u8]>>,
+    /// The atoms that the run has looked up by their text.
+    table: HashTable<Atom>,
+    hasher: DefaultHashBuilder,
+    /// The atoms of small indices that were looked up.
+    indices: Vec<Option<Atom>>,
+    /// Strings that were property names lately.
+    recent: [(Value, Atom); RECENT],
+}
+
+/// How many strings are remembered with their atoms.
+const RECENT: usize = 8;
+
+/// How many texts a run that reads some data usually looks up: the first capacity of the table.
+const USUAL: usize = 14;
+
+/// Indices whose atoms are remembered.
+const SMALL_INDICES: usize = 256;
+
+impl Atoms {
+    /// The atoms of a run of a program.
+    pub fn new(program: Arc<ProgramTexts>) -> Self {
+        let prelude = &crate::prelude::code().texts;
+        let (made, indices) = (Vec::new(), Vec::new());
+        let recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
+        Self { prelude, program, made, table: HashTable::new(), hasher: DefaultHashBuilder::default(), indices, recent }
+    }
+
+    /// The text of an atom, in WTF-8.
+    pub fn text(&self, atom: Atom) -> &[u8] {
+        if atom.0 < self.prelude.first {
+            registry().names[atom.0 as usize].as_bytes()
+        } else if atom.0 < self.program.first {
+            self.prelude.text(atom)
+        } else if atom.0 < self.program.end() {
+            self.program.text(atom)
+        } else {
+            &self.made[(atom.0 - self.program.end()) as usize]
+        }
+    }
+
+    /// Whether it is a name of a built-in or in the text of the script.
+    pub fn is_mentioned(&self, atom: Atom) -> bool {
+        atom.0 < self.program.end()
+    }
+
+    /// The atom of a text, if there is one.
+    pub fn find(&self, text: &[u8]) -> Option<Atom> {
+        let known = self.find_fixed(text);
+        if known.is_some() {
+            return known;
+        }
+        self.table.find(self.hasher.hash_one(text), |&atom| self.text(atom) == text).copied()
+    }
+
+    fn find_fixed(&self, text: &[u8]) -> Option<Atom> {
+        registry().atom(text).or_else(|| self.program.find(text)).or_else(|| self.prelude.find(text))
+    }
+
+    /// The atom of a text, and how many bytes were allocated for it.
+    pub fn intern(&mut self, text: &[u8]) -> (Atom, usize) {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&atom) = self.table.find(hash, |&atom| self.text(atom) == text) {
+            return (atom, 0);
+        }
+        let (atom, bytes) = match self.find_fixed(text) {
+            Some(atom) => (atom, 8),
+            None => {
+                self.made.push(text.into());
+                (Atom(self.program.end() + self.made.len() as u32 - 1), text.len() + 40)
+            }
+        };
+        let mut table = std::mem::take(&mut self.table);
+        if table.capacity() == 0 {
+            table.reserve(USUAL, |_| 0);
+        }
+        table.insert_unique(hash, atom, |&other| self.hasher.hash_one(self.text(other)));
+        self.table = table;
+        (atom, bytes)
+    }
+
+    /// The atom of a string that was looked up lately.
+    #[inline(always)]
+    pub fn recent(&self, string: Value) -> Option<Atom> {
+        let (handle, atom) = self.recent[string.index() % RECENT];
+        (handle == string).then_some(atom)
+    }
+
+    /// Remember the atom of a string.
+    pub fn remember(&mut self, string: Value, atom: Atom) {
+        self.recent[string.index() % RECENT] = (string, atom);
+    }
+
+    /// Forget the strings of recent lookups: a collection may free them and reuse their handles.
+    pub fn forget(&mut self) {
+        self.recent = [(Value::UNDEFINED, known::EMPTY); RECENT];
+    }
+
+    /// The atom of an index as a name, if there is one.
+    #[inline]
+    pub fn find_index(&mut self, index: u32) -> Option<Atom> {
+        match self.indices.get(index as usize) {
+            Some(&Some(atom)) => Some(atom),
+            _ => {
+                let atom = self.find(digits(index, &mut [0; 10]))?;
+                self.remember_index(index, atom);
+                Some(atom)
+            }
+        }
+    }
+
+    /// The atom of an index as a name, and how many bytes were allocated for it.
+    pub fn intern_index(&mut self, index: u32) -> (Atom, usize) {
+        match self.find_index(index) {
+            Some(atom) => (atom, 0),
+            None => {
+                let (atom, bytes) = self.intern(digits(index, &mut [0; 10]));
+                self.remember_index(index, atom);
+                (atom, bytes)
+            }
+        }
+    }
+
+    fn remember_index(&mut self, index: u32, atom: Atom) {
+        let index = index as usize;
+        if index < SMALL_INDICES {
+            if self.indices.len() <= index {
+                self.indices.resize((index + 1).next_power_of_two(), None);
+            }
+            self.indices[index] = Some(atom);
+        }
+    }
+
+    /// The array index that a property name is, if it is one: `"12"`.
+    pub fn index(&self, atom: Atom) -> Option<u32> {
+        array_index(self.text(atom))
+    }
+
+    /// The range of an atom's text among the texts of the script.
+    pub fn program_range(&self, atom: Atom) -> Option<(u32, u32)> {
+        let range = self.program.first..self.program.end();
+        range.contains(&atom.0).then(|| self.program.ranges[(atom.0 - self.program.first) as usize])
+    }
+}
+
+impl Vm {
+    /// The string of an atom.
+    #[inline]
+    pub fn atom_string(&mut self, atom: Atom) -> Value {
+        match self.atom_strings.get(atom) {
+            Some(string) => string,
+            None => self.make_atom_string(atom),
+        }
+    }
+
+    #[cold]
+    fn make_atom_string(&mut self, atom: Atom) -> Value {
+        let index = atom.0 as usize;
+        let registry = registry();
+        let string = if let Some(&(start, length)) = registry.ranges.get(index) {
+            self.heap.builtin_string(start, length)
+        } else if let Some((start, length)) = self.atoms.program_range(atom) {
+            self.heap.program_string(start, length)
+        } else {
+            let text = self.atoms.text(atom);
+            self.heap.new_string(text)
+        };
+        let bytes = self.atom_strings.set(atom, string);
+        self.heap.meter.keep_bytes(bytes);
+        string
+    }
+
+    /// The atom of a string.
+    #[inline]
+    pub fn intern(&mut self, string: Value) -> Atom {
+        let (atom, bytes) = self.atoms.intern(self.heap.bytes(string));
+        if bytes > 0 {
+            self.heap.meter.keep_bytes(bytes);
+        }
+        atom
+    }
+
+    /// The atom of a text.
+    pub fn intern_text(&mut self, text: &str) -> Atom {
+        let (atom, bytes) = self.atoms.intern(text.as_bytes());
+        if bytes > 0 {
+            self.heap.meter.keep_bytes(bytes);
+        }
+        atom
+    }
+
+    /// A new string of a text.
+    pub fn string(&mut self, text: &str) -> Value {
+        self.heap.new_string(text.as_bytes())
+    }
+
+    /// The text of an atom for messages; a long one is cut.
+    pub fn atom_text(&self, atom: Atom) -> String {
+        cut_message_bytes(self.atoms.text(atom), MOST_MESSAGE)
+    }
+}
+
+/// The decimal digits of an index.
+fn digits(index: u32, buffer: &mut [u8; 10]) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = index;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &buffer[at..];
+        }
+    }
+}
+
+/// The strings of those atoms that a run needed as values. Stored in pages, because a script uses few of the many
+/// names of built-ins, which come first.
+#[derive(Debug, Default)]
+pub struct AtomStrings {
+    pages: Vec<Option<Box<[Value; PAGE]>>>,
+}
+
+const PAGE: usize = 32;
+/// Pages that a script usually needs after the first one.
+const SPARE_PAGES: usize = 4;
+
+impl AtomStrings {
+    /// The string of an atom, where it was set.
+    #[inline(always)]
+    pub fn get(&self, atom: Atom) -> Option<Value> {
+        let page = self.pages.get(atom.0 as usize / PAGE)?.as_deref()?;
+        Some(page[atom.0 as usize % PAGE]).filter(|string| string.is_string())
+    }
+
+    /// Set the string of an atom; gives how many bytes were allocated.
+    pub fn set(&mut self, atom: Atom, string: Value) -> usize {
+        let (number, index) = (atom.0 as usize / PAGE, atom.0 as usize % PAGE);
+        let before = self.cost();
+        if self.pages.len() <= number {
+            // Reserve little: the names of a script come far behind those of built-ins, and few scripts have many.
+            self.pages.reserve_exact((number + 1 + SPARE_PAGES - self.pages.len()).max(self.pages.len() / 2));
+            self.pages.resize_with(number + 1, || None);
+        }
+        let page = &mut self.pages[number];
+        let fresh = if page.is_none() { PAGE * 8 } else { 0 };
+        page.get_or_insert_with(|| Box::new([Value::UNDEFINED; PAGE]))[index] = string;
+        self.cost() - before + fresh
+    }
+
+    fn cost(&self) -> usize {
+        self.pages.capacity() * 8
+    }
+
+    /// All values; `undefined` where a string was not set.
+    pub fn values(&self) -> impl Iterator<Item = Value> + '_ {
+        self.pages.iter().flatten().flat_map(|page| page.iter().copied())
+    }
+}
+
+/// The array index that a text is the canonical form of: 0 to 2³²−2.
+pub fn array_index(text: &[u8]) -> Option<u32> {
+    match text {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', rest @ ..] if rest.len() < 10 && rest.iter().all(u8::is_ascii_digit) => {
+            let number = text.iter().fold(0_u64, |number, digit| number * 10 + u64::from(digit - b'0'));
+            u32::try_from(number).ok().filter(|&index| index != u32::MAX)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,54 @@
+//! The families of values: which table of methods a value has.
+
+macro_rules! families {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// Which table of methods a value has.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Family { $($(#[$doc])+ $name),+ }
+
+        /// How many families there are.
+        pub const FAMILIES: usize = [$(Family::$name),+].len();
+    };
+}
+
+families! {
+    /// Plain objects; every other family falls back to it.
+    Object,
+    /// Arrays.
+    Array,
+    /// Functions of any kind.
+    Function,
+    /// Strings.
+    String,
+    /// Numbers.
+    Number,
+    /// Booleans.
+    Boolean,
+    /// BigInts.
+    BigInt,
+    /// Errors.
+    Error,
+    /// Maps.
+    Map,
+    /// Sets.
+    Set,
+    /// Promises.
+    Promise,
+    /// Iterators.
+    Iterator,
+    /// Dates.
+    Date,
+    /// Regular expressions.
+    RegExp,
+    /// URLs.
+    Url,
+    /// Queries of URLs.
+    Params,
+    /// `Intl.Collator`.
+    Collator,
+    /// `Intl.DateTimeFormat`.
+    DateTimeFormat,
+    /// `Intl.NumberFormat`.
+    NumberFormat,
+}
