@@ -7,6 +7,7 @@ mod describe;
 mod examples;
 mod execute;
 mod invoke;
+mod schema;
 mod search;
 mod step;
 
@@ -14,10 +15,11 @@ use crate::hub::Hub;
 use codecall_base::call::Caller;
 use codecall_base::event::Watcher;
 use codecall_base::offload::{self, weight};
-use codecall_base::tool::{LONGEST_NAME, Names};
+use codecall_base::tool::{LONGEST_NAME, Names, OWN_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -40,12 +42,8 @@ pub static ALL: [&dyn MetaTool; 6] = [
 
 /// A tool of the server itself.
 pub trait MetaTool: Send + Sync {
-    /// Its name without the prefix: `search`.
+    /// Its name without the prefix: `search`. One in [`OWN_NAMES`] is listed without a prefix.
     fn id(&self) -> &'static str;
-    /// The name that it is listed under, where that is not made from its id.
-    fn own_name(&self) -> Option<&'static str> {
-        None
-    }
     /// Whether the configuration has it at all.
     fn is_enabled(&self, config: &Config) -> bool {
         let _ = config;
@@ -110,19 +108,17 @@ impl Answer {
 /// The listed name of a meta-tool.
 #[must_use]
 pub fn spelled(tool: &dyn MetaTool, names: Names) -> String {
-    match tool.own_name() {
-        Some(name) => name.to_owned(),
-        None => format!("codecall{}{}", names.separator(), tool.id()),
+    match tool.id() {
+        id if OWN_NAMES.contains(&id) => id.to_owned(),
+        id => format!("codecall{}{id}", names.separator()),
     }
 }
 
 /// The meta-tool of that name: in any of the three spellings, or the one it has of its own.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
-    if let Some(tool) = ALL.into_iter().find(|tool| tool.own_name() == Some(name)) {
-        return Some(tool);
-    }
-    let id = name.strip_prefix("codecall")?.strip_prefix([':', '.', '_'])?;
+    let unprefixed = || name.strip_prefix("codecall")?.strip_prefix([':', '.', '_']);
+    let id = if OWN_NAMES.contains(&name) { name } else { unprefixed()? };
     ALL.into_iter().find(|tool| tool.id() == id)
 }
 
@@ -181,15 +177,16 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
-/// One text or several.
-#[derive(Deserialize)]
+/// A list of strings, or one string: models write both.
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "wrong value, expected a list of strings")]
-enum Texts {
+#[schemars(with = "Vec<String>")]
+enum StringOrList {
     One(String),
     Many(Vec<String>),
 }
 
-impl Texts {
+impl StringOrList {
     fn into_vec(self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text],
@@ -198,11 +195,36 @@ impl Texts {
     }
 }
 
+/// An object, or the JSON text of one: models write both.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "Map<String, Value>")]
+struct ObjectOrText(Value);
+
+impl ObjectOrText {
+    /// The object; empty where it is left out.
+    fn into_optional_map(this: Option<Self>) -> Result<Map<String, Value>, &'static str> {
+        this.map_or_else(|| Ok(Map::new()), Self::into_map)
+    }
+
+    fn into_map(self) -> Result<Map<String, Value>, &'static str> {
+        match self.0 {
+            Value::Object(members) => Ok(members),
+            Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
+            Value::Null | Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        weight(&self.0)
+    }
+}
+
 /// Names of tools, apps or tags that somebody may have given to something.
 ///
 /// # Errors
 /// There are too many, or one is too long.
-fn names(key: &str, names: Texts) -> Result<Vec<String>, String> {
+fn names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
     let names = names.into_vec();
     if names.len() > MOST_NAMES {
         return Err(format!("'{key}' has {} entries; give at most {MOST_NAMES}", names.len()));
@@ -211,20 +233,6 @@ fn names(key: &str, names: Texts) -> Result<Vec<String>, String> {
         Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),
         None => Ok(names),
     }
-}
-
-/// An object, or the JSON text of one: models write both.
-fn object(value: Value) -> Result<Map<String, Value>, &'static str> {
-    match value {
-        Value::Object(members) => Ok(members),
-        Value::Null => Ok(Map::new()),
-        Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
-        Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
-    }
-}
-
-fn strings(description: &str) -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": description})
 }
 
 #[cfg(test)]

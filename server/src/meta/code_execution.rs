@@ -12,31 +12,37 @@ use std::ops::RangeInclusive;
 
 pub struct CodeExecution;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    /// The code; see the description of this tool
     code: String,
+    /// Types are erased
+    #[schemars(extend("default" = "javascript"))]
     language: Option<LanguageName>,
-    input: Option<Value>,
+    /// Data for the code, seen as the global input
+    #[schemars(extend("default" = {}))]
+    input: Option<ObjectOrText>,
     #[serde(default)]
     options: Options,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Options {
+    /// How long it may take, waits for tools included
+    #[schemars(range(min = *Settings::TIMEOUTS.start(), max = *Settings::TIMEOUTS.end()))]
     timeout_ms: Option<f64>,
+    /// How many tools it may call; 0: no limit
+    #[schemars(range(min = 0))]
     max_tool_calls: Option<f64>,
+    /// The only servers whose tools it may call; empty: all
     allowed_servers: Option<Vec<String>>,
 }
 
 impl MetaTool for CodeExecution {
     fn id(&self) -> &'static str {
         "code_execution"
-    }
-
-    fn own_name(&self) -> Option<&'static str> {
-        Some("code_execution")
     }
 
     fn is_enabled(&self, config: &Config) -> bool {
@@ -52,25 +58,7 @@ impl MetaTool for CodeExecution {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "code": {"type": "string", "description": "The code; see the description of this tool"},
-                "language": {"type": "string", "enum": ["javascript", "typescript"], "default": "javascript", "description": "Types are erased"},
-                "input": {"type": "object", "default": {}, "description": "Data for the code, seen as the global input"},
-                "options": {
-                    "type": "object",
-                    "properties": {
-                        "timeout_ms": {"type": "number", "minimum": Settings::TIMEOUTS.start(), "maximum": Settings::TIMEOUTS.end(), "description": "How long it may take, waits for tools included"},
-                        "max_tool_calls": {"type": "number", "minimum": 0, "description": "How many tools it may call; 0: no limit"},
-                        "allowed_servers": strings("The only servers whose tools it may call; empty: all"),
-                    },
-                    "additionalProperties": false,
-                },
-            },
-            "required": ["code"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -129,7 +117,7 @@ impl CodeExecution {
         if code.trim().is_empty() {
             return Err(refused("'code' is empty"));
         }
-        let input = object(input.unwrap_or_default()).map_err(|problem| refused(&format!("'input' {problem}")))?;
+        let input = ObjectOrText::into_optional_map(input).map_err(|problem| refused(&format!("'input' {problem}")))?;
         let mut settings = config.code_execution;
         if let Some(timeout) = options.timeout_ms {
             settings.timeout_ms =

@@ -8,22 +8,28 @@ use codecall_tools::catalogue::{Entry, Snapshot};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// Most tools in one answer.
+const MAX_TOOLS: usize = 100;
 /// Unknown names for which others are proposed.
 const MOST_MEANT: usize = 20;
 
 pub struct Describe;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// Names as codecall_search gives them, e.g. ["users:list"]
     #[serde(alias = "tools")]
-    tool_names: Texts,
+    tool_names: StringOrList,
+    /// How many at most (default 8)
+    #[schemars(range(min = 1, max = MAX_TOOLS))]
     max: Option<usize>,
+    /// Default json_schema
     #[serde(default)]
     format: Format,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "snake_case")]
 enum Format {
     #[default]
@@ -48,16 +54,7 @@ impl MetaTool for Describe {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "toolNames": strings("Names as codecall_search gives them, e.g. [\"users:list\"]"),
-                "max": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many at most (default 8)"},
-                "format": {"enum": ["json_schema", "typescript"], "description": "Default json_schema"},
-            },
-            "required": ["toolNames"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -117,8 +114,8 @@ impl Describe {
         if names.is_empty() {
             return refusal(self, "'toolNames' must hold at least one name");
         }
-        if !(1..=100).contains(&max) {
-            return refusal(self, "'max' must be from 1 to 100");
+        if !(1..=MAX_TOOLS).contains(&max) {
+            return refusal(self, &format!("'max' must be from 1 to {MAX_TOOLS}"));
         }
         let snapshot = hub.catalogue().snapshot();
         let mut entries: Vec<&Entry> = Vec::new();

@@ -12,18 +12,27 @@ use codecall_tools::results::{Missing, Piece};
 
 pub struct Execute;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// The script; its return value is the result
     script: Option<String>,
-    context: Option<Value>,
-    allowed_tools: Option<Texts>,
+    /// Data for the script, seen as codecallContext
+    context: Option<ObjectOrText>,
+    /// The only tools the script may call; 'users:*' allows an app
+    allowed_tools: Option<StringOrList>,
+    /// Found out by itself
     language: Option<LanguageName>,
+    /// Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …
     limits: Option<Map<String, Value>>,
+    /// Call no tool; tell what would be called
     #[serde(default)]
     dry_run: bool,
+    /// In place of script: read on in a result that was cut
     handle: Option<String>,
+    /// With handle: where to read on
     offset: Option<usize>,
+    /// With handle: most bytes of this piece
     limit: Option<usize>,
 }
 
@@ -41,21 +50,7 @@ impl MetaTool for Execute {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "script": {"type": "string", "description": "The script; its return value is the result"},
-                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
-                "allowedTools": strings("The only tools the script may call; 'users:*' allows an app"),
-                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
-                "limits": {"type": "object", "description": "Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …"},
-                "dryRun": {"type": "boolean", "description": "Call no tool; tell what would be called"},
-                "handle": {"type": "string", "description": "In place of script: read on in a result that was cut"},
-                "offset": {"type": "integer", "description": "With handle: where to read on"},
-                "limit": {"type": "integer", "description": "With handle: most bytes of this piece"},
-            },
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -218,14 +213,11 @@ impl Execute {
         if arguments.offset.is_some() || arguments.limit.is_some() {
             return Err(refused("'offset' and 'limit' belong to 'handle'"));
         }
-        let text = |context: Value| {
-            let text = |context| object(context).map(|context| Value::Object(context).to_string());
-            offload::now(weight(&context), || text(context))
+        let text = |context: ObjectOrText| {
+            offload::now(context.weight(), || context.into_map().map(|context| Value::Object(context).to_string()))
         };
-        let context = match arguments.context {
-            None | Some(Value::Null) => None,
-            Some(context) => Some(text(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
-        };
+        let context = arguments.context.map(text).transpose();
+        let context = context.map_err(|problem| refused(&format!("'context' {problem}")))?;
         let allowed = arguments.allowed_tools.map(|allowed| names("allowedTools", allowed)).transpose();
         let allowed_tools = allowed.map_err(|problem| refused(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());

@@ -14,13 +14,16 @@ const LONGEST_INPUT: usize = 2_048;
 
 pub struct Invoke;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// Name as codecall_search gives it
     #[serde(alias = "toolName", alias = "name")]
     tool: String,
-    #[serde(default, alias = "arguments")]
-    input: Value,
+    /// Input that fits the tool's schema
+    #[serde(alias = "arguments")]
+    #[schemars(required)]
+    input: Option<ObjectOrText>,
 }
 
 impl MetaTool for Invoke {
@@ -43,15 +46,7 @@ impl MetaTool for Invoke {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "tool": {"type": "string", "description": "Name as codecall_search gives it"},
-                "input": {"type": "object", "description": "Input that fits the tool's schema"},
-            },
-            "required": ["tool", "input"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -87,7 +82,7 @@ impl MetaTool for Invoke {
             let read = || {
                 let given = arguments.clone();
                 match read::<Arguments>(self, arguments) {
-                    Ok(Arguments { tool, input }) => match object(input) {
+                    Ok(Arguments { tool, input }) => match ObjectOrText::into_optional_map(input) {
                         Ok(input) => Ok((tool, input, given)),
                         Err(problem) => {
                             Err(Box::new(misshapen(hub, given, refusal(self, &format!("'input' {problem}")))))

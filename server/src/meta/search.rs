@@ -7,6 +7,10 @@ use codecall_tools::index::Hit;
 use codecall_tools::search::fuse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+/// Most queries in one request.
+const MAX_QUERIES: usize = 10;
+/// Most tools in one answer.
+const MAX_TOP_K: usize = 50;
 /// Descriptions are cut here; `describe` gives all of them.
 const LONGEST_DESCRIPTION: usize = 300;
 /// How many apps or tags a warning names at most.
@@ -18,23 +22,33 @@ const MOST_UNKNOWN: usize = 10;
 
 pub struct Search;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// What the tool should do, e.g. "list unpaid invoices"
     query: Option<String>,
-    queries: Option<Texts>,
+    /// Several searches at once, instead of query
+    #[schemars(length(min = 1, max = MAX_QUERIES))]
+    queries: Option<StringOrList>,
+    /// How many tools at most (default 8)
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
     top_k: Option<usize>,
     #[serde(default)]
     filter: Filter,
-    exclude_tool_names: Option<Texts>,
+    /// Tools you know already
+    exclude_tool_names: Option<StringOrList>,
+    /// Least score of a tool for a query
+    #[schemars(range(min = 0, max = 1))]
     min_score: Option<f64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Filter {
-    app_ids: Option<Texts>,
-    tags: Option<Texts>,
+    /// Only tools of these apps
+    app_ids: Option<StringOrList>,
+    /// Only tools with one of these tags
+    tags: Option<StringOrList>,
     include_open_api: Option<bool>,
     include_inline: Option<bool>,
 }
@@ -55,27 +69,7 @@ impl MetaTool for Search {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "What the tool should do, e.g. \"list unpaid invoices\""},
-                "queries": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10, "description": "Several searches at once, instead of query"},
-                "topK": {"type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools at most (default 8)"},
-                "filter": {
-                    "type": "object",
-                    "properties": {
-                        "appIds": strings("Only tools of these apps"),
-                        "tags": strings("Only tools with one of these tags"),
-                        "includeOpenApi": {"type": "boolean"},
-                        "includeInline": {"type": "boolean"},
-                    },
-                    "additionalProperties": false,
-                },
-                "excludeToolNames": strings("Tools you know already"),
-                "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Least score of a tool for a query"},
-            },
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -136,17 +130,20 @@ impl Asked {
     fn of(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
         let refused = |problem: &str| Err(Box::new(refusal(tool, problem)));
         let several = arguments.queries.is_some();
-        let given: Vec<String> =
-            arguments.query.into_iter().chain(arguments.queries.map(Texts::into_vec).unwrap_or_default()).collect();
+        let given: Vec<String> = arguments
+            .query
+            .into_iter()
+            .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
+            .collect();
         if given.is_empty() && !several {
             return refused("'query' is missing");
         }
-        if given.is_empty() || given.len() > 10 || given.iter().any(|query| query.trim().is_empty()) {
-            return refused("give 1 to 10 queries, none of them empty");
+        if given.is_empty() || given.len() > MAX_QUERIES || given.iter().any(|query| query.trim().is_empty()) {
+            return refused(&format!("give 1 to {MAX_QUERIES} queries, none of them empty"));
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
-        if !(1..=50).contains(&top_k) {
-            return refused("'topK' must be from 1 to 50");
+        if !(1..=MAX_TOP_K).contains(&top_k) {
+            return refused(&format!("'topK' must be from 1 to {MAX_TOP_K}"));
         }
         let min_score = arguments.min_score.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&min_score) {
@@ -158,7 +155,7 @@ impl Asked {
                 queries.push(query);
             }
         }
-        let named = |key: &str, texts: Option<Texts>| {
+        let named = |key: &str, texts: Option<StringOrList>| {
             texts.map(|texts| names(key, texts).map_err(|problem| Box::new(refusal(tool, &problem)))).transpose()
         };
         Ok(Self {

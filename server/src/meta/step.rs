@@ -24,40 +24,7 @@ impl MetaTool for Step {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "code": {"type": "string", "description": "The script, the same in every step"},
-                "tools": {
-                    "type": "array",
-                    "items": {"type": "object"},
-                    "description": "Your tools, as MCP or chat completions list them",
-                },
-                "token": {"type": "string", "description": "That of the step before"},
-                "results": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {"id": {"type": "string"}, "result": {}, "error": {}},
-                        "required": ["id"],
-                        "additionalProperties": false,
-                    },
-                    "description": "Answers to calls since the token",
-                },
-                "id": {"type": "string", "description": "Names the run; found by itself"},
-                "messages": {
-                    "type": "array",
-                    "items": {"type": "object"},
-                    "description": "In place of token and results",
-                },
-                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
-                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
-                "limits": {"type": "object", "description": "Lower limits: timeoutMs, maxSteps, …"},
-                "startedAt": {"type": "integer", "description": "The script's time, milliseconds since 1970"},
-            },
-            "required": ["code"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Evaluate>()
     }
 
     fn output_schema(&self) -> Value {

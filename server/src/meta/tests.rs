@@ -28,6 +28,76 @@ fn descriptions_are_short() {
     assert!(whole / 4 < 2_000, "{whole}");
 }
 
+/// Clients have these names in their prompts and their code. Those with `?` are optional.
+#[test]
+fn arguments_keep_their_names() {
+    for (id, expected) in [
+        ("search", "query? queries? topK? filter? excludeToolNames? minScore?"),
+        ("describe", "toolNames max? format?"),
+        ("execute", "script? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
+        ("invoke", "tool input"),
+        ("code_execution", "code language? input? options?"),
+        ("step", "code tools? token? results? id? messages? language? context? limits? startedAt?"),
+    ] {
+        let schema = named(&format!("codecall:{id}")).expect("a meta-tool").input_schema();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let names = schema["properties"].as_object().expect("properties").keys();
+        let names = names.map(|name| if required.contains(&json!(name)) { name.clone() } else { format!("{name}?") });
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{id}");
+        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)), "{id}");
+    }
+}
+
+/// Some clients refuse a whole list of tools for one keyword that they do not know.
+#[test]
+fn schemas_of_arguments_have_common_keywords_only() {
+    const COMMON: [&str; 12] = [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "description",
+        "default",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+    ];
+    fn check(schema: &Value) {
+        for (key, value) in schema.as_object().expect("a schema that is no boolean") {
+            assert!(COMMON.contains(&key.as_str()), "{key} in {schema}");
+            match key.as_str() {
+                "type" => assert!(value.is_string(), "{schema}"),
+                "properties" => value.as_object().expect("properties").values().for_each(check),
+                "items" => check(value),
+                _ => {}
+            }
+        }
+    }
+    for tool in ALL {
+        check(&tool.input_schema());
+    }
+    let search = search::Search.input_schema();
+    assert_eq!(
+        search["properties"]["topK"],
+        json!({"type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools at most (default 8)"})
+    );
+    assert_eq!(
+        search["properties"]["filter"]["properties"]["tags"],
+        json!({"type": "array", "items": {"type": "string"}, "description": "Only tools with one of these tags"})
+    );
+    assert_eq!(describe::Describe.input_schema()["properties"]["format"]["enum"], json!(["json_schema", "typescript"]));
+    assert_eq!(execute::Execute.input_schema()["properties"]["context"]["type"], "object");
+    let code = code_execution::CodeExecution.input_schema();
+    assert_eq!(
+        (&code["properties"]["language"]["default"], &code["properties"]["input"]["default"]),
+        (&json!("javascript"), &json!({}))
+    );
+    assert_eq!(code["properties"]["options"]["properties"]["timeout_ms"]["maximum"], 600_000);
+}
+
 /// The time that declarations take is in proportion to their schemas.
 #[test]
 fn declarations_of_long_schemas_take_no_time() {
@@ -95,6 +165,13 @@ async fn invoke() {
     let answer = ask("codecall_invoke", json!({"tool": "users:get", "input": {}})).await;
     assert_eq!(answer.value["error"]["code"], "INVALID_INPUT");
     assert!(answer.is_error);
+    // Names that other servers have for the same arguments, and input as text.
+    for arguments in
+        [json!({"toolName": "users:get", "arguments": {"id": 3}}), json!({"name": "users:get", "input": "{\"id\": 3}"})]
+    {
+        assert_eq!(ask("codecall_invoke", arguments).await.value["result"], json!({"id": 3}));
+    }
+    assert_eq!(ask("codecall_invoke", json!({"tool": "users:list"})).await.value["result"], json!({}));
     let mut config = Config::default();
     config.direct_calls.enabled = false;
     assert!(call(&hub(config), "codecall_invoke", json!({}), None, CancellationToken::new()).await.is_none());
@@ -244,9 +321,11 @@ async fn the_calls_of_a_run_are_in_its_meta() {
     assert_eq!(refused.meta.expect("statistics")["codecall/calls"], json!({"calls": []}));
 }
 
-/// Names of listed tools keep clear of meta-tools by this list, as the catalogue knows no meta-tools.
+/// The catalogue, which knows no meta-tools, keeps these names free.
 #[test]
-fn own_names_are_those_that_no_other_tool_is_listed_under() {
-    let own: Vec<&str> = ALL.into_iter().filter_map(|tool| tool.own_name()).collect();
-    assert_eq!(own, codecall_base::tool::OWN_NAMES);
+fn every_own_name_is_that_of_a_meta_tool() {
+    for name in OWN_NAMES {
+        assert!(named(name).is_some_and(|tool| spelled(tool, Names::Dot) == *name), "{name}");
+    }
+    assert_eq!(spelled(&search::Search, Names::Dot), "codecall.search");
 }

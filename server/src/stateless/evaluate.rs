@@ -7,49 +7,50 @@ use agentscript::{Language, Message, Outcome, Policy, ScriptCache};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::StatelessConfig;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A request for one step.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// A request for one step. The comments of its fields are the descriptions that a model reads.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Evaluate {
-    /// The script.
+    /// The script, the same in every step
     pub code: String,
-    /// Names the run; absent: a new name, with the time of now.
-    pub id: Option<String>,
-    /// The tools of the client, as chat completions or MCP list them.
+    /// Your tools, as MCP or chat completions list them
     #[serde(default)]
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub tools: Vec<Value>,
-    /// Found out when absent.
-    pub language: Option<LanguageName>,
-    /// What the script sees as `codecallContext`.
-    pub context: Option<Map<String, Value>>,
-    /// Lower limits for this step.
-    #[serde(default)]
-    pub limits: Map<String, Value>,
-    /// The time that the script sees, in milliseconds since 1970-01-01 UTC; absent: the time in the name
-    /// of the run, or the epoch.
-    pub started_at: Option<i64>,
-    /// What happened so far: the token of the step before …
+    /// That of the step before
     pub token: Option<String>,
-    /// … with the answers that have come since;
+    /// Answers to calls since the token
     #[serde(default)]
     pub results: Vec<CallResult>,
-    /// or the messages since the code block.
+    /// Names the run; found by itself
+    pub id: Option<String>,
+    /// In place of token and results
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     pub messages: Option<Vec<Value>>,
+    /// Found out by itself
+    pub language: Option<LanguageName>,
+    /// Data for the script, seen as codecallContext
+    pub context: Option<Map<String, Value>>,
+    /// Lower limits: timeoutMs, maxSteps, …
+    pub limits: Option<Map<String, Value>>,
+    /// The script's time, milliseconds since 1970
+    // Absent: the time in the id of the run, or the epoch.
+    pub started_at: Option<i64>,
 }
 
 /// A language by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+// Its variants have no comments: they would make a schema of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LanguageName {
-    /// JavaScript.
     #[serde(alias = "js")]
     JavaScript,
-    /// TypeScript.
     #[serde(alias = "ts")]
     TypeScript,
 }
@@ -72,16 +73,15 @@ impl From<Language> for LanguageName {
     }
 }
 
-/// The answer to one call.
-#[derive(Clone, Debug, Deserialize)]
+// The answer to one call.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallResult {
-    /// Its name.
     pub id: String,
-    /// The result, any JSON …
+    // Any JSON.
     #[serde(default, deserialize_with = "present")]
     pub result: Option<Value>,
-    /// … or the error: a text, or an object with `message`, `code`, `details`.
+    // In place of a result: a text, or an object with `message`, `code`, `details`.
     pub error: Option<Value>,
 }
 

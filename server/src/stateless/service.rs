@@ -94,7 +94,7 @@ impl Stateless {
     /// # Errors
     /// The request makes no sense, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
-        let policy = self.policy(std::mem::take(&mut request.limits))?;
+        let policy = self.policy(request.limits.take().unwrap_or_default())?;
         let (config, scripts) = (self.config.clone(), Arc::clone(&self.scripts));
         let evaluated = self.blocking(cancel, move || request.run(policy, &config, &scripts)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
