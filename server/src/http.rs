@@ -7,22 +7,21 @@
 mod api;
 mod chat;
 mod connections;
+mod error;
 mod guard;
-mod problem;
 mod sessions;
 
 use crate::front::Front;
 use crate::hub::Hub;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
 use axum::routing::{any_service, get, post};
 use chat::Chat;
 use codecall_base::error::Error;
 use codecall_config::HttpServerConfig;
 use connections::Connections;
+pub use error::HttpError;
 use guard::Guard;
-use problem::Problem;
 use rmcp::transport::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use sessions::Sessions;
@@ -123,10 +122,8 @@ pub(crate) fn router(hub: &Arc<Hub>, address: SocketAddr, cancel: &CancellationT
         .route("/v1/models", get(chat::models))
         .with_state(chat)
         .route(HEALTH, get(|| async { "ok\n" }))
-        .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "There is nothing at this path") })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "This path answers another method")
-        })
+        .fallback(|| async { HttpError::NotFound })
+        .method_not_allowed_fallback(|| async { HttpError::MethodNotAllowed })
         .layer(DefaultBodyLimit::disable())
         .layer(RequestBodyLimitLayer::new(config.max_body_bytes))
         .layer(RequestBodyTimeoutLayer::new(BODY_PAUSE))

@@ -1,20 +1,18 @@
 //! Stateless steps over HTTP, JSON in and JSON out.
 
-use super::problem::{Problem, Told};
+use super::error::ErrorResponse;
 use crate::hub::Hub;
 use crate::stateless::{ClientToolset, Evaluate, Refusal};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
-use codecall_base::tool::ErrorCode;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// `POST /v1/evaluate`: one step of a run. A step that was taken is status 200, however the run has ended.
-pub async fn evaluate(State(hub): State<Arc<Hub>>, body: Bytes) -> Result<Json<Value>, Problem> {
+pub async fn evaluate(State(hub): State<Arc<Hub>>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
     let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::while_wanted();
     let evaluation = hub.stateless().evaluate(request, cancel).await?;
@@ -29,9 +27,10 @@ struct Listed {
 }
 
 /// `POST /v1/tools/typescript`: what a model reads of a list of tools, and which functions they are.
-pub async fn typescript(body: Bytes) -> Result<Json<Value>, Problem> {
+pub async fn typescript(body: Bytes) -> Result<Json<Value>, ErrorResponse> {
     let Listed { tools } = read(&body)?;
-    let tools = ClientToolset::read(&tools).map_err(|error| Problem::request(error.to_string()).about("tools"))?;
+    let tools =
+        ClientToolset::read(&tools).map_err(|error| ErrorResponse::invalid(error.to_string()).with_param("tools"))?;
     let functions =
         tools.tools().iter().map(|tool| json!({"tool": tool.name, "function": tools.names().function(&tool.name)}));
     let functions: Vec<Value> = functions.collect();
@@ -39,7 +38,7 @@ pub async fn typescript(body: Bytes) -> Result<Json<Value>, Problem> {
 }
 
 /// A body as JSON of a known shape.
-pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
@@ -49,27 +48,17 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
             let text = inner.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
             let problem = codecall_base::error::mended(text, &[]);
-            return Problem::request(codecall_base::error::placed(&path, &problem)).about(path);
+            return ErrorResponse::invalid(codecall_base::error::placed(&path, &problem)).with_param(path);
         }
         let (line, column) = (inner.line(), inner.column());
-        Problem::request(format!("The body is not valid JSON at line {line}, column {column}"))
+        ErrorResponse::invalid(format!("The body is not valid JSON at line {line}, column {column}"))
     })?;
     deserializer.end().map_err(|error| {
-        Problem::request(format!("The body goes on after its JSON at line {}, column {}", error.line(), error.column()))
+        ErrorResponse::invalid(format!(
+            "The body goes on after its JSON at line {}, column {}",
+            error.line(),
+            error.column()
+        ))
     })?;
     Ok(value)
-}
-
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        let status = match &refusal {
-            Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
-            Refusal::Unavailable(refused) => match refused.code {
-                ErrorCode::WorkerCrashed | ErrorCode::WorkerStartupFailed => StatusCode::INTERNAL_SERVER_ERROR,
-                _ => StatusCode::SERVICE_UNAVAILABLE,
-            },
-        };
-        let told = Told { body: Some(refusal.to_json()), ..Told::default() };
-        Self::new(status, refusal.to_string()).with_code(refusal.code()).told(told)
-    }
 }

@@ -10,12 +10,11 @@ mod names;
 mod speech;
 
 use super::api::read;
-use super::problem::Problem;
+use super::error::{ErrorResponse, HttpError};
 use crate::hub::Hub;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use codecall_base::error::Error;
@@ -46,12 +45,8 @@ impl Chat {
         Ok(Self { hub: Arc::clone(hub), model })
     }
 
-    fn model(&self) -> Result<&ModelServer, Problem> {
-        self.model.as_ref().ok_or_else(|| {
-            let message =
-                "There is no model behind this server; set 'model.url' (and 'model.key') in its configuration";
-            Problem::new(StatusCode::NOT_IMPLEMENTED, message).with_code("NO_MODEL")
-        })
+    fn model(&self) -> Result<&ModelServer, ErrorResponse> {
+        self.model.as_ref().ok_or_else(|| HttpError::NoModel.into())
     }
 
     async fn answer(
@@ -59,18 +54,18 @@ impl Chat {
         request: ChatRequest,
         speech: &mut Speech,
         cancel: CancellationToken,
-    ) -> Result<Reply, Problem> {
+    ) -> Result<Reply, ErrorResponse> {
         Engine { hub: &self.hub, model: self.model()?, cancel }.answer(request, speech).await
     }
 }
 
 /// `GET /v1/models`: those of the model server.
-pub async fn models(State(chat): State<Arc<Chat>>) -> Result<Json<Value>, Problem> {
+pub async fn models(State(chat): State<Arc<Chat>>) -> Result<Json<Value>, ErrorResponse> {
     chat.model()?.models().await.map(Json)
 }
 
 /// The endpoint.
-pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<Response, Problem> {
+pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<Response, ErrorResponse> {
     let body: Map<String, Value> = read(&body)?;
     chat.model()?;
     let head = Head::new(body.get("model").cloned().unwrap_or_default());
@@ -92,7 +87,7 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
             let first = match pieces.recv().await {
                 Some(Ok(piece)) => piece,
                 Some(Err(problem)) => return Err(problem),
-                None => return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The answer broke off")),
+                None => return Err(HttpError::Internal.into()),
             };
             let rest = stream::poll_fn(move |context| {
                 let _alive = (&task, &guard);

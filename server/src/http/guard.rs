@@ -1,10 +1,10 @@
 //! Who may speak to the server: what every request has to show, whatever it asks for.
 
-use super::problem::Problem;
+use super::error::HttpError;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use codecall_config::HttpServerConfig;
@@ -39,19 +39,17 @@ impl Guard {
     }
 
     /// Why a request is not answered.
-    fn refusal(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Problem> {
+    fn refusal(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         if !self.hosts.is_empty() {
             let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
             let host = host.as_ref().map(|host| host.host().to_lowercase());
             if !host.is_some_and(|host| self.hosts.contains(&host)) {
-                let message = "The 'Host' of the request is not one of this server; add it to 'http.allowedHosts'";
-                return Some(Problem::new(StatusCode::FORBIDDEN, message).with_code("HOST_NOT_ALLOWED"));
+                return Some(HttpError::HostNotAllowed);
             }
         }
         if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.knows(origin)) {
-            let message = "Pages of this 'Origin' may not use the server; add it to 'http.allowedOrigins'";
-            return Some(Problem::new(StatusCode::FORBIDDEN, message).with_code("ORIGIN_NOT_ALLOWED"));
+            return Some(HttpError::OriginNotAllowed);
         }
         if let Some(token) = &self.token
             && path != super::HEALTH
@@ -61,8 +59,7 @@ impl Guard {
             let given =
                 given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
             if !given.is_some_and(|given| bool::from(digest(given).ct_eq(token))) {
-                let message = "Send 'Authorization: Bearer …' with the token of this server ('http.token')";
-                return Some(Problem::new(StatusCode::UNAUTHORIZED, message).with_code("UNAUTHORIZED"));
+                return Some(HttpError::Unauthorized);
             }
         }
         None
@@ -98,7 +95,7 @@ fn digest(text: &str) -> [u8; 32] {
 /// Answer what may be answered.
 pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     match guard.refusal(request.method(), request.uri().path(), request.headers()) {
-        Some(problem) => problem.into_response(),
+        Some(error) => error.into_response(),
         None => next.run(request).await,
     }
 }

@@ -4,9 +4,8 @@
 //! never asked for anything, then of the one that was not used for the longest time. Its client hears that
 //! the session does not exist, and begins a new one, as the protocol says.
 
-use super::problem::Problem;
+use super::error::HttpError;
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
@@ -200,9 +199,6 @@ pub async fn explained(request: Request, next: Next) -> Response {
     };
     match REFUSED.scope(Cell::new(false), answered).await {
         (response, false) => response,
-        (_, true) => {
-            let message = "All sessions of this server are in use; try again later, or without a session";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).with_code("TOO_MANY_SESSIONS").into_response()
-        }
+        (_, true) => HttpError::TooManySessions.into_response(),
     }
 }

@@ -5,7 +5,7 @@ use super::conversation::{Block, Conversation, RUN_CODE, calls, text};
 use super::model::{ModelServer, Wanted};
 use super::names;
 use super::speech::Speech;
-use crate::http::problem::Problem;
+use crate::http::error::{ErrorResponse, HttpError};
 use crate::hub::Hub;
 use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation};
 use agentscript::Policy;
@@ -63,42 +63,43 @@ impl ChatRequest {
     pub fn read(
         mut body: Map<String, Value>,
         config: &ModelConfig,
-    ) -> Result<Result<Self, Map<String, Value>>, Problem> {
+    ) -> Result<Result<Self, Map<String, Value>>, ErrorResponse> {
         let own = match body.remove("codecall") {
             None | Some(Value::Null) => Own::default(),
             Some(own) => Own::deserialize(own).map_err(|error| {
                 let problem = codecall_base::error::mended(&error.to_string(), &[]);
-                Problem::request(format!("'codecall': {problem}")).about("codecall")
+                ErrorResponse::invalid(format!("'codecall': {problem}")).with_param("codecall")
             })?,
         };
         let tools = match body.remove("tools") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(tools)) => tools,
-            Some(_) => return Err(Problem::request("'tools' must be a list").about("tools")),
+            Some(_) => return Err(ErrorResponse::invalid("'tools' must be a list").with_param("tools")),
         };
         for legacy in ["functions", "function_call"] {
             if body.get(legacy).is_some_and(|value| !value.is_null()) {
                 let message = format!("'{legacy}' is not known any more; use 'tools' and 'tool_choice'");
-                return Err(Problem::request(message).about(legacy));
+                return Err(ErrorResponse::invalid(message).with_param(legacy));
             }
         }
         if tools.is_empty() && !has_blocks(&body) {
             return Ok(Err(body));
         }
         if body.get("n").is_some_and(|n| !n.is_null() && n != 1) {
-            return Err(
-                Problem::request("'n' must be 1 where there are tools: code runs in one conversation").about("n")
-            );
+            return Err(ErrorResponse::invalid("'n' must be 1 where there are tools: code runs in one conversation")
+                .with_param("n"));
         }
         let Some(Value::Array(messages)) = body.remove("messages") else {
-            return Err(Problem::request("'messages' must be a list").about("messages"));
+            return Err(ErrorResponse::invalid("'messages' must be a list").with_param("messages"));
         };
         if messages.len() > MOST_MESSAGES {
-            return Err(Problem::request(format!("'messages' has more than {MOST_MESSAGES} entries")).about("messages"));
+            return Err(ErrorResponse::invalid(format!("'messages' has more than {MOST_MESSAGES} entries"))
+                .with_param("messages"));
         }
         let conversation =
-            Conversation::read(messages).map_err(|problem| Problem::request(problem).about("messages"))?;
-        let tools = ClientToolset::read(&tools).map_err(|error| Problem::request(error.to_string()).about("tools"))?;
+            Conversation::read(messages).map_err(|problem| ErrorResponse::invalid(problem).with_param("messages"))?;
+        let tools = ClientToolset::read(&tools)
+            .map_err(|error| ErrorResponse::invalid(error.to_string()).with_param("tools"))?;
         let tool_choice = body.remove("tool_choice").unwrap_or_default();
         // It speaks of the client's calls; the model makes one call at a time in any case.
         body.remove("parallel_tool_calls");
@@ -161,7 +162,7 @@ pub struct Engine<'a> {
 
 impl Engine<'_> {
     /// Answer a request; `speech` is what the model says on the way.
-    pub async fn answer(&self, mut request: ChatRequest, speech: &mut Speech) -> Result<Reply, Problem> {
+    pub async fn answer(&self, mut request: ChatRequest, speech: &mut Speech) -> Result<Reply, ErrorResponse> {
         self.settle(&mut request).await?;
         let instructions = instructions(&request.tools);
         let max_turns = self.hub.config().model.max_turns;
@@ -206,9 +207,7 @@ impl Engine<'_> {
                 answer.wanted(&|name| names.function(name).or_else(|| names.tool(name).map(|_| name.to_owned())));
             match wanted {
                 Some(_) if is_last => {
-                    let message =
-                        format!("The model has written code {max_turns} times ('model.maxTurns') and does not answer");
-                    return Err(Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MAX_TURNS_EXCEEDED"));
+                    return Err(HttpError::MaxTurnsExceeded(max_turns).into());
                 }
                 Some(wanted) => {
                     let block = begun(wanted, &said);
@@ -235,12 +234,11 @@ impl Engine<'_> {
     }
 
     /// Find out what became of the blocks that are over: the client keeps their calls, not their results.
-    async fn settle(&self, request: &mut ChatRequest) -> Result<(), Problem> {
+    async fn settle(&self, request: &mut ChatRequest) -> Result<(), ErrorResponse> {
         let (began, limits) = (Instant::now(), &self.hub.config().policy.limits);
         for block in request.conversation.unsettled() {
             if began.elapsed() > Duration::from_millis(limits.max_duration_ms) {
-                let message = "Replaying the code in 'messages' takes too long; drop what is oldest, or keep the messages of role 'code_result'";
-                return Err(Problem::request(message).with_code("HISTORY_TOO_LONG").about("messages"));
+                return Err(ErrorResponse::from(HttpError::HistoryTooLong).with_param("messages"));
             }
             let result = match self.evaluate(block, &request.tools).await {
                 Ok(evaluation) => match ended(&evaluation.value) {
@@ -255,11 +253,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    async fn step(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Stepped, Problem> {
+    async fn step(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Stepped, ErrorResponse> {
         let value = self.evaluate(block, tools).await?.value;
         if value["status"] == "diverged" {
             let message = value["error"]["message"].as_str().unwrap_or_default();
-            return Err(Problem::request(message).with_code(ErrorCode::ReplayMismatch.as_str()).about("messages"));
+            return Err(ErrorResponse::from(HttpError::ReplayMismatch(message.to_owned())).with_param("messages"));
         }
         if let Some(result) = ended(&value) {
             return Ok(Stepped::Ended(result));
@@ -271,11 +269,10 @@ impl Engine<'_> {
         let abandoned = names("abandoned");
         let missing: Vec<String> =
             names("waiting").iter().filter(|call| !abandoned.contains(call)).map(Value::to_string).collect();
-        let message = format!("These tool calls must be answered by messages of role 'tool': {}", missing.join(", "));
-        Err(Problem::request(message).with_code("CALLS_NOT_ANSWERED").about("messages"))
+        Err(ErrorResponse::from(HttpError::CallsNotAnswered(missing.join(", "))).with_param("messages"))
     }
 
-    async fn evaluate(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Evaluation, Problem> {
+    async fn evaluate(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Evaluation, ErrorResponse> {
         let config = self.hub.config();
         let (tools, stateless) = (Arc::clone(tools), config.stateless.clone());
         let scripts = Arc::clone(self.hub.stateless().scripts());
@@ -292,7 +289,7 @@ impl Engine<'_> {
             .stateless()
             .blocking(self.cancel.clone(), move || request.run_with(tools, policy, &stateless, &scripts))
             .await?;
-        evaluated.map_err(|message| Problem::request(message).about("messages"))
+        evaluated.map_err(|message| ErrorResponse::invalid(message).with_param("messages"))
     }
 }
 

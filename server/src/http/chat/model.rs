@@ -1,7 +1,7 @@
 //! The model server: any that speaks chat completions.
 
 use super::conversation::RUN_CODE;
-use crate::http::problem::{Problem, Told};
+use crate::http::error::{ErrorResponse, HttpError};
 use axum::Json;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -82,7 +82,7 @@ impl ModelServer {
     }
 
     /// Ask for a completion; with `stream` in the body, `said` is told of every piece as it comes.
-    pub async fn ask(&self, body: &Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<Answer, Problem> {
+    pub async fn ask(&self, body: &Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<Answer, ErrorResponse> {
         let streams = body["stream"] == true;
         let accept = if streams { EVENTS } else { "application/json" };
         let response = self.send(Method::POST, "chat/completions", accept, Some(body)).await?;
@@ -98,7 +98,7 @@ impl ModelServer {
     }
 
     /// Ask what has nothing to do with code, and give the answer as it comes.
-    pub async fn pass(&self, body: &Value) -> Result<Response, Problem> {
+    pub async fn pass(&self, body: &Value) -> Result<Response, ErrorResponse> {
         let streams = body["stream"] == true;
         let accept = if streams { EVENTS } else { "application/json" };
         let response = self.send(Method::POST, "chat/completions", accept, Some(body)).await?;
@@ -109,8 +109,8 @@ impl ModelServer {
         let events = SseStream::from_bytes_stream(self.bytes(response)).map(move |event| {
             let data = match event {
                 Ok(event) => event.data.unwrap_or_default(),
-                Err(sse_stream::Error::Body(error)) => broken(&*error).to_json().to_string(),
-                Err(_) => nonsense("is not a stream of events").to_json().to_string(),
+                Err(sse_stream::Error::Body(error)) => incomplete_response(&*error).to_json().to_string(),
+                Err(_) => invalid_response("is not a stream of events").to_json().to_string(),
             };
             Ok::<_, Infallible>(Event::default().data(secrets.text(&data)))
         });
@@ -118,7 +118,7 @@ impl ModelServer {
     }
 
     /// The models that the server offers.
-    pub async fn models(&self) -> Result<Value, Problem> {
+    pub async fn models(&self) -> Result<Value, ErrorResponse> {
         self.json(self.send(Method::GET, "models", "application/json", None).await?).await
     }
 
@@ -128,7 +128,7 @@ impl ModelServer {
         path: &str,
         accept: &'static str,
         body: Option<&Value>,
-    ) -> Result<reqwest::Response, Problem> {
+    ) -> Result<reqwest::Response, ErrorResponse> {
         let mut request = self.client.request(method, format!("{}/{path}", self.url));
         request = request.headers(self.headers.clone()).header(ACCEPT, accept);
         if let Some(body) = body {
@@ -142,27 +142,26 @@ impl ModelServer {
     }
 
     /// The error of the model server, for the client: it can do most about it.
-    async fn refused(&self, response: reqwest::Response) -> Problem {
+    async fn refused(&self, response: reqwest::Response) -> ErrorResponse {
         let status = response.status();
         let retry_after = response.headers().get(RETRY_AFTER).cloned();
-        let told = self.json(response).await.ok().filter(|told| told["error"].is_object());
+        let body = self.json(response).await.ok().filter(|body| body["error"].is_object());
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let message = "The model server refuses the key of this server ('model.key')";
-            return Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_KEY_REFUSED");
+            return HttpError::ModelKeyRefused.into();
         }
         let known = status.is_client_error() || status.is_server_error();
         let status = if known { status } else { StatusCode::BAD_GATEWAY };
-        let message = format!("The model server answers with status {}", status.as_u16());
-        Problem::new(status, message).with_code("MODEL_ERROR").told(Told { body: told, retry_after })
+        let error = HttpError::ModelError(format!("answers with status {}", status.as_u16()));
+        ErrorResponse::from(error).with_upstream(status, body, retry_after)
     }
 
-    async fn json(&self, response: reqwest::Response) -> Result<Value, Problem> {
+    async fn json(&self, response: reqwest::Response) -> Result<Value, ErrorResponse> {
         let mut body = Vec::new();
         let mut bytes = std::pin::pin!(self.bytes(response));
         while let Some(piece) = bytes.next().await {
-            body.extend_from_slice(&piece.map_err(|error| broken(&error))?);
+            body.extend_from_slice(&piece.map_err(|error| incomplete_response(&error))?);
         }
-        let mut value: Value = serde_json::from_slice(&body).map_err(|_| nonsense("is not JSON"))?;
+        let mut value: Value = serde_json::from_slice(&body).map_err(|_| invalid_response("is not JSON"))?;
         self.secrets.value(&mut value);
         Ok(value)
     }
@@ -171,14 +170,14 @@ impl ModelServer {
         &self,
         response: reqwest::Response,
         said: &mut (dyn FnMut(&Value) + Send),
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Answer, ErrorResponse> {
         let mut events = std::pin::pin!(SseStream::from_bytes_stream(self.bytes(response)));
         let mut answer = Answer { message: json!({"role": "assistant", "content": null}), ..Answer::default() };
         while let Some(event) = events.next().await {
             let data = match event {
                 Ok(event) => event.data.unwrap_or_default(),
-                Err(sse_stream::Error::Body(error)) => return Err(broken(&*error)),
-                Err(_) => return Err(nonsense("is not a stream of events")),
+                Err(sse_stream::Error::Body(error)) => return Err(incomplete_response(&*error)),
+                Err(_) => return Err(invalid_response("is not a stream of events")),
             };
             if data.trim() == DONE {
                 break;
@@ -187,18 +186,18 @@ impl ModelServer {
                 continue;
             }
             let mut chunk: Value =
-                serde_json::from_str(&data).map_err(|_| nonsense("has an event that is not JSON"))?;
+                serde_json::from_str(&data).map_err(|_| invalid_response("has an event that is not JSON"))?;
             self.secrets.value(&mut chunk);
             if chunk["error"].is_object() {
-                let problem = Problem::new(StatusCode::BAD_GATEWAY, "The model server has stopped with an error");
-                let told = Told { body: Some(json!({"error": chunk["error"]})), ..Told::default() };
-                return Err(problem.told(told));
+                let error = ErrorResponse::from(HttpError::ModelError("has stopped with an error".into()));
+                let (status, body) = (error.status, json!({"error": chunk["error"]}));
+                return Err(error.with_upstream(status, Some(body), None));
             }
             answer.take(chunk, said)?;
         }
         if answer.finish_reason.is_null() && calls_of(&answer.message).is_empty() && answer.message["content"].is_null()
         {
-            return Err(nonsense("ended before there was anything in it"));
+            return Err(invalid_response("ended before there was anything in it"));
         }
         Ok(answer)
     }
@@ -221,8 +220,8 @@ impl ModelServer {
 
 impl Answer {
     /// Add a piece of a stream.
-    fn take(&mut self, chunk: Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<(), Problem> {
-        let Value::Object(mut members) = chunk else { return Err(nonsense("has an event that is no object")) };
+    fn take(&mut self, chunk: Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<(), ErrorResponse> {
+        let Value::Object(mut members) = chunk else { return Err(invalid_response("has an event that is no object")) };
         let choices = members.remove("choices");
         for (key, value) in members {
             if !value.is_null() {
@@ -254,17 +253,17 @@ impl Answer {
         }
     }
 
-    fn add_call(&mut self, piece: &Value) -> Result<(), Problem> {
+    fn add_call(&mut self, piece: &Value) -> Result<(), ErrorResponse> {
         let calls = &mut self.message["tool_calls"];
         if calls.is_null() {
             *calls = json!([]);
         }
-        let calls = calls.as_array_mut().ok_or_else(|| nonsense("has calls that are no list"))?;
+        let calls = calls.as_array_mut().ok_or_else(|| invalid_response("has calls that are no list"))?;
         let index = piece["index"].as_u64().and_then(|index| usize::try_from(index).ok());
         // Some servers leave the number out where a call comes in one piece.
         let index = index.unwrap_or(calls.len());
         if index > calls.len() {
-            return Err(nonsense("has calls that are not in order"));
+            return Err(invalid_response("has calls that are not in order"));
         }
         if index == calls.len() {
             calls.push(json!({"id": "", "type": "function", "function": {"name": "", "arguments": ""}}));
@@ -356,35 +355,35 @@ fn unfenced(code: &str) -> &str {
 }
 
 /// A whole answer.
-fn answer(value: Value) -> Result<Answer, Problem> {
-    let Value::Object(mut envelope) = value else { return Err(nonsense("is no object")) };
+fn answer(value: Value) -> Result<Answer, ErrorResponse> {
+    let Value::Object(mut envelope) = value else { return Err(invalid_response("is no object")) };
     let mut choice = match envelope.remove("choices").as_mut().and_then(|choices| choices.get_mut(0)) {
         Some(choice) => choice.take(),
-        None => return Err(nonsense("has no choices")),
+        None => return Err(invalid_response("has no choices")),
     };
     let message = choice["message"].take();
     if !message.is_object() {
-        return Err(nonsense("has no message"));
+        return Err(invalid_response("has no message"));
     }
     Ok(Answer { envelope, message, finish_reason: choice["finish_reason"].take() })
 }
 
-fn nonsense(how: &str) -> Problem {
-    let message = format!("The answer of the model server {how}");
-    Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_ERROR")
+/// A response that makes no sense: `problem` continues "has sent a response that …".
+fn invalid_response(problem: &str) -> ErrorResponse {
+    HttpError::ModelError(format!("has sent a response that {problem}")).into()
 }
 
-fn broken(error: &dyn std::error::Error) -> Problem {
-    let message = format!("The answer of the model server broke off: {error}");
-    Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_ERROR")
+/// A response whose body ended too early.
+fn incomplete_response(error: &dyn std::error::Error) -> ErrorResponse {
+    HttpError::ModelError(format!("has not sent its whole response: {error}")).into()
 }
 
-fn unreachable(error: &reqwest::Error) -> Problem {
-    let (status, code) = match error.is_timeout() {
-        true => (StatusCode::GATEWAY_TIMEOUT, "MODEL_TIMEOUT"),
-        false => (StatusCode::BAD_GATEWAY, "MODEL_UNREACHABLE"),
-    };
-    Problem::new(status, format!("The model server cannot be reached: {}", plain(error))).with_code(code)
+/// A request without a response.
+fn unreachable(error: &reqwest::Error) -> ErrorResponse {
+    match error.is_timeout() {
+        true => HttpError::ModelTimeout.into(),
+        false => HttpError::ModelUnreachable(plain(error)).into(),
+    }
 }
 
 /// What went wrong, without the address, which may hold secrets.

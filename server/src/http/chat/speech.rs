@@ -1,6 +1,6 @@
 //! What the model says while a request is answered, in one text, and in pieces for those who follow.
 
-use crate::http::problem::Problem;
+use crate::http::error::ErrorResponse;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 const GAP: &str = "\n\n";
 
 /// A piece of an answer, or why there are no more.
-pub type Piece = Result<Value, Problem>;
+pub type Piece = Result<Value, ErrorResponse>;
 
 /// All that was said.
 #[derive(Debug, Default)]
