@@ -23,7 +23,7 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    crate::front::serve(hub, streams).await
+    crate::mcp::serve(hub, streams).await
 }
 
 /// All paths of the HTTP server, as they are on a loopback address.

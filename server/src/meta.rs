@@ -105,18 +105,18 @@ impl Answer {
     }
 }
 
-/// The listed name of a meta-tool.
+/// Returns the name under which a meta-tool is listed.
 #[must_use]
-pub fn spelled(tool: &dyn MetaTool, names: Names) -> String {
+pub fn listed_name(tool: &dyn MetaTool, names: Names) -> String {
     match tool.id() {
         id if OWN_NAMES.contains(&id) => id.to_owned(),
         id => format!("codecall{}{id}", names.separator()),
     }
 }
 
-/// The meta-tool of that name: in any of the three spellings, or the one it has of its own.
+/// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`OWN_NAMES`].
 #[must_use]
-pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
+pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
     let unprefixed = || name.strip_prefix("codecall")?.strip_prefix([':', '.', '_']);
     let id = if OWN_NAMES.contains(&name) { name } else { unprefixed()? };
     ALL.into_iter().find(|tool| tool.id() == id)
@@ -130,7 +130,7 @@ pub async fn call(
     watcher: Watcher,
     cancel: CancellationToken,
 ) -> Option<Answer> {
-    let tool = named(name)?;
+    let tool = find(name)?;
     if !tool.is_enabled(hub.config()) {
         return None;
     }

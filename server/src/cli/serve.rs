@@ -34,7 +34,7 @@ impl Serve {
             }
             None => {
                 tell_isolation(&session.hub);
-                let serving = codecall::front::serve_stdio(Arc::clone(&session.hub));
+                let serving = codecall::mcp::serve_stdio(Arc::clone(&session.hub));
                 session.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
             }
         };

@@ -1,4 +1,4 @@
-//! Who may speak to the server: what every request has to show, whatever it asks for.
+//! Access control: the checks of `Host`, `Origin` and token that every request must pass.
 
 use super::error::HttpError;
 use axum::extract::{Request, State};
@@ -14,32 +14,33 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// Names by which a machine calls itself.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// Names of the local machine.
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// What requests have to show.
+/// The checks of a server.
 pub struct Guard {
-    /// Digest of the token; digests are of one length, so comparing tells nothing of the token's.
+    /// Digest of the token. Digests have one length, so the time of a comparison does not reveal the token's length.
     token: Option<[u8; 32]>,
-    /// Empty: any.
+    /// Allowed hosts; empty: all.
     hosts: Vec<String>,
+    /// Allowed origins; empty: none.
     origins: Vec<String>,
 }
 
 impl Guard {
-    /// The guard of a server at `address`.
+    /// Creates the guard of a server at `address`.
     pub fn new(config: &HttpServerConfig, address: SocketAddr) -> Self {
         let hosts = match config.allowed_hosts.as_slice() {
-            // Pages whose name is made to mean this machine send their own name (DNS rebinding).
-            [] if address.ip().is_loopback() => LOOPBACK.map(str::to_owned).to_vec(),
+            // DNS rebinding: a web page whose host name resolves to this machine sends that name.
+            [] if address.ip().is_loopback() => LOOPBACK_HOSTS.map(str::to_owned).to_vec(),
             hosts => hosts.iter().map(|host| host.to_lowercase()).collect(),
         };
         let origins = config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
         Self { token: config.token.as_deref().map(digest), hosts, origins }
     }
 
-    /// Why a request is not answered.
-    fn refusal(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
+    /// Returns why a request is refused; `None` if it is allowed.
+    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         if !self.hosts.is_empty() {
             let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
@@ -48,11 +49,11 @@ impl Guard {
                 return Some(HttpError::HostNotAllowed);
             }
         }
-        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.knows(origin)) {
+        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.allows_origin(origin)) {
             return Some(HttpError::OriginNotAllowed);
         }
         if let Some(token) = &self.token
-            && path != super::HEALTH
+            && path != super::HEALTH_PATH
             && *method != Method::OPTIONS
         {
             let given = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
@@ -65,22 +66,22 @@ impl Guard {
         None
     }
 
-    fn knows(&self, origin: &str) -> bool {
+    fn allows_origin(&self, origin: &str) -> bool {
         let origin = origin.to_lowercase();
-        self.origins.iter().any(|known| known == "*" || *known == origin)
+        self.origins.iter().any(|allowed| allowed == "*" || *allowed == origin)
     }
 
-    /// What tells browsers that pages of the known origins may read the answers; absent: none may.
+    /// Returns the CORS layer, which lets pages of the allowed origins read responses; `None` if none are allowed.
     pub fn cors(self: &Arc<Self>) -> Option<CorsLayer> {
         if self.origins.is_empty() {
             return None;
         }
         let guard = Arc::clone(self);
-        let is_known = move |origin: &HeaderValue, _: &axum::http::request::Parts| {
-            origin.to_str().is_ok_and(|origin| guard.knows(origin))
+        let is_allowed = move |origin: &HeaderValue, _: &axum::http::request::Parts| {
+            origin.to_str().is_ok_and(|origin| guard.allows_origin(origin))
         };
         let layer = CorsLayer::new()
-            .allow_origin(AllowOrigin::predicate(is_known))
+            .allow_origin(AllowOrigin::predicate(is_allowed))
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
             .allow_headers(tower_http::cors::AllowHeaders::mirror_request())
             .expose_headers([axum::http::HeaderName::from_static("mcp-session-id")]);
@@ -92,9 +93,9 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Answer what may be answered.
+/// Middleware: refuses requests that do not pass the checks.
 pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.refusal(request.method(), request.uri().path(), request.headers()) {
+    match guard.check(request.method(), request.uri().path(), request.headers()) {
         Some(error) => error.into_response(),
         None => next.run(request).await,
     }

@@ -165,7 +165,7 @@ fn keep(hub: &Hub, json: String, most: usize) -> Result<(String, Piece), ()> {
 /// A piece as a client sees it: where something follows, it says so itself.
 fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
-    let tool = spelled(&Execute, hub.config().tools.names);
+    let tool = listed_name(&Execute, hub.config().tools.names);
     let more = json!({"handle": handle, "offset": next});
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"

@@ -39,7 +39,7 @@ fn arguments_keep_their_names() {
         ("code_execution", "code language? input? options?"),
         ("step", "code tools? token? results? id? messages? language? context? limits? startedAt?"),
     ] {
-        let schema = named(&format!("codecall:{id}")).expect("a meta-tool").input_schema();
+        let schema = find(&format!("codecall:{id}")).expect("a meta-tool").input_schema();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let names = schema["properties"].as_object().expect("properties").keys();
         let names = names.map(|name| if required.contains(&json!(name)) { name.clone() } else { format!("{name}?") });
@@ -120,10 +120,10 @@ fn declarations_of_long_schemas_take_no_time() {
 #[test]
 fn three_spellings() {
     for name in ["codecall:search", "codecall.search", "codecall_search"] {
-        assert!(named(name).is_some(), "{name}");
+        assert!(find(name).is_some(), "{name}");
     }
     for name in ["search", "codecall", "codecall__search", "codecall_find"] {
-        assert!(named(name).is_none(), "{name}");
+        assert!(find(name).is_none(), "{name}");
     }
 }
 
@@ -325,7 +325,7 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 #[test]
 fn every_own_name_is_that_of_a_meta_tool() {
     for name in OWN_NAMES {
-        assert!(named(name).is_some_and(|tool| spelled(tool, Names::Dot) == *name), "{name}");
+        assert!(find(name).is_some_and(|tool| listed_name(tool, Names::Dot) == *name), "{name}");
     }
-    assert_eq!(spelled(&search::Search, Names::Dot), "codecall.search");
+    assert_eq!(listed_name(&search::Search, Names::Dot), "codecall.search");
 }

@@ -291,7 +291,7 @@ fn the_page_names_every_key() {
     for key in known.split('`').skip(1).step_by(2) {
         assert!(page.contains(&format!("| `{key}`")) || page.contains(&format!(", `{key}` |")), "{key}");
     }
-    let schema = crate::meta::named("codecall_step").expect("a tool").output_schema();
+    let schema = crate::meta::find("codecall_step").expect("a tool").output_schema();
     for status in schema["properties"]["status"]["enum"].as_array().expect("statuses") {
         assert!(page.contains(&format!("| `{}` |", status.as_str().expect("a text"))), "{status}");
     }
