@@ -1,6 +1,6 @@
-//! The meta-tools: what a client sees of everything. One file each.
+//! The meta-tools: the tools of the server itself, one file each.
 //!
-//! To add one, write a file with a type that implements [`MetaTool`] and name it in [`ALL`].
+//! To add one, write a file with a type that implements [`MetaTool`], and add the type to [`ALL`].
 
 mod code_execution;
 mod describe;
@@ -25,12 +25,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Longest text of what is wrong with a request, in bytes.
-const LONGEST_PROBLEM: usize = 2_048;
-/// Most names in one list of a request.
-const MOST_NAMES: usize = 2_000;
+/// Maximum length of the description of an invalid request, in bytes.
+const MAX_PROBLEM_BYTES: usize = 2_048;
+/// Maximum number of names in a list of a request.
+const MAX_NAMES: usize = 2_000;
 
-/// All meta-tools in the order of the list.
+/// All meta-tools, in the order in which they are listed.
 pub static ALL: [&dyn MetaTool; 6] = [
     &search::Search,
     &describe::Describe,
@@ -44,46 +44,45 @@ pub static ALL: [&dyn MetaTool; 6] = [
 pub trait MetaTool: Send + Sync {
     /// Its name without the prefix: `search`. One in [`OWN_NAMES`] is listed without a prefix.
     fn id(&self) -> &'static str;
-    /// Whether the configuration has it at all.
+    /// Whether the configuration enables it.
     fn is_enabled(&self, config: &Config) -> bool {
         let _ = config;
         true
     }
-    /// A name for people.
+    /// Returns a display name for people.
     fn title(&self) -> &'static str;
-    /// What it does, for a model.
+    /// Returns the description for a model.
     fn description(&self) -> &'static str;
-    /// JSON schema of a request.
+    /// Returns the JSON schema of the arguments.
     fn input_schema(&self) -> Value;
-    /// JSON schema of an answer.
+    /// Returns the JSON schema of an answer.
     fn output_schema(&self) -> Value;
-    /// MCP annotations: an object.
+    /// Returns the MCP annotations: an object.
     fn annotations(&self) -> Value;
-    /// Answer a request.
+    /// Answers a request.
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }
 
 /// A request to a meta-tool.
 pub struct Request<'a> {
-    /// Everything there is.
+    /// The hub of the process.
     pub hub: &'a Hub,
     /// The arguments: an object.
     pub arguments: Value,
-    /// Who is told what happens.
+    /// Receives the events of the run or call.
     pub watcher: Watcher,
-    /// Fires when nobody wants the answer any more.
+    /// Cancelled when the client no longer waits for the answer.
     pub cancel: CancellationToken,
 }
 
-/// What a meta-tool answers.
+/// The answer of a meta-tool.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The result as the contract shapes it: an object. A string where the request was refused: what
-    /// to mend.
+    /// The result: an object of the output schema. If the request was refused, a string that says what to change.
     pub value: Value,
-    /// Whether it is a failure for the client.
+    /// The `isError` of the result.
     pub is_error: bool,
-    /// More for machines: an object with `codecall/stats`.
+    /// The `_meta` of the result: an object with `codecall/stats`.
     pub meta: Option<Value>,
 }
 
@@ -92,13 +91,13 @@ impl Answer {
         Self { value, is_error: false, meta: None }
     }
 
-    /// A request that nobody waits for any more.
+    /// Returns the answer to a cancelled request.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::refused("The request was cancelled".into())
     }
 
-    /// A request that does not fit, or that comes too often: what to do about it.
+    /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
     #[must_use]
     pub fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }
@@ -122,7 +121,7 @@ pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
     ALL.into_iter().find(|tool| tool.id() == id)
 }
 
-/// Call a meta-tool by any of its spellings; absent: there is none of that name.
+/// Calls a meta-tool by any of its names; `None` if there is no enabled one of that name.
 pub async fn call(
     hub: &Hub,
     name: &str,
@@ -152,16 +151,16 @@ pub async fn call(
     Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
-/// Read the arguments of a request.
-fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
+/// Deserializes the arguments of a request.
+fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let problem = codecall_base::error::mended(&error.inner().to_string(), &[]);
-        Box::new(refusal(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
+        Box::new(invalid_arguments(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
     })
 }
 
-/// A refusal that says what a request looks like.
-fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
+/// Returns the answer to a request with invalid arguments: what is wrong, and what is expected.
+fn invalid_arguments(tool: &dyn MetaTool, problem: &str) -> Answer {
     let schema = tool.input_schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let members: Vec<String> = schema["properties"]
@@ -173,7 +172,7 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = codecall_base::text::cut(problem, LONGEST_PROBLEM);
+    let problem = codecall_base::text::cut(problem, MAX_PROBLEM_BYTES);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
@@ -220,14 +219,14 @@ impl ObjectOrText {
     }
 }
 
-/// Names of tools, apps or tags that somebody may have given to something.
+/// Returns the names of tools, apps or tags in the argument `key`.
 ///
 /// # Errors
 /// There are too many, or one is too long.
-fn names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
+fn parse_names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
     let names = names.into_vec();
-    if names.len() > MOST_NAMES {
-        return Err(format!("'{key}' has {} entries; give at most {MOST_NAMES}", names.len()));
+    if names.len() > MAX_NAMES {
+        return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
     }
     match names.iter().find(|name| name.len() > LONGEST_NAME) {
         Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),

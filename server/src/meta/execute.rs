@@ -1,4 +1,4 @@
-//! `codecall_execute`: run a script.
+//! `codecall_execute`: runs a script, or reads on in a result that was too long.
 
 use super::*;
 use crate::stateless::LanguageName;
@@ -21,18 +21,18 @@ struct Arguments {
     context: Option<ObjectOrText>,
     /// The only tools the script may call; 'users:*' allows an app
     allowed_tools: Option<StringOrList>,
-    /// Found out by itself
+    /// Detected if left out
     language: Option<LanguageName>,
     /// Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …
     limits: Option<Map<String, Value>>,
-    /// Call no tool; tell what would be called
+    /// Call no tool; list what would be called
     #[serde(default)]
     dry_run: bool,
     /// In place of script: read on in a result that was cut
     handle: Option<String>,
-    /// With handle: where to read on
+    /// With handle: the byte to read on from
     offset: Option<usize>,
-    /// With handle: most bytes of this piece
+    /// With handle: maximum bytes of this piece
     limit: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ impl MetaTool for Execute {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let arguments: Arguments = match read(self, request.arguments) {
+            let arguments: Arguments = match parse(self, request.arguments) {
                 Ok(arguments) => arguments,
                 Err(refused) => return *refused,
             };
@@ -187,7 +187,7 @@ impl Execute {
     /// A piece of a result that was cut.
     fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
-            return refusal(self, "give either 'script' or 'handle', not both");
+            return invalid_arguments(self, "give either 'script' or 'handle', not both");
         };
         let most = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
         match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))) {
@@ -196,16 +196,17 @@ impl Execute {
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
             }
             Err(Missing::Offset(bytes)) => {
-                refusal(self, &format!("'offset' must be below {bytes}, where the result ends"))
+                invalid_arguments(self, &format!("'offset' must be below {bytes}, where the result ends"))
             }
-            Err(Missing::Result) => {
-                refusal(self, "there is no result with this 'handle' (any more); run the script again and return less")
-            }
+            Err(Missing::Result) => invalid_arguments(
+                self,
+                "there is no result with this 'handle' (any more); run the script again and return less",
+            ),
         }
     }
 
     fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, Box<Answer>> {
-        let refused = |problem: &str| Box::new(refusal(self, problem));
+        let refused = |problem: &str| Box::new(invalid_arguments(self, problem));
         let script = arguments.script.ok_or_else(|| refused("'script' is missing"))?;
         if script.trim().is_empty() {
             return Err(refused("'script' is empty"));
@@ -218,7 +219,7 @@ impl Execute {
         };
         let context = arguments.context.map(text).transpose();
         let context = context.map_err(|problem| refused(&format!("'context' {problem}")))?;
-        let allowed = arguments.allowed_tools.map(|allowed| names("allowedTools", allowed)).transpose();
+        let allowed = arguments.allowed_tools.map(|allowed| parse_names("allowedTools", allowed)).transpose();
         let allowed_tools = allowed.map_err(|problem| refused(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
         let policy = policy.map_err(|problem| refused(&problem))?;

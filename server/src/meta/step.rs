@@ -1,4 +1,4 @@
-//! `codecall_step`: one step of a run whose client owns the tools.
+//! `codecall_step`: takes one step of a run whose client owns the tools.
 
 use super::*;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
@@ -68,24 +68,24 @@ impl MetaTool for Step {
     }
 
     fn annotations(&self) -> Value {
-        // It only computes: what is called is called by the client.
+        // A step only computes: the client calls the tools.
         json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let evaluate: Evaluate = match read(self, request.arguments) {
+            let evaluate: Evaluate = match parse(self, request.arguments) {
                 Ok(evaluate) => evaluate,
                 Err(refused) => return *refused,
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
-                Ok(Evaluation { value, is_error, said }) => {
+                Ok(Evaluation { value, is_error, messages }) => {
                     if let Some(watcher) = &request.watcher {
-                        said.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
+                        messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
                     }
                     Answer { value, is_error, meta: None }
                 }
-                Err(Refusal::Invalid(problem)) => refusal(self, &problem),
+                Err(Refusal::Invalid(problem)) => invalid_arguments(self, &problem),
                 Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
             }
         })

@@ -98,11 +98,10 @@ fn schemas_of_arguments_have_common_keywords_only() {
     assert_eq!(code["properties"]["options"]["properties"]["timeout_ms"]["maximum"], 600_000);
 }
 
-/// The time that declarations take is in proportion to their schemas.
 #[test]
-fn declarations_of_long_schemas_take_no_time() {
+fn declarations_of_long_schemas_take_linear_time() {
     let choices: Vec<String> = (0..50_000).map(|at| format!("choice {at}")).collect();
-    // All of them make the same name of a type, and each is referred to twice.
+    // All have the same type name, and two properties refer to each.
     let name = |at: usize| format!("a{}", format!("{at:b}").replace('0', "-").replace('1', "."));
     let types: Map<String, Value> =
         (0..10_000).map(|at| (name(at), json!({"properties": {"id": {"const": at}}}))).collect();
@@ -185,7 +184,7 @@ async fn execute() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_fit_say_how_to_mend_them() {
+async fn invalid_arguments_are_refused_with_what_is_expected() {
     for (name, arguments, expected) in [
         ("codecall_search", json!({"q": "x"}), "Invalid arguments: unknown key 'q'"),
         (
@@ -211,22 +210,22 @@ async fn requests_that_do_not_fit_say_how_to_mend_them() {
     }
 }
 
-/// A server whose policy shows so many bytes of a result.
-fn showing(bytes: u64, store: codecall_config::ResultStore) -> Arc<Hub> {
+/// Starts a hub with a limit of the result that a client gets.
+fn hub_with_max_result_bytes(bytes: u64, store: codecall_config::ResultStore) -> Arc<Hub> {
     let mut config = Config { result_store: store, ..Config::default() };
     config.policy.limits.max_result_bytes = bytes;
     hub(config)
 }
 
-async fn tell(hub: &Hub, arguments: Value) -> Answer {
+async fn execute_with(hub: &Hub, arguments: Value) -> Answer {
     call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
 }
 
 #[tokio::test]
 async fn a_result_that_is_too_long_is_read_in_pieces() {
-    let hub = showing(1_000, codecall_config::ResultStore::default());
+    let hub = hub_with_max_result_bytes(1_000, codecall_config::ResultStore::default());
     let script = "return Array.from({ length: 500 }, (_, i) => ({ id: i, text: 'é\\n' }))";
-    let answer = tell(&hub, json!({"script": script})).await;
+    let answer = execute_with(&hub, json!({"script": script})).await;
     assert!(!answer.is_error);
     assert_eq!(answer.value["status"], "ok");
     let truncated = answer.value["truncated"].clone();
@@ -241,7 +240,7 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
     assert!(serde_json::to_string(&whole).expect("JSON").len() <= 1_002);
     let mut next = truncated["next"].clone();
     while !next.is_null() {
-        let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": next})).await;
+        let answer = execute_with(&hub, json!({"handle": truncated["handle"], "offset": next})).await;
         assert_eq!((&answer.value["status"], &answer.value["truncated"]["bytes"]), (&json!("ok"), &json!(bytes)));
         let piece = answer.value["result"].as_str().expect("a text");
         whole.push_str(piece.split_once("\n… [cut: ").map_or(piece, |(text, _)| text));
@@ -251,43 +250,45 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
     let whole: Value = serde_json::from_str(&whole).expect("the JSON of the result");
     assert_eq!(whole[499], json!({"id": 499, "text": "é\n"}));
     // A smaller piece, and one that a request has asked for.
-    let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": 0, "limit": 10})).await;
+    let answer = execute_with(&hub, json!({"handle": truncated["handle"], "offset": 0, "limit": 10})).await;
     assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("[{\"id\":0\n…")), "{}", answer.value);
-    let answer = tell(&hub, json!({"script": "return 'x'.repeat(50)", "limits": {"maxResultBytes": 20}})).await;
+    let answer = execute_with(&hub, json!({"script": "return 'x'.repeat(50)", "limits": {"maxResultBytes": 20}})).await;
     assert_eq!(answer.value["truncated"]["next"], 20);
     // A text is kept as a text.
     assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("xxxxxxxxxxxxxxxxxxxx\n…")));
 }
 
 #[tokio::test]
-async fn results_that_cannot_be_kept_are_refused() {
+async fn results_that_cannot_be_stored_are_refused() {
     let off = codecall_config::ResultStore { enabled: false, ..codecall_config::ResultStore::default() };
     let small = codecall_config::ResultStore { max_result_bytes: 2_000, ..codecall_config::ResultStore::default() };
     for (store, length) in [(off, 1_500), (small, 3_000)] {
-        let hub = showing(1_000, store);
-        let answer =
-            tell(&hub, json!({"script": format!("await callTool('users:list', {{}}); return 'x'.repeat({length})")}))
-                .await;
+        let hub = hub_with_max_result_bytes(1_000, store);
+        let answer = execute_with(
+            &hub,
+            json!({"script": format!("await callTool('users:list', {{}}); return 'x'.repeat({length})")}),
+        )
+        .await;
         assert!(answer.is_error);
         assert_eq!(answer.value["error"]["code"], "RESULT_TOO_LARGE", "{}", answer.value);
         assert_eq!(answer.value["error"]["toolCalls"], 1);
     }
-    let hub = showing(1_000, small);
+    let hub = hub_with_max_result_bytes(1_000, small);
     for (arguments, expected) in [
         (json!({"handle": "result-00"}), "there is no result with this 'handle'"),
         (json!({"handle": "x", "script": "return 1"}), "give either 'script' or 'handle'"),
         (json!({"offset": 3}), "'script' is missing"),
         (json!({"script": "return 1", "offset": 3}), "'offset' and 'limit' belong to 'handle'"),
     ] {
-        let answer = tell(&hub, arguments).await;
+        let answer = execute_with(&hub, arguments).await;
         assert!(
             answer.is_error && answer.value.as_str().is_some_and(|text| text.contains(expected)),
             "{}",
             answer.value
         );
     }
-    let kept = tell(&hub, json!({"script": "return 'x'.repeat(1500)"})).await.value;
-    let beyond = tell(&hub, json!({"handle": kept["truncated"]["handle"], "offset": 1500})).await;
+    let kept = execute_with(&hub, json!({"script": "return 'x'.repeat(1500)"})).await.value;
+    let beyond = execute_with(&hub, json!({"handle": kept["truncated"]["handle"], "offset": 1500})).await;
     assert!(beyond.value.as_str().is_some_and(|text| text.contains("'offset' must be below 1500")), "{}", beyond.value);
 }
 

@@ -41,13 +41,13 @@ pub struct TooLong;
 /// Returns the run of a call; `None` if this server did not make the id.
 pub fn run(call: &str) -> Option<&str> {
     let run = call.get(..CodeId::LENGTH)?;
-    let is_own = CodeId::given(run).unix_ms().is_some() && call[run.len()..].starts_with('_');
+    let is_own = CodeId::from_text(run).unix_ms().is_some() && call[run.len()..].starts_with('_');
     is_own.then_some(run)
 }
 
 /// Shortens the id of a run for the model server: nine letters and digits. An id of a client stays as it is.
 pub fn shorten(run: &str) -> String {
-    match CodeId::given(run).unix_ms() {
+    match CodeId::from_text(run).unix_ms() {
         Some(_) => run[run.len() - SHORT_ID_LENGTH..].to_owned(),
         None => run.to_owned(),
     }
