@@ -6,6 +6,7 @@ mod configuration;
 mod language;
 
 use agentscript::{ErrorCode, LIMITS, Loops, Policy, Preset, Unit};
+use codecall::http::HttpError;
 use codecall_tests::limits::{Place, ROWS};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -97,9 +98,16 @@ fn codes() -> String {
     std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
+/// The table of codes that the HTTP endpoints answer with.
+fn http_codes() -> String {
+    let rows = HttpError::documented().map(|(code, status, doc)| format!("| `{code}` | {} | {doc} |", status.as_u16()));
+    let head = "| code | status | what |\n|---|---:|---|".to_owned();
+    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn codes_are_those_of_the_code() {
-    rewritten("docs/errors.md", &[("codes", codes())]);
+    rewritten("docs/errors.md", &[("codes", codes()), ("http", http_codes())]);
 }
 
 #[test]

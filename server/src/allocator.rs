@@ -1,14 +1,14 @@
-//! The allocator gives back what is freed: a server is as large as what it does, not as what it has done.
+//! Settings of glibc's allocator, so that it returns freed memory to the system.
 //!
-//! That of glibc keeps free memory by default: whatever is freed in the middle of an arena, and as much at the end of
-//! each as twice the largest block that was ever freed, up to 64 MB; with an arena for each thread that makes a
-//! gigabyte after some large scripts. Others (mimalloc, jemalloc) copy a large block that grows or shrinks, which
-//! takes twice its memory meanwhile, where glibc has the kernel move its pages: a run would take twice its limit.
+//! By default glibc keeps free memory in the middle of an arena, and at its end up to twice the size of the largest freed
+//! block, at most 64 MB. With an arena for each thread, that adds up to a gigabyte after some large scripts. Other
+//! allocators (mimalloc, jemalloc) copy a large block when it grows or shrinks, so a run would need twice its limit for a
+//! moment; glibc lets the kernel move its pages.
 //!
-//! Here is the only `unsafe` of the repository: two functions of glibc that any thread may call at any time.
+//! This file has the only `unsafe` of the repository: two functions of glibc that any thread may call at any time.
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub use glibc::{give_back, tune};
+pub use glibc::{spawn_trimmer, tune};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no crate has mallopt and malloc_trim as safe functions")]
@@ -16,74 +16,75 @@ mod glibc {
     use std::fs;
     use std::time::Duration;
 
-    /// A block of so many bytes is a mapping of its own, which goes when it is freed and moves when it grows.
-    const MAPPED: libc::c_int = 256 << 10;
-    /// So much may be free at the end of an arena.
-    const FREE: libc::c_int = 1 << 20;
-    /// So many arenas: about one for each thread. Threads with an arena in common wait for each other's locks, which a
-    /// thread with a low priority may hold for tens of milliseconds. Each has free memory of its own, which is given
-    /// back.
-    const ARENAS: libc::c_int = 64;
-    /// How often the size of the process is looked at.
-    const LOOK: Duration = Duration::from_secs(2);
-    /// Growth, in pages of 4 KiB, that is worth looking for free memory: 16 MB.
-    const GROWN: u64 = 4096;
-    /// What makes it worth looking again soon: 1 MB.
-    const GIVEN: u64 = 256;
-    /// Longest time between two searches for free memory.
-    const LONGEST: Duration = Duration::from_secs(300);
+    /// Size in bytes from which a block has a mapping of its own, which is unmapped when the block is freed.
+    const MMAP_THRESHOLD: libc::c_int = 256 << 10;
+    /// Maximum free memory at the end of an arena, in bytes.
+    const TRIM_THRESHOLD: libc::c_int = 1 << 20;
+    /// Maximum number of arenas: about one for each thread. Threads that share an arena wait for its lock, which a thread
+    /// with a low priority may hold for tens of milliseconds.
+    const MAX_ARENAS: libc::c_int = 64;
+    /// How often the size of the process is measured.
+    const INTERVAL: Duration = Duration::from_secs(2);
+    /// Growth after which free memory is trimmed, in pages of 4 KiB: 16 MB.
+    const GROWTH_PAGES: u64 = 4096;
+    /// Trimmed memory after which it is trimmed again soon, in pages: 1 MB.
+    const TRIMMED_PAGES: u64 = 256;
+    /// Maximum time between two trims.
+    const MAX_WAIT: Duration = Duration::from_secs(300);
 
-    /// Keep little; before anything else, in every process of the program.
+    /// Applies the settings. Every process of the program calls it first.
     pub fn tune() {
-        // Where somebody has said how it should be, it is so.
+        // Settings of the environment have precedence.
         if std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"MALLOC_")) {
             return;
         }
-        for (parameter, value) in
-            [(libc::M_MMAP_THRESHOLD, MAPPED), (libc::M_TRIM_THRESHOLD, FREE), (libc::M_ARENA_MAX, ARENAS)]
-        {
-            // SAFETY: it takes numbers, and refuses those that it does not know.
+        for (parameter, value) in [
+            (libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD),
+            (libc::M_TRIM_THRESHOLD, TRIM_THRESHOLD),
+            (libc::M_ARENA_MAX, MAX_ARENAS),
+        ] {
+            // SAFETY: it takes numbers, and refuses parameters that it does not know.
             unsafe { libc::mallopt(parameter, value) };
         }
     }
 
-    /// Give back what is free in the middle of arenas too: when the process has grown, and afterwards for as long as it
-    /// holds less each time, as what was in use then is free later. It runs as long as the process does.
-    pub fn give_back() {
+    /// Starts a thread that also trims free memory in the middle of arenas: when the process has grown, and then again as
+    /// long as a trim returns memory. The thread runs until the process ends.
+    pub fn spawn_trimmer() {
         let body = || {
-            let (mut least, mut waited, mut wait) = (pages(), Duration::ZERO, LONGEST);
+            let (mut least, mut waited, mut wait) = (resident_pages(), Duration::ZERO, MAX_WAIT);
             loop {
-                std::thread::sleep(LOOK);
-                waited += LOOK;
-                let now = pages();
-                let has_grown = now > least.saturating_add(GROWN);
+                std::thread::sleep(INTERVAL);
+                waited += INTERVAL;
+                let now = resident_pages();
+                let has_grown = now > least.saturating_add(GROWTH_PAGES);
                 if !has_grown && waited < wait {
                     least = least.min(now);
                     continue;
                 }
-                // SAFETY: it takes a number, and the locks of the arenas.
+                // SAFETY: it takes a number, and locks the arenas itself.
                 unsafe { libc::malloc_trim(0) };
-                least = pages();
-                let has_given = now > least.saturating_add(GIVEN);
-                wait = if has_grown || has_given { LOOK * 2 } else { (wait * 2).min(LONGEST) };
+                least = resident_pages();
+                let has_trimmed = now > least.saturating_add(TRIMMED_PAGES);
+                wait = if has_grown || has_trimmed { INTERVAL * 2 } else { (wait * 2).min(MAX_WAIT) };
                 waited = Duration::ZERO;
             }
         };
-        // Without this thread there is only more memory in use.
-        drop(std::thread::Builder::new().name("give-back".into()).stack_size(64 << 10).spawn(body));
+        // If the thread cannot be started, the process only uses more memory.
+        drop(std::thread::Builder::new().name("trimmer".into()).stack_size(64 << 10).spawn(body));
     }
 
-    /// Pages that are in memory.
-    fn pages() -> u64 {
+    /// Returns the number of pages in memory.
+    fn resident_pages() -> u64 {
         let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
         text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
     }
 }
 
-/// Nothing: this allocator has no such settings.
+/// Does nothing: this allocator has no such settings.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub const fn tune() {}
 
-/// Nothing: this allocator does it by itself.
+/// Does nothing: this allocator returns memory by itself.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub const fn give_back() {}
+pub const fn spawn_trimmer() {}

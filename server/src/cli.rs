@@ -1,7 +1,7 @@
-//! The command line: its words, and one file for each group of commands.
+//! The command line, with one file for each group of commands.
 //!
-//! Answers go to stdout, everything else to stderr. Exit codes: 0 for status ok, 1 for any other
-//! status, 2 for what is wrong before anything runs.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 for status ok, 1 for any other status, 2 for an error
+//! before anything runs, such as wrong arguments.
 
 mod check;
 mod code;
@@ -12,7 +12,7 @@ mod policy;
 mod replay;
 mod run;
 mod serve;
-mod session;
+mod sources;
 mod tools;
 
 use clap::{Parser, Subcommand};
@@ -27,7 +27,7 @@ use std::process::ExitCode;
 pub struct CommandLine {
     #[command(subcommand)]
     command: Command,
-    /// Log more to stderr: once for what happens, twice for details. RUST_LOG overrides it.
+    /// Log more to stderr: given once, informational messages; given twice, details. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -60,27 +60,27 @@ enum Command {
     Confined(Box<confined::Confined>),
 }
 
-/// Read the arguments. Help and mistakes are printed here.
+/// Parses the arguments. Prints help, the version and errors of usage.
 ///
 /// # Errors
-/// There is nothing to do; the exit code.
+/// There is nothing to execute: the exit code.
 pub fn parse() -> Result<CommandLine, ExitCode> {
     CommandLine::try_parse().map_err(|error| {
-        // Where it goes is gone when this fails: nobody is left to be told.
-        let told = error.render().to_string();
-        match terminal::block(&told) {
+        // A failed write is ignored: there is nowhere to report it.
+        let message = error.render().to_string();
+        match terminal::block(&message) {
             Cow::Borrowed(_) => drop(error.print()),
-            Cow::Owned(told) => drop(write!(std::io::stderr(), "{told}")),
+            Cow::Owned(message) => drop(write!(std::io::stderr(), "{message}")),
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
     })
 }
 
 impl CommandLine {
-    /// Do what the server has started this process for, where it has: before there is a second thread.
+    /// Executes a command that a server gives to its child processes, which must run before a second thread starts.
     ///
     /// # Errors
-    /// The command line, where it is one of a person.
+    /// It is another command: the command line.
     pub fn execute_for_server(self) -> Result<ExitCode, Box<Self>> {
         match self.command {
             Command::Worker(worker) => Ok(worker.execute()),
@@ -89,13 +89,13 @@ impl CommandLine {
         }
     }
 
-    /// Do what the arguments say.
+    /// Executes the command.
     pub async fn execute(self) -> ExitCode {
         log_to_stderr(match &self.command {
             Command::Code(code) if self.verbose == 0 => code.log_level().filter(),
             _ => filter(self.verbose),
         });
-        let done = match self.command {
+        let result = match self.command {
             Command::Serve(serve) => serve.execute().await,
             Command::Run(run) => run.execute().await,
             Command::Replay(replay) => replay.execute().await,
@@ -106,67 +106,67 @@ impl CommandLine {
             Command::Invoke(invoke) => invoke.execute().await,
             Command::Code(code) => code.execute().await,
             Command::Config(config) => config.execute(),
-            // They have ended before.
-            Command::Worker(_) | Command::Confined(_) => Ok(Verdict::Bad),
+            // `execute_for_server` has executed them.
+            Command::Worker(_) | Command::Confined(_) => Ok(CommandStatus::Failure),
         };
-        match done {
-            Ok(Verdict::Good) => ExitCode::SUCCESS,
-            Ok(Verdict::Bad) => ExitCode::FAILURE,
-            Err(fault) => fault.report(),
+        match result {
+            Ok(CommandStatus::Success) => ExitCode::SUCCESS,
+            Ok(CommandStatus::Failure) => ExitCode::FAILURE,
+            Err(error) => error.report(),
         }
     }
 }
 
-/// How a command ended that could do its work.
+/// The result of a command that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum CommandStatus {
     /// Exit code 0.
-    Good,
-    /// Exit code 1: the answer itself is a failure.
-    Bad,
+    Success,
+    /// Exit code 1: the command was executed, and its result is a failure.
+    Failure,
 }
 
-impl Verdict {
-    fn good_if(good: bool) -> Self {
-        if good { Self::Good } else { Self::Bad }
+impl CommandStatus {
+    fn from_success(is_success: bool) -> Self {
+        if is_success { Self::Success } else { Self::Failure }
     }
 }
 
-/// Why a command could not do its work: exit code 2.
+/// The error of a command that could not be executed. The exit code is 2.
 #[derive(Debug)]
-pub struct Fault {
+pub struct CommandError {
     message: String,
     help: Option<String>,
 }
 
-impl Fault {
-    /// What is wrong.
+impl CommandError {
+    /// Creates an error with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), help: None }
     }
 
-    /// What to do about it.
+    /// Adds what the user can do about it.
     fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Tell it on stderr.
+    /// Prints the error to stderr, and returns the exit code.
     pub fn report(self) -> ExitCode {
         let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
-        let told = format!("error: {}\n  help: {help}", self.message);
-        let _ = writeln!(std::io::stderr(), "{}", terminal::block(&codecall::redact::logged(&told)));
+        let message = format!("error: {}\n  help: {help}", self.message);
+        let _ = writeln!(std::io::stderr(), "{}", terminal::block(&codecall::redact::logged(&message)));
         ExitCode::from(2)
     }
 }
 
-impl From<Error> for Fault {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         Self::new(error.to_string())
     }
 }
 
-/// What is logged of which part, by how often more was asked for.
+/// Returns the log filter for a number of `-v` flags.
 fn filter(verbose: u8) -> &'static str {
     match verbose {
         0 => "warn",
@@ -179,14 +179,14 @@ fn filter(verbose: u8) -> &'static str {
 fn log_to_stderr(default: &str) {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| Log).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(|| LogWriter).init();
 }
 
-/// Standard error, without secrets of the configuration, one line an event.
-struct Log;
+/// Writes log events to stderr, one line each, without secrets of the configuration.
+struct LogWriter;
 
-impl std::io::Write for Log {
-    /// An event is written at once, so that no secret comes in two parts.
+impl std::io::Write for LogWriter {
+    /// tracing writes each event with one call, so a secret is never split.
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let clean = codecall::redact::logged(text.trim_end_matches('\n'));

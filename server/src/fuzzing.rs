@@ -1,4 +1,4 @@
-//! Doors for the targets of `fuzz/` and for the sweep of `tests/`: what a client and an upstream reach, without
+//! Entry points for the targets of `fuzz/` and for the sweep of `tests/`: what clients and upstreams can reach, without
 //! sockets and processes.
 
 use crate::hub::Hub;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-/// Serve one MCP client until its stream ends.
+/// Serves one MCP client until its stream ends.
 ///
 /// # Errors
 /// The streams fail or the client does not speak MCP.
@@ -23,19 +23,19 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    crate::front::serve(hub, streams).await
+    crate::mcp::serve(hub, streams).await
 }
 
-/// All paths of the HTTP server, as they are on a loopback address.
+/// Returns the router of an HTTP server on a loopback address.
 ///
 /// # Errors
-/// The model server of the configuration cannot be used.
+/// The configuration of the model server is unusable.
 pub fn router(hub: &Arc<Hub>, cancel: &CancellationToken) -> Result<axum::Router, Error> {
     crate::http::router(hub, SocketAddr::from(([127, 0, 0, 1], 8931)), cancel)
 }
 
-/// The MCP server at the other end of these streams, as if it were a child process; it is not started
-/// again. Absent: the configuration is one of another kind.
+/// Returns the upstream at the other end of these streams, like a child process that is not restarted; `None` if the
+/// configuration is not one of a child process.
 pub fn upstream<R, W>(app: &str, config: &UpstreamConfig, streams: (R, W)) -> Option<Arc<dyn Upstream>>
 where
     R: AsyncRead + Send + Unpin + 'static,
@@ -47,27 +47,27 @@ where
     }
 }
 
-/// Everything that errors and texts are cleaned of.
+/// Sanitization with all options.
 const ALL: Sanitization = Sanitization { remove_stack_traces: true, remove_file_paths: true };
 
-/// An error without host paths and stacks; `sent` is what the caller has sent.
+/// Removes host paths and stacks from an error. `sent` is the input of the call.
 #[must_use]
 pub fn clean_error(error: ToolError, sent: &Value) -> ToolError {
     sanitize::error(bound::error(error), ALL, Some(sent))
 }
 
-/// A whole result that says that its tool has failed, cut and without host paths and stacks.
+/// Truncates the result of a tool that has failed, and removes host paths and stacks from it.
 pub fn clean_failure(result: &mut Value, sent: &Value) {
     bound::content(result);
     sanitize::content(result, ALL, sent);
 }
 
-/// All texts of some data without host paths and stacks.
+/// Removes host paths and stacks from all strings of a value.
 pub fn clean_data(value: &mut Value) {
     sanitize::data(value, ALL);
 }
 
-/// Read a message of an MCP server. Gives what it was taken for.
+/// Parses a message of an MCP server. Returns how it was classified.
 #[must_use]
 pub fn incoming(text: &[u8]) -> &'static str {
     match incoming::read(text) {

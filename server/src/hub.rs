@@ -1,5 +1,4 @@
-//! The hub: everything a process has one of, put together. The command line and the MCP front are
-//! two users of it.
+//! The hub: the parts of a server process, put together. The command line, `mcp` and `http` use it.
 
 use crate::stateless::Stateless;
 use agentscript::Dialect;
@@ -25,11 +24,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-/// How long after the start requests wait for upstreams that are still starting.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long after the start of the process requests wait for upstreams.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// News on their way to clients that do not read; older ones are dropped.
-const MOST_NEWS: usize = 1_000;
+/// Number of queued notifications for clients. The oldest are dropped.
+const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// What an embedder adds to the configuration.
 #[derive(Default)]
@@ -44,7 +43,7 @@ pub struct Extensions {
     pub stores: Option<Stores>,
 }
 
-/// Catalogue, pipeline, runs and meta-tools of one process.
+/// Catalogue, search, pipeline and runs of a process.
 pub struct Hub {
     config: Config,
     catalogue: Arc<Catalogue>,
@@ -52,14 +51,14 @@ pub struct Hub {
     pipeline: Arc<Pipeline>,
     runs: Runs,
     results: Results,
-    /// Runs of `code_execution`, which have places of their own.
+    /// Runs of `code_execution`, which have permits of their own.
     code_runs: Option<Runs>,
     stateless: Stateless,
-    /// What upstreams say on their own, where their resources and prompts are passed through.
+    /// Notifications of upstreams, if resources and prompts are exposed.
     news: broadcast::Sender<News>,
-    /// How many clients want to hear of a resource, by its address.
+    /// Number of subscriptions to a resource, by its URI.
     subscribed: Mutex<BTreeMap<String, usize>>,
-    /// What holds for the MCP servers that are started here, a line for each.
+    /// The restrictions of confined MCP servers, a line for each.
     confined: Vec<String>,
     started: Instant,
 }
@@ -98,11 +97,11 @@ impl Hub {
         let runs = runs.hooked(run_hooks).isolated(&config.isolation, &config.policy)?;
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
         let results = Results::new(stores.results, config.result_store);
-        let news = broadcast::Sender::new(MOST_NEWS);
+        let news = broadcast::Sender::new(MAX_NOTIFICATIONS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
                 if let Some(offers) = upstream.offers() {
-                    tokio::spawn(pass_on(offers.news(), Arc::clone(&pipeline), news.clone()));
+                    tokio::spawn(forward_notifications(offers.news(), Arc::clone(&pipeline), news.clone()));
                 }
             }
         }
@@ -124,35 +123,34 @@ impl Hub {
         }))
     }
 
-    /// What upstreams say without being asked, from now on. Nothing, unless their resources and prompts
-    /// are passed through.
+    /// Returns a receiver of the notifications of upstreams. There are none unless resources and prompts are exposed.
     #[must_use]
     pub fn news(&self) -> broadcast::Receiver<News> {
         self.news.subscribe()
     }
 
-    /// Hear of changes of a resource; each time it is wanted, it has to be given up once.
+    /// Subscribes to changes of a resource. Each call needs a call of [`Hub::unsubscribe`].
     ///
     /// # Errors
-    /// No upstream tells them.
+    /// No upstream accepts the subscription.
     pub async fn subscribe(&self, uri: &str) -> Result<(), ErrorData> {
-        let known = |times: &mut usize| *times += 1;
+        let add_one = |count: &mut usize| *count += 1;
         let subscribed = || self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
-        if subscribed().get_mut(uri).map(known).is_some() {
+        if subscribed().get_mut(uri).map(add_one).is_some() {
             return Ok(());
         }
-        self.ask_for_changes(uri, true).await?;
+        self.subscribe_upstreams(uri, true).await?;
         *subscribed().entry(uri.to_owned()).or_default() += 1;
         Ok(())
     }
 
-    /// Hear no more of it.
+    /// Cancels one subscription to a resource.
     pub async fn unsubscribe(&self, uri: &str) {
         let is_last = {
             let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
             match subscribed.get_mut(uri) {
-                Some(times) if *times > 1 => {
-                    *times -= 1;
+                Some(count) if *count > 1 => {
+                    *count -= 1;
                     false
                 }
                 Some(_) => subscribed.remove(uri).is_some(),
@@ -160,13 +158,13 @@ impl Hub {
             }
         };
         if is_last {
-            // An upstream that does not let go is heard and not passed on.
-            let _ = self.ask_for_changes(uri, false).await;
+            // If the upstream refuses, its notifications are not forwarded.
+            let _ = self.subscribe_upstreams(uri, false).await;
         }
     }
 
-    /// An address does not say whose it is: all upstreams are asked, and one that agrees is enough.
-    async fn ask_for_changes(&self, uri: &str, wanted: bool) -> Result<(), ErrorData> {
+    /// Subscribes or unsubscribes at all upstreams, because a URI does not name its upstream. One success is enough.
+    async fn subscribe_upstreams(&self, uri: &str, wanted: bool) -> Result<(), ErrorData> {
         let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.offers());
         let answers = join_all(offering.map(|offers| offers.subscribe(uri, wanted))).await;
         let mut refused = None;
@@ -183,68 +181,66 @@ impl Hub {
         Err(error)
     }
 
-    /// Wait until every upstream has been reached or has failed for the first time, at most
-    /// `patience`.
-    pub async fn ready(&self, patience: Duration) {
+    /// Waits until every upstream has connected or failed for the first time, at most `timeout`.
+    pub async fn ready(&self, timeout: Duration) {
         let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.settled()));
-        let _ = tokio::time::timeout(patience, settled).await;
+        let _ = tokio::time::timeout(timeout, settled).await;
         self.catalogue.catch_up();
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The tools.
+    /// Returns the catalogue of tools.
     #[must_use]
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
     }
 
-    /// What finds tools.
+    /// Returns the search engine.
     #[must_use]
     pub fn search(&self) -> &Engine {
         &self.search
     }
 
-    /// The chain of every tool call.
+    /// Returns the pipeline of tool calls.
     #[must_use]
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         &self.pipeline
     }
 
-    /// The results that are kept for clients.
+    /// Returns the store of truncated results.
     #[must_use]
     pub fn results(&self) -> &Results {
         &self.results
     }
 
-    /// Steps of runs whose clients own the tools.
+    /// Returns the service for steps of runs whose clients own the tools.
     #[must_use]
     pub fn stateless(&self) -> &Stateless {
         &self.stateless
     }
 
-    /// What separates scripts and MCP servers from this process, a line for each: as it holds, not as it
-    /// is wanted.
+    /// Describes how scripts and MCP servers are isolated, a line for each: what is enforced, not what is configured.
     #[must_use]
     pub fn isolation(&self) -> Vec<String> {
         std::iter::once(self.runs.isolation()).chain(self.confined.iter().cloned()).collect()
     }
 
-    /// Run a script.
+    /// Runs a script.
     pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,
         };
-        runs.execute(request, self.discreet(watcher), cancel).await
+        runs.execute(request, self.redacting(watcher), cancel).await
     }
 
-    /// Who watches a run, without secrets in what its script says. What is told of tool calls is clean.
-    fn discreet(&self, watcher: Watcher) -> Watcher {
+    /// Wraps a watcher, so that messages of the script are redacted. Events of tool calls are redacted already.
+    fn redacting(&self, watcher: Watcher) -> Watcher {
         let watcher = watcher?;
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
@@ -255,8 +251,7 @@ impl Hub {
         }))
     }
 
-    /// Call a tool that is visible beside the meta-tools; absent: there is none of that name. The result
-    /// is as the tool gave it.
+    /// Calls a listed tool; `None` if there is none of that name. The result is that of the upstream, unchanged.
     pub async fn direct(
         &self,
         name: &str,
@@ -267,7 +262,7 @@ impl Hub {
         if cancel.run_until_cancelled(self.begun()).await.is_none() {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
-        // Whether it is there is asked again by the pipeline; here it decides who answers.
+        // The pipeline checks again that the tool exists; this decides whether the name is one of a tool.
         self.catalogue.snapshot().listed().lookup(name)?;
         let call = ToolCall {
             tool: name.to_owned(),
@@ -279,22 +274,22 @@ impl Hub {
         Some(self.pipeline.call(call).await)
     }
 
-    /// The context of a call that no script makes.
+    /// Returns the context of a call that no script makes.
     #[must_use]
     pub fn context(&self, caller: Caller, watcher: Watcher, cancel: CancellationToken) -> CallContext {
         let timeout = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
         CallContext { caller, run: None, timeout, watcher, cancel }
     }
 
-    /// Wait for upstreams that are still starting, soon after the start of the process.
+    /// Waits for upstreams that are still starting, shortly after the start of the process.
     pub async fn begun(&self) {
-        let left = PATIENCE.saturating_sub(self.started.elapsed());
+        let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
         if !left.is_zero() {
             self.ready(left).await;
         }
     }
 
-    /// End all runs and let go of all upstreams; child processes are gone when it returns.
+    /// Cancels all runs and closes all upstreams. Child processes have ended when it returns.
     pub async fn close(&self) {
         self.runs.close();
         self.code_runs.iter().for_each(Runs::close);
@@ -303,7 +298,7 @@ impl Hub {
     }
 }
 
-/// How an upstream is confined, for the status; nothing where that was not asked for.
+/// Describes how an upstream is confined; `None` if it is not.
 fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, Error> {
     let UpstreamKind::Stdio(StdioConfig { command, confine: Some(confine), .. }) = &upstream.kind else {
         return Ok(None);
@@ -319,16 +314,20 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
     Ok(Some(line))
 }
 
-/// Pass on what an upstream says, without secrets, for as long as it is there.
-async fn pass_on(mut said: broadcast::Receiver<News>, pipeline: Arc<Pipeline>, news: broadcast::Sender<News>) {
+/// Forwards the notifications of an upstream, redacted, until it is closed.
+async fn forward_notifications(
+    mut receiver: broadcast::Receiver<News>,
+    pipeline: Arc<Pipeline>,
+    sender: broadcast::Sender<News>,
+) {
     loop {
-        match said.recv().await {
-            Ok(News::Said(mut told)) => {
-                told.data = (*pipeline.shown(&Arc::new(told.data))).clone();
-                told.logger = told.logger.map(|logger| pipeline.shown_text(&logger));
-                let _ = news.send(News::Said(told));
+        match receiver.recv().await {
+            Ok(News::Said(mut message)) => {
+                message.data = (*pipeline.shown(&Arc::new(message.data))).clone();
+                message.logger = message.logger.map(|logger| pipeline.shown_text(&logger));
+                let _ = sender.send(News::Said(message));
             }
-            Ok(told) => drop(news.send(told)),
+            Ok(notification) => drop(sender.send(notification)),
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => return,
         }

@@ -1,14 +1,13 @@
-//! CodeCall: the server. A request comes in at `front`, a meta-tool of `meta` answers it, scripts
-//! are driven by `runs`, and every tool call passes `pipeline` on its way through `catalogue` to an
-//! `upstream`.
+//! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, `runs` executes scripts,
+//! and every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
 
 #![forbid(unsafe_code)]
 
-pub mod front;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod http;
 pub mod hub;
+pub mod mcp;
 pub mod meta;
 pub mod stateless;
 

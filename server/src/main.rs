@@ -1,4 +1,4 @@
-//! The program: parse, dispatch, exit code.
+//! The program: parses the command line, executes the command and returns its exit code.
 
 #![deny(unsafe_code)]
 
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     allocator::tune();
-    // What this process was started with beside its streams is not for workers and MCP servers.
+    // Child processes must not inherit other file descriptors than the standard streams.
     #[cfg(unix)]
     close_fds::set_fds_cloexec(3, &[]);
     let command_line = match cli::parse() {
@@ -22,10 +22,10 @@ fn main() -> ExitCode {
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return cli::Fault::new(format!("cannot start threads: {error}")).report(),
+        Err(error) => return cli::CommandError::new(format!("cannot start threads: {error}")).report(),
     };
     let code = runtime.block_on(command_line.execute());
-    // A read of standard input cannot be taken back; nobody waits for it.
+    // A blocked read of stdin cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
     code
 }

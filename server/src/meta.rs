@@ -1,12 +1,13 @@
-//! The meta-tools: what a client sees of everything. One file each.
+//! The meta-tools: the tools of the server itself, one file each.
 //!
-//! To add one, write a file with a type that implements [`MetaTool`] and name it in [`ALL`].
+//! To add one, write a file with a type that implements [`MetaTool`], and add the type to [`ALL`].
 
 mod code_execution;
 mod describe;
 mod examples;
 mod execute;
 mod invoke;
+mod schema;
 mod search;
 mod step;
 
@@ -14,21 +15,22 @@ use crate::hub::Hub;
 use codecall_base::call::Caller;
 use codecall_base::event::Watcher;
 use codecall_base::offload::{self, weight};
-use codecall_base::tool::{LONGEST_NAME, Names};
+use codecall_base::tool::{LONGEST_NAME, Names, OWN_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Longest text of what is wrong with a request, in bytes.
-const LONGEST_PROBLEM: usize = 2_048;
-/// Most names in one list of a request.
-const MOST_NAMES: usize = 2_000;
+/// Maximum length of the description of an invalid request, in bytes.
+const MAX_PROBLEM_BYTES: usize = 2_048;
+/// Maximum number of names in a list of a request.
+const MAX_NAMES: usize = 2_000;
 
-/// All meta-tools in the order of the list.
+/// All meta-tools, in the order in which they are listed.
 pub static ALL: [&dyn MetaTool; 6] = [
     &search::Search,
     &describe::Describe,
@@ -40,52 +42,47 @@ pub static ALL: [&dyn MetaTool; 6] = [
 
 /// A tool of the server itself.
 pub trait MetaTool: Send + Sync {
-    /// Its name without the prefix: `search`.
+    /// Its name without the prefix: `search`. One in [`OWN_NAMES`] is listed without a prefix.
     fn id(&self) -> &'static str;
-    /// The name that it is listed under, where that is not made from its id.
-    fn own_name(&self) -> Option<&'static str> {
-        None
-    }
-    /// Whether the configuration has it at all.
+    /// Whether the configuration enables it.
     fn is_enabled(&self, config: &Config) -> bool {
         let _ = config;
         true
     }
-    /// A name for people.
+    /// Returns a display name for people.
     fn title(&self) -> &'static str;
-    /// What it does, for a model.
+    /// Returns the description for a model.
     fn description(&self) -> &'static str;
-    /// JSON schema of a request.
+    /// Returns the JSON schema of the arguments.
     fn input_schema(&self) -> Value;
-    /// JSON schema of an answer.
+    /// Returns the JSON schema of an answer.
     fn output_schema(&self) -> Value;
-    /// MCP annotations: an object.
+    /// Returns the MCP annotations: an object.
     fn annotations(&self) -> Value;
-    /// Answer a request.
+    /// Answers a request.
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }
 
 /// A request to a meta-tool.
 pub struct Request<'a> {
-    /// Everything there is.
+    /// The hub of the process.
     pub hub: &'a Hub,
     /// The arguments: an object.
     pub arguments: Value,
-    /// Who is told what happens.
+    /// Receives the events of the run or call.
     pub watcher: Watcher,
-    /// Fires when nobody wants the answer any more.
+    /// Cancelled when the client no longer waits for the answer.
     pub cancel: CancellationToken,
 }
 
-/// What a meta-tool answers.
+/// The answer of a meta-tool.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The result as the contract shapes it: an object. A string where the request was refused: what
-    /// to mend.
+    /// The result: an object of the output schema. If the request was refused, a string that says what to change.
     pub value: Value,
-    /// Whether it is a failure for the client.
+    /// The `isError` of the result.
     pub is_error: bool,
-    /// More for machines: an object with `codecall/stats`.
+    /// The `_meta` of the result: an object with `codecall/stats`.
     pub meta: Option<Value>,
 }
 
@@ -94,39 +91,37 @@ impl Answer {
         Self { value, is_error: false, meta: None }
     }
 
-    /// A request that nobody waits for any more.
+    /// Returns the answer to a cancelled request.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::refused("The request was cancelled".into())
     }
 
-    /// A request that does not fit, or that comes too often: what to do about it.
+    /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
     #[must_use]
     pub fn refused(text: String) -> Self {
         Self { value: Value::String(text), is_error: true, meta: None }
     }
 }
 
-/// The listed name of a meta-tool.
+/// Returns the name under which a meta-tool is listed.
 #[must_use]
-pub fn spelled(tool: &dyn MetaTool, names: Names) -> String {
-    match tool.own_name() {
-        Some(name) => name.to_owned(),
-        None => format!("codecall{}{}", names.separator(), tool.id()),
+pub fn listed_name(tool: &dyn MetaTool, names: Names) -> String {
+    match tool.id() {
+        id if OWN_NAMES.contains(&id) => id.to_owned(),
+        id => format!("codecall{}{id}", names.separator()),
     }
 }
 
-/// The meta-tool of that name: in any of the three spellings, or the one it has of its own.
+/// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`OWN_NAMES`].
 #[must_use]
-pub fn named(name: &str) -> Option<&'static dyn MetaTool> {
-    if let Some(tool) = ALL.into_iter().find(|tool| tool.own_name() == Some(name)) {
-        return Some(tool);
-    }
-    let id = name.strip_prefix("codecall")?.strip_prefix([':', '.', '_'])?;
+pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
+    let unprefixed = || name.strip_prefix("codecall")?.strip_prefix([':', '.', '_']);
+    let id = if OWN_NAMES.contains(&name) { name } else { unprefixed()? };
     ALL.into_iter().find(|tool| tool.id() == id)
 }
 
-/// Call a meta-tool by any of its spellings; absent: there is none of that name.
+/// Calls a meta-tool by any of its names; `None` if there is no enabled one of that name.
 pub async fn call(
     hub: &Hub,
     name: &str,
@@ -134,7 +129,7 @@ pub async fn call(
     watcher: Watcher,
     cancel: CancellationToken,
 ) -> Option<Answer> {
-    let tool = named(name)?;
+    let tool = find(name)?;
     if !tool.is_enabled(hub.config()) {
         return None;
     }
@@ -156,16 +151,16 @@ pub async fn call(
     Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
-/// Read the arguments of a request.
-fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
+/// Deserializes the arguments of a request.
+fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let problem = codecall_base::error::mended(&error.inner().to_string());
-        Box::new(refusal(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
+        Box::new(invalid_arguments(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
     })
 }
 
-/// A refusal that says what a request looks like.
-fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
+/// Returns the answer to a request with invalid arguments: what is wrong, and what is expected.
+fn invalid_arguments(tool: &dyn MetaTool, problem: &str) -> Answer {
     let schema = tool.input_schema();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let members: Vec<String> = schema["properties"]
@@ -177,19 +172,20 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = codecall_base::text::cut(problem, LONGEST_PROBLEM);
+    let problem = codecall_base::text::cut(problem, MAX_PROBLEM_BYTES);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
-/// One text or several.
-#[derive(Deserialize)]
+/// A list of strings, or one string: models write both.
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "wrong value, expected a list of strings")]
-enum Texts {
+#[schemars(with = "Vec<String>")]
+enum StringOrList {
     One(String),
     Many(Vec<String>),
 }
 
-impl Texts {
+impl StringOrList {
     fn into_vec(self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text],
@@ -198,33 +194,44 @@ impl Texts {
     }
 }
 
-/// Names of tools, apps or tags that somebody may have given to something.
+/// An object, or the JSON text of one: models write both.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "Map<String, Value>")]
+struct ObjectOrText(Value);
+
+impl ObjectOrText {
+    /// The object; empty where it is left out.
+    fn into_optional_map(this: Option<Self>) -> Result<Map<String, Value>, &'static str> {
+        this.map_or_else(|| Ok(Map::new()), Self::into_map)
+    }
+
+    fn into_map(self) -> Result<Map<String, Value>, &'static str> {
+        match self.0 {
+            Value::Object(members) => Ok(members),
+            Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
+            Value::Null | Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        weight(&self.0)
+    }
+}
+
+/// Returns the names of tools, apps or tags in the argument `key`.
 ///
 /// # Errors
 /// There are too many, or one is too long.
-fn names(key: &str, names: Texts) -> Result<Vec<String>, String> {
+fn parse_names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
     let names = names.into_vec();
-    if names.len() > MOST_NAMES {
-        return Err(format!("'{key}' has {} entries; give at most {MOST_NAMES}", names.len()));
+    if names.len() > MAX_NAMES {
+        return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
     }
     match names.iter().find(|name| name.len() > LONGEST_NAME) {
         Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),
         None => Ok(names),
     }
-}
-
-/// An object, or the JSON text of one: models write both.
-fn object(value: Value) -> Result<Map<String, Value>, &'static str> {
-    match value {
-        Value::Object(members) => Ok(members),
-        Value::Null => Ok(Map::new()),
-        Value::String(text) => serde_json::from_str(&text).map_err(|_| "must be an object"),
-        Value::Array(_) | Value::Bool(_) | Value::Number(_) => Err("must be an object"),
-    }
-}
-
-fn strings(description: &str) -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": description})
 }
 
 #[cfg(test)]

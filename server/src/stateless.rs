@@ -1,8 +1,7 @@
-//! Code as tool calls for clients that own their tools: nothing is kept between two requests.
+//! Stateless runs: scripts for clients that own their tools. The server keeps nothing between two requests.
 //!
-//! The work is in [`agentscript::stateless`]; here its calls and answers take the shapes of the
-//! protocols: lists of tools as clients write them, histories of messages, tokens. [`Stateless`] takes
-//! steps for a server.
+//! [`agentscript::stateless`] evaluates the steps. This module converts between them and the formats of the protocols:
+//! lists of tools, histories of messages, tokens, recordings. [`Stateless`] takes steps for a server.
 
 mod evaluate;
 mod history;
@@ -16,7 +15,7 @@ pub use evaluate::{Evaluate, Evaluation, Evaluator, LanguageName};
 pub use history::{History, HistoryError};
 pub use id::CodeId;
 pub use recorder::Recorder;
-pub use recording::{Directory, Recording, answer_line, call_line, without_space};
+pub use recording::{RecordedTools, Recording, answer_line, call_line, compact};
 pub use service::{Refusal, Stateless};
 pub use tools::{ClientToolset, ToolsError};
 

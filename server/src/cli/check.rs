@@ -1,8 +1,8 @@
-//! `codecall check`: what is wrong with scripts, without running them.
+//! `codecall check`: checks scripts without running them.
 
 use super::policy::LanguageFlag;
 use super::run::ScriptFile;
-use super::{Fault, Verdict, output};
+use super::{CommandError, CommandStatus, output};
 use agentscript::{CompileOptions, Diagnostic, Policy, Preset};
 use clap::Args;
 use codecall::terminal;
@@ -22,35 +22,36 @@ pub struct Check {
     /// Which loops and built-ins are allowed.
     #[arg(long, value_name = "PRESET", value_parser = super::policy::preset())]
     preset: Option<Preset>,
-    /// Found out when left out; files that end in .ts are TypeScript.
+    /// Detected when left out; files that end in .ts are TypeScript.
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<LanguageFlag>,
 }
 
 impl Check {
-    pub(super) fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) fn execute(self) -> Result<CommandStatus, CommandError> {
         let language = self.language.map(Into::into);
         let scripts: Vec<ScriptFile> =
             self.files.iter().map(|file| ScriptFile::read(file, language)).collect::<Result<_, _>>()?;
         let policy = Policy::preset(self.preset.unwrap_or_default());
-        let mut all_good = true;
+        let mut all_valid = true;
         for script in &scripts {
             let options = CompileOptions { language: script.language, ..CompileOptions::for_policy(&policy) };
             let diagnostics = match agentscript::compile(&script.text, &options) {
                 Ok(_) => Vec::new(),
                 Err(error) => error.diagnostics,
             };
-            all_good &= diagnostics.is_empty();
+            all_valid &= diagnostics.is_empty();
             if self.json {
-                output::json_as_it_is(&as_json(script, &diagnostics).to_string())?;
+                output::print_json_line(&to_json(script, &diagnostics).to_string())?;
             } else {
                 render(script, &diagnostics);
             }
         }
-        Ok(Verdict::good_if(all_good))
+        Ok(CommandStatus::from_success(all_valid))
     }
 }
 
+/// Prints diagnostics with source lines to stderr.
 fn render(script: &ScriptFile, diagnostics: &[Diagnostic]) {
     let mut stderr = std::io::stderr().lock();
     for diagnostic in diagnostics {
@@ -59,7 +60,7 @@ fn render(script: &ScriptFile, diagnostics: &[Diagnostic]) {
     }
 }
 
-fn as_json(script: &ScriptFile, diagnostics: &[Diagnostic]) -> Value {
+fn to_json(script: &ScriptFile, diagnostics: &[Diagnostic]) -> Value {
     let one = |diagnostic: &Diagnostic| {
         let location = diagnostic.location(&script.text);
         let mut object = Map::new();

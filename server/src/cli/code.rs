@@ -1,9 +1,9 @@
-//! `codecall code exec`: `code_execution` from a shell.
+//! `codecall code exec`: `code_execution` as a command.
 
 use super::policy::LanguageFlag;
 use super::run::{ScriptFile, json_argument};
-use super::session::Sources;
-use super::{Fault, Verdict, output};
+use super::sources::Sources;
+use super::{CommandError, CommandStatus, output};
 use agentscript::Language;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use codecall::meta;
@@ -35,16 +35,16 @@ struct Exec {
     /// What the code sees as `input`: a JSON object.
     #[arg(long, value_name = "JSON", conflicts_with = "input_file")]
     input: Option<String>,
-    /// A file with that.
+    /// A file with the `input`.
     #[arg(long, value_name = "FILE")]
     input_file: Option<String>,
-    /// Found out when left out; files that end in .ts are TypeScript.
+    /// Detected when left out; files that end in .ts are TypeScript.
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<LanguageFlag>,
-    /// How long it may take, waits for tools included, from 1 to 600000 [default: that of the configuration, or 120000]
+    /// Maximum duration in milliseconds, waits for tools included, from 1 to 600000 [default: that of the configuration, or 120000]
     #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=600_000))]
     timeout: Option<u64>,
-    /// How many tools it may call; 0: no limit [default: that of the configuration, or 0]
+    /// Maximum number of tool calls; 0: no limit [default: that of the configuration, or 0]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32))]
     max_tool_calls: Option<u32>,
     /// The only servers whose tools it may call, separated by commas [default: all]
@@ -68,7 +68,7 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// What is logged of which part.
+    /// Returns the log filter.
     pub fn filter(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -81,45 +81,45 @@ impl LogLevel {
 }
 
 impl Code {
-    /// What is to be logged.
+    /// Returns the level of the command.
     pub(super) fn log_level(&self) -> LogLevel {
         let Command::Exec(exec) = &self.command;
         exec.log_level
     }
 
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let Command::Exec(exec) = self.command;
         let arguments = exec.arguments()?;
-        // Whoever has a shell here may do what clients may not.
-        let session = exec.sources.open(|config| config.code_execution.enabled = true)?;
-        session.ready().await;
-        let answer = meta::call(&session.hub, "code_execution", arguments, None, session.cancel.clone()).await;
-        session.hub.close().await;
+        // The setting restricts clients, not the user of the shell.
+        let running = exec.sources.open(|config| config.code_execution.enabled = true)?;
+        running.ready().await;
+        let answer = meta::call(&running.hub, "code_execution", arguments, None, running.cancel.clone()).await;
+        running.hub.close().await;
         match answer {
             Some(answer) if answer.value.is_object() => {
-                output::json_as_it_is(&output::indented(&answer.value.to_string()))?;
-                Ok(Verdict::good_if(!answer.is_error))
+                output::print_json_line(&output::indent(&answer.value.to_string()))?;
+                Ok(CommandStatus::from_success(!answer.is_error))
             }
-            Some(answer) => Err(Fault::new(answer.value.as_str().unwrap_or_default())),
-            None => Err(Fault::new("the configuration switches 'code_execution' off")),
+            Some(answer) => Err(CommandError::new(answer.value.as_str().unwrap_or_default())),
+            None => Err(CommandError::new("the configuration disables 'code_execution'")),
         }
     }
 }
 
 impl Exec {
-    /// The request.
-    fn arguments(&self) -> Result<Value, Fault> {
+    /// Returns the arguments of `code_execution`.
+    fn arguments(&self) -> Result<Value, CommandError> {
         let (code, language) = match (&self.code, &self.file) {
             (Some(code), _) => (code.clone(), None),
             (None, Some(file)) => {
                 let file = ScriptFile::read(file, None)?;
                 (file.text, file.language)
             }
-            (None, None) => return Err(Fault::new("give --code or --file")),
+            (None, None) => return Err(CommandError::new("give --code or --file")),
         };
         let input = match (&self.input, &self.input_file) {
-            (Some(input), _) => input_of("--input", input)?,
-            (None, Some(file)) => input_of("--input-file", &format!("@{file}"))?,
+            (Some(input), _) => parse_input("--input", input)?,
+            (None, Some(file)) => parse_input("--input-file", &format!("@{file}"))?,
             (None, None) => json!({}),
         };
         let mut arguments = json!({"code": code, "input": input, "options": {"allowed_servers": self.allowed_servers}});
@@ -139,7 +139,7 @@ impl Exec {
     }
 }
 
-fn input_of(flag: &str, argument: &str) -> Result<Value, Fault> {
+fn parse_input(flag: &str, argument: &str) -> Result<Value, CommandError> {
     let (_, input) = json_argument(flag, argument)?;
-    if input.is_object() { Ok(input) } else { Err(Fault::new(format!("{flag}: must be a JSON object"))) }
+    if input.is_object() { Ok(input) } else { Err(CommandError::new(format!("{flag}: must be a JSON object"))) }
 }

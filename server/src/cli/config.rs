@@ -1,6 +1,6 @@
 //! `codecall config`: is a configuration valid, what keys are there, and their schema for editors.
 
-use super::{Fault, Verdict, output};
+use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
 use codecall::Config;
 use codecall::config::reference::Key;
@@ -32,22 +32,22 @@ enum Command {
 }
 
 impl Configuration {
-    pub(super) fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) fn execute(self) -> Result<CommandStatus, CommandError> {
         match self.command {
             Command::Check { file } => {
                 Config::load(&file)?;
-                output::lines(&[format!("{}: valid", file.display())])?;
+                output::print_lines(&[format!("{}: valid", file.display())])?;
             }
-            Command::Explain { key } => output::lines(&explained(&key)?)?,
-            Command::Schema => output::json_as_it_is(&output::indented(&codecall::config::schema().to_string()))?,
+            Command::Explain { key } => output::print_lines(&explained(&key)?)?,
+            Command::Schema => output::print_json_line(&output::indent(&codecall::config::schema().to_string()))?,
         }
-        Ok(Verdict::Good)
+        Ok(CommandStatus::Success)
     }
 }
 
 /// What there is to say about a key, and about those below it.
-fn explained(path: &str) -> Result<Vec<String>, Fault> {
-    let unknown = |problem| Fault::new(problem).with_help("'codecall config explain' lists all top-level keys");
+fn explained(path: &str) -> Result<Vec<String>, CommandError> {
+    let unknown = |problem| CommandError::new(problem).with_help("'codecall config explain' lists all top-level keys");
     let key = Key::find(path).map_err(unknown)?;
     let is_root = key.path().is_empty();
     let mut lines = if is_root { Vec::new() } else { described(&key, "") };

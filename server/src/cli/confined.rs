@@ -1,7 +1,7 @@
-//! The commands that this program gives itself: `codecall worker` evaluates scripts, `codecall confined`
-//! becomes an MCP server within walls. Both confine the process first, which needs a single thread.
+//! The commands of child processes: `codecall worker` evaluates scripts, `codecall confined` becomes an MCP server. Both
+//! confine the process first, which must have a single thread.
 
-use super::Fault;
+use super::CommandError;
 use clap::{Args, ValueEnum};
 use codecall::config::{Any, ConfineConfig, Connect};
 use codecall::sandbox::Strictness;
@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What to do where something cannot be enforced.
+/// What to do if a restriction cannot be enforced.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Mode {
     Required,
@@ -29,24 +29,24 @@ impl From<Mode> for Strictness {
 /// Evaluate scripts for a server, between standard input and output.
 #[derive(Args, Debug)]
 pub struct Worker {
-    /// What to do where a wall is missing.
+    /// What to do if a restriction cannot be enforced.
     #[arg(long, default_value = "required")]
     confine: Mode,
-    /// Memory besides what it has when it begins.
+    /// Memory in addition to what the process has at its start.
     #[arg(long, default_value_t = 256 * 1024 * 1024)]
     memory_bytes: u64,
-    /// Processor time in all.
+    /// Processor time in total.
     #[arg(long, default_value_t = 3_600)]
     cpu_seconds: u64,
-    /// Begin at once: somebody waits.
+    /// Skip the warm-up, because a script is waiting.
     #[arg(long)]
     cold: bool,
-    /// Confine the process, try what must not work, and say so where it does: shows that the walls stand.
+    /// Confine the process, attempt a forbidden operation, and print the result: a test of the sandbox.
     #[arg(long = "try", value_name = "WHAT")]
     attempt: Option<Attempt>,
 }
 
-/// What a worker must not be able to do.
+/// A forbidden operation.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Attempt {
     /// Read a file that everybody may read.
@@ -59,15 +59,15 @@ enum Attempt {
     Thread,
     /// Send a signal to its parent.
     Signal,
-    /// Have more memory than it may.
+    /// Allocate more memory than the limit.
     Memory,
-    /// What it may: tell the time.
+    /// An allowed operation: read the clock.
     Nothing,
 }
 
 impl Attempt {
-    /// Do it. Gives what came of it.
-    fn make(self) -> String {
+    /// Attempts the operation. Returns its result.
+    fn attempt(self) -> String {
         match self {
             Self::Open => format!("{:?}", std::fs::read("/etc/passwd").map(|text| text.len())),
             Self::Connect => format!("{:?}", std::net::TcpStream::connect("127.0.0.1:9")),
@@ -92,41 +92,41 @@ impl Worker {
         let Self { confine, memory_bytes, cpu_seconds, cold, attempt } = *self;
         if let Some(attempt) = attempt {
             let walls = codecall::sandbox::seal(memory_bytes, cpu_seconds).map(|walls| walls.describe());
-            let told = format!("{attempt:?}: {} {walls:?}\n", attempt.make());
-            return match std::io::stdout().write_all(told.as_bytes()) {
+            let result = format!("{attempt:?}: {} {walls:?}\n", attempt.attempt());
+            return match std::io::stdout().write_all(result.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::FAILURE,
             };
         }
         match serve(Confinement { strictness: confine.into(), memory_bytes, cpu_seconds, warm: !cold }) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(problem) => Fault::new(problem).report(),
+            Err(problem) => CommandError::new(problem).report(),
         }
     }
 
     #[cfg(not(unix))]
     pub(super) fn execute(&self) -> ExitCode {
         let _ = self;
-        Fault::new("there are no worker processes on this system").report()
+        CommandError::new("there are no worker processes on this system").report()
     }
 }
 
-/// Become a program that can do no more than what is allowed here.
+/// Confine the process, then execute a program in its place.
 #[derive(Args, Debug)]
 pub struct Confined {
-    /// What to do where it cannot be enforced.
+    /// What to do if a restriction cannot be enforced.
     #[arg(long, default_value = "required")]
     mode: Mode,
-    /// A file or folder that it may read, besides programs and libraries of the system.
+    /// A file or folder that the program may read, in addition to programs and libraries of the system.
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
-    /// A file or folder in which it may read and write.
+    /// A file or folder that the program may read and write.
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
-    /// A TCP port that it may connect to, or `any`; without one it has no network.
+    /// A TCP port that the program may connect to, or `any`. By default it has no network.
     #[arg(long, value_name = "PORT")]
     connect: Vec<String>,
-    /// Bytes of data that each of its processes may have.
+    /// Maximum size of the data of each of its processes, in bytes.
     #[arg(long, value_name = "BYTES")]
     max_memory_bytes: Option<u64>,
     /// The program and its arguments.
@@ -141,12 +141,12 @@ impl Confined {
         } else {
             match self.connect.iter().map(|port| port.parse()).collect() {
                 Ok(ports) => Connect::Ports(ports),
-                Err(_) => return Fault::new("--connect: must be a port or 'any'").report(),
+                Err(_) => return CommandError::new("--connect: must be a port or 'any'").report(),
             }
         };
         let Self { mode, read, write, max_memory_bytes, program, .. } = self;
         let confine = ConfineConfig { mode: mode.into(), read, write, connect, max_memory_bytes };
         let Some((command, args)) = program.split_first() else { return ExitCode::from(2) };
-        Fault::new(codecall::confine::become_program(&confine, command, args)).report()
+        CommandError::new(codecall::confine::become_program(&confine, command, args)).report()
     }
 }

@@ -1,47 +1,46 @@
-//! What goes to stdout. A reader that goes away (`codecall … | head`) is no failure.
+//! Output to stdout. A closed pipe (`codecall … | head`) is no error.
 //!
-//! What tools, scripts and files say cannot act on a terminal: texts for people are made safe wherever they
-//! go, JSON where a person reads along.
+//! Control characters from tools, scripts and files are escaped: in lines always, in JSON if stdout is a terminal.
 
-use super::Fault;
+use super::CommandError;
 use codecall::terminal;
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
-fn print(text: &str) -> Result<(), Fault> {
+fn print(text: &str) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
     let written =
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Fault::new(format!("cannot write to standard output: {error}")))
+            Err(CommandError::new(format!("cannot write to standard output: {error}")))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// Print lines for people. Where a part of one must not begin another, it has been made safe before.
-pub fn lines(lines: &[String]) -> Result<(), Fault> {
+/// Prints lines for people. The caller escapes parts that must not contain line breaks.
+pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
     if lines.is_empty() { Ok(()) } else { print(&terminal::block(&lines.join("\n"))) }
 }
 
-/// Print JSON: indented for a person, one line for a program.
-pub fn json(text: &str) -> Result<(), Fault> {
-    if is_terminal() { json_as_it_is(&indented(text)) } else { json_as_it_is(text) }
+/// Prints JSON: indented on a terminal, else as one line.
+pub fn print_json(text: &str) -> Result<(), CommandError> {
+    if is_terminal() { print_json_line(&indent(text)) } else { print_json_line(text) }
 }
 
-/// Print JSON that has its lines already.
-pub fn json_as_it_is(text: &str) -> Result<(), Fault> {
+/// Prints JSON text as it is formatted.
+pub fn print_json_line(text: &str) -> Result<(), CommandError> {
     print(&if is_terminal() { terminal::json(text) } else { Cow::Borrowed(text) })
 }
 
-/// Whether a person reads along.
+/// Whether stdout is a terminal.
 pub fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// The same JSON over several lines. Numbers and texts stay as they are written.
-pub fn indented(json: &str) -> String {
+/// Indents JSON text. Numbers and strings stay as they are written.
+pub fn indent(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0;
     let mut chars = json.chars().peekable();

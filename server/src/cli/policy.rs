@@ -4,7 +4,7 @@ use agentscript::{LIMITS, Language, Limit, Policy, Preset, Unit};
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, ValueEnum, value_parser};
 
-/// What a policy is made of, on top of the configuration's.
+/// The flags that change the configured policy.
 #[derive(Args, Clone, Debug)]
 pub struct PolicyFlags {
     /// Limits and permissions of a run; replaces those of the configuration.
@@ -14,17 +14,17 @@ pub struct PolicyFlags {
     pub limits: LimitFlags,
 }
 
-/// A preset by its name.
+/// Returns the parser of the name of a preset.
 pub fn preset() -> impl clap::builder::TypedValueParser<Value = Preset> {
     PossibleValuesParser::new(Preset::ALL.map(Preset::as_str))
         .try_map(|name| Preset::named(&name).ok_or("unknown preset"))
 }
 
 impl PolicyFlags {
-    /// The policy of a run where the configuration has this one.
-    pub fn on(&self, configured: Policy) -> Policy {
+    /// Applies the flags to the configured policy.
+    pub fn apply_to(&self, configured: Policy) -> Policy {
         let mut policy = match self.preset {
-            // What the configuration forbids by name stays forbidden.
+            // The preset does not enable what the configuration forbids by name.
             Some(preset) => Policy {
                 disabled_builtins: configured.disabled_builtins,
                 disabled_globals: configured.disabled_globals,
@@ -39,7 +39,7 @@ impl PolicyFlags {
     }
 }
 
-/// The limits that are given as flags.
+/// The limits that were set by flags.
 #[derive(Clone, Debug, Default)]
 pub struct LimitFlags(pub Vec<(&'static Limit, u64)>);
 

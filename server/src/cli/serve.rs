@@ -1,7 +1,7 @@
-//! `codecall serve`: MCP on standard input and output, or everything over HTTP.
+//! `codecall serve`: MCP on standard input and output, or all endpoints over HTTP.
 
-use super::session::Sources;
-use super::{Fault, Verdict};
+use super::sources::Sources;
+use super::{CommandError, CommandStatus};
 use clap::Args;
 use codecall::Hub;
 use codecall::http::HttpServer;
@@ -20,32 +20,32 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Serve until the client goes away or a signal comes.
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
-        crate::allocator::give_back();
-        let session = self.sources.open(|_| ())?;
+    /// Serves until the client disconnects or the process gets a signal.
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        crate::allocator::spawn_trimmer();
+        let running = self.sources.open(|_| ())?;
         let served = match &self.http {
             Some(address) => {
-                let server = HttpServer::bind(address, &session.hub.config().http).await?;
-                // Whoever has started it has to learn a port that was chosen here.
+                let server = HttpServer::bind(address, &running.hub.config().http).await?;
+                // The system may have chosen the port.
                 let _ = writeln!(std::io::stderr(), "codecall: listening on http://{}", server.address());
-                tell_isolation(&session.hub);
-                server.serve(Arc::clone(&session.hub), session.cancel.clone()).await
+                print_isolation(&running.hub);
+                server.serve(Arc::clone(&running.hub), running.cancel.clone()).await
             }
             None => {
-                tell_isolation(&session.hub);
-                let serving = codecall::front::serve_stdio(Arc::clone(&session.hub));
-                session.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
+                print_isolation(&running.hub);
+                let serving = codecall::mcp::serve_stdio(Arc::clone(&running.hub));
+                running.cancel.run_until_cancelled(serving).await.unwrap_or(Ok(()))
             }
         };
-        session.hub.close().await;
+        running.hub.close().await;
         served?;
-        Ok(Verdict::Good)
+        Ok(CommandStatus::Success)
     }
 }
 
-/// Say what separates scripts and MCP servers from this process, where that was asked for.
-fn tell_isolation(hub: &Hub) {
+/// Prints how scripts and MCP servers are isolated, if the configuration isolates any.
+fn print_isolation(hub: &Hub) {
     if hub.config().is_isolating() {
         for line in hub.isolation() {
             let _ = writeln!(std::io::stderr(), "codecall: {line}");

@@ -19,7 +19,7 @@ fn the_definition_is_sound() {
 }
 
 #[test]
-fn what_is_accepted_and_what_is_not() {
+fn command_lines_are_accepted_or_refused() {
     for words in [
         "serve",
         "serve --config codecall.toml --demo",
@@ -63,7 +63,7 @@ fn what_is_accepted_and_what_is_not() {
 fn every_limit_is_a_flag() {
     for limit in LIMITS {
         let run = run(&format!("run a.js --{} 7", limit.flag));
-        let policy = run.policy.on(Policy::preset(Preset::Balanced));
+        let policy = run.policy.apply_to(Policy::preset(Preset::Balanced));
         for other in LIMITS {
             let expected =
                 if other.name == limit.name { 7 } else { other.get(&Policy::preset(Preset::Balanced).limits) };
@@ -75,7 +75,7 @@ fn every_limit_is_a_flag() {
 #[test]
 fn a_preset_replaces_the_configuration_but_not_what_it_forbids() {
     let configured = Policy { disabled_builtins: vec!["Map".into()], ..Policy::preset(Preset::Experimental) };
-    let policy = run("run a.js --preset locked_down --timeout 50").policy.on(configured);
+    let policy = run("run a.js --preset locked_down --timeout 50").policy.apply_to(configured);
     let mut expected = Policy::preset(Preset::LockedDown);
     expected.limits.timeout_ms = 50;
     expected.disabled_builtins = vec!["Map".into()];
@@ -97,10 +97,10 @@ fn json_is_indented_without_touching_numbers_and_texts() {
     "e": null
   }
 }"#;
-    assert_eq!(output::indented(line), expected);
+    assert_eq!(output::indent(line), expected);
 }
 
-/// A directory that is gone when it is dropped.
+/// A directory that is removed when it is dropped.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -136,7 +136,7 @@ fn a_batch_is_every_script_of_a_directory_by_name() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_before_anything_runs_is_told() {
+async fn errors_before_a_run_are_reported() {
     let folder = Folder::with(
         "faults",
         &[("ok.js", b"return 1"), ("latin.js", b"return '\xe9'"), ("list.json", b"[1]"), ("bad.json", b"{\n  x}")],
@@ -160,17 +160,17 @@ async fn what_is_wrong_before_anything_runs_is_told() {
         let Command::Run(run) = CommandLine::try_parse_from(&words).expect("valid arguments").command else {
             panic!("not a run");
         };
-        let fault = run.execute().await.expect_err("a fault");
-        assert!(fault.message.contains(part), "{words:?} gives {}", fault.message);
+        let error = run.execute().await.expect_err("an error");
+        assert!(error.message.contains(part), "{words:?} gives {}", error.message);
     }
 }
 
 #[test]
-fn a_replay_for_people() {
+fn a_replay_on_a_terminal() {
     use agentscript::stateless::{Journal, Played, StepCall, StepOptions, play};
     let script = "const [a, b] = await Promise.all([callTool('n:get', { n: 1 }), callTool('n:get', { n: 2 })]);\nreturn await callTool('n:add', { a, b })";
     let options = StepOptions::default();
-    let shown = |journal: &Journal, names: &[String], outcome: Option<&str>| {
+    let shown = |journal: &Journal, call_ids: &[String], outcome: Option<&str>| {
         let mut rounds: Vec<Played> = Vec::new();
         let step = play(
             script,
@@ -179,7 +179,7 @@ fn a_replay_for_people() {
             &options,
             Some(&mut |round| rounds.push(round)),
         );
-        (replay::Show { journal, names, outcome }.text(&rounds, &step).join("\n"), step)
+        (replay::Printer { journal, call_ids, outcome }.to_lines(&rounds, &step).join("\n"), step)
     };
     let begin = Journal::new("code_1", 0, script, &options);
     let (text, step) = shown(&begin, &[], None);

@@ -1,8 +1,8 @@
-//! `codecall tools`, `search`, `describe`, `invoke`: the meta-tools from a shell.
+//! `codecall tools`, `search`, `describe`, `invoke`: the meta-tools as commands.
 
 use super::run::json_argument;
-use super::session::{Session, Sources};
-use super::{Fault, Verdict, output};
+use super::sources::{RunningHub, Sources};
+use super::{CommandError, CommandStatus, output};
 use clap::{Args, ValueEnum};
 use codecall::meta::{self, Answer};
 use codecall::terminal;
@@ -19,33 +19,33 @@ pub struct List {
 }
 
 impl List {
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
-        let session = self.sources.open(|_| ())?;
-        session.ready().await;
-        let snapshot = session.hub.catalogue().snapshot();
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
+        let running = self.sources.open(|_| ())?;
+        running.ready().await;
+        let snapshot = running.hub.catalogue().snapshot();
         let printed = if self.json {
             let tools: Vec<Value> = snapshot.rows().iter().map(|entry| entry.described()).collect();
-            output::json(&Value::from(tools).to_string())
+            output::print_json(&Value::from(tools).to_string())
         } else {
             let rows = snapshot.rows().iter().map(|entry| (entry.name.as_str(), entry.definition.description.as_str()));
-            output::lines(&table(rows.collect()))
+            output::print_lines(&table(rows.collect()))
         };
-        session.hub.close().await;
-        printed.map(|()| Verdict::Good)
+        running.hub.close().await;
+        printed.map(|()| CommandStatus::Success)
     }
 }
 
-/// Widest column of names; longer names push their description to the right.
-const NAMES: usize = 60;
-/// What is shown of a name and of a description, in columns of a terminal.
-const MOST: usize = 300;
+/// Maximum width of the column of names, in terminal columns. A longer name moves its description to the right.
+const MAX_NAME_COLUMNS: usize = 60;
+/// Maximum width of a name or a description, in terminal columns.
+const MAX_TEXT_COLUMNS: usize = 300;
 
-/// Names and first lines of descriptions, in two columns.
+/// Formats names and the first lines of descriptions in two columns.
 pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
-    let shown = |text: &str| terminal::cut(&terminal::line(text), MOST).into_owned();
+    let shown = |text: &str| terminal::cut(&terminal::line(text), MAX_TEXT_COLUMNS).into_owned();
     let rows: Vec<(String, String)> =
         rows.into_iter().map(|(name, text)| (shown(name), shown(text.lines().next().unwrap_or_default()))).collect();
-    let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(NAMES);
+    let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(MAX_NAME_COLUMNS);
     let line = |(name, text): (String, String)| {
         let gap = " ".repeat(widest.saturating_sub(terminal::width(&name)));
         format!("{name}{gap}  {text}").trim_end().to_owned()
@@ -56,7 +56,7 @@ pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
 /// Find tools by what they do.
 #[derive(Args, Debug)]
 pub struct Search {
-    /// What is looked for.
+    /// What the tool should do.
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
     /// How many tools at most.
@@ -70,7 +70,7 @@ pub struct Search {
 }
 
 impl Search {
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let mut arguments = json!({ "query": self.query.join(" ") });
         if let Some(top_k) = self.top_k {
             arguments["topK"] = top_k.into();
@@ -78,7 +78,7 @@ impl Search {
         if !self.app.is_empty() {
             arguments["filter"] = json!({ "appIds": self.app });
         }
-        ask(&self.sources, "codecall_search", arguments).await
+        print_answer(&self.sources, "codecall_search", arguments).await
     }
 }
 
@@ -88,7 +88,7 @@ pub struct Describe {
     /// Names of tools.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// How schemas are written.
+    /// The format of schemas.
     #[arg(long, value_name = "FORMAT")]
     format: Option<SchemaFormat>,
     #[command(flatten)]
@@ -103,13 +103,13 @@ enum SchemaFormat {
 }
 
 impl Describe {
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let mut arguments = json!({ "toolNames": self.names, "max": self.names.len() });
         arguments["format"] = match self.format {
             None | Some(SchemaFormat::JsonSchema) => "json_schema".into(),
             Some(SchemaFormat::Typescript) => "typescript".into(),
         };
-        ask(&self.sources, "codecall_describe", arguments).await
+        print_answer(&self.sources, "codecall_describe", arguments).await
     }
 }
 
@@ -127,27 +127,27 @@ pub struct Invoke {
 }
 
 impl Invoke {
-    pub(super) async fn execute(self) -> Result<Verdict, Fault> {
+    pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
         let (_, input) = json_argument("JSON", &self.input)?;
         if !input.is_object() {
-            return Err(Fault::new("the input of a tool must be a JSON object"));
+            return Err(CommandError::new("the input of a tool must be a JSON object"));
         }
-        ask(&self.sources, "codecall_invoke", json!({ "tool": self.name, "input": input })).await
+        print_answer(&self.sources, "codecall_invoke", json!({ "tool": self.name, "input": input })).await
     }
 }
 
-/// Print what a meta-tool answers.
-async fn ask(sources: &Sources, meta_tool: &str, arguments: Value) -> Result<Verdict, Fault> {
-    let session = sources.open(|_| ())?;
-    session.ready().await;
-    let answer = answer(&session, meta_tool, arguments).await;
-    session.hub.close().await;
+/// Calls a meta-tool and prints its answer.
+async fn print_answer(sources: &Sources, meta_tool: &str, arguments: Value) -> Result<CommandStatus, CommandError> {
+    let running = sources.open(|_| ())?;
+    running.ready().await;
+    let answer = call_meta_tool(&running, meta_tool, arguments).await;
+    running.hub.close().await;
     let answer = answer?;
-    output::json(&answer.value.to_string())?;
-    Ok(Verdict::good_if(!answer.is_error))
+    output::print_json(&answer.value.to_string())?;
+    Ok(CommandStatus::from_success(!answer.is_error))
 }
 
-async fn answer(session: &Session, meta_tool: &str, arguments: Value) -> Result<Answer, Fault> {
-    let answer = meta::call(&session.hub, meta_tool, arguments, None, session.cancel.clone()).await;
-    answer.ok_or_else(|| Fault::new(format!("the configuration switches '{meta_tool}' off")))
+async fn call_meta_tool(running: &RunningHub, meta_tool: &str, arguments: Value) -> Result<Answer, CommandError> {
+    let answer = meta::call(&running.hub, meta_tool, arguments, None, running.cancel.clone()).await;
+    answer.ok_or_else(|| CommandError::new(format!("the configuration disables '{meta_tool}'")))
 }

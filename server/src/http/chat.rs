@@ -1,149 +1,144 @@
-//! `POST /v1/chat/completions`: to a client a model server like any other, in front of one.
+//! `POST /v1/chat/completions`: a proxy of a model server, which lets the model write code instead of calling tools.
 //!
-//! The client sends its tools and gets ordinary calls of them. The model behind sees one tool, which
-//! runs code, and the client's tools as functions of that code.
+//! The client sends its tools and gets ordinary calls of them. The model sees one tool, which runs code, and the client's
+//! tools as functions of that code.
 
+mod call_ids;
 mod conversation;
 mod engine;
 mod model;
-mod names;
-mod speech;
+mod output;
 
 use super::api::read;
-use super::problem::Problem;
+use super::error::{ErrorResponse, HttpError};
 use crate::hub::Hub;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use codecall_base::error::Error;
-use engine::{ChatRequest, Engine, Reply};
+use engine::{ChatRequest, Completion, Engine};
 use futures_util::{Stream, StreamExt as _, stream};
 use model::{DONE, ModelServer};
+use output::{Chunk, Output};
 use serde_json::{Map, Value, json};
-use speech::{Piece, Speech};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-/// The endpoint and what is behind it.
+/// The state of the chat endpoints.
 pub struct Chat {
     hub: Arc<Hub>,
     model: Option<ModelServer>,
 }
 
 impl Chat {
-    /// In front of the model server of the configuration.
+    /// Connects to the model server of the configuration.
     ///
     /// # Errors
-    /// The configuration of the model server cannot be used.
+    /// The configuration of the model server is unusable.
     pub fn new(hub: &Arc<Hub>) -> Result<Self, Error> {
         let model = ModelServer::new(&hub.config().model, Arc::clone(&hub.config().secrets))?;
         Ok(Self { hub: Arc::clone(hub), model })
     }
 
-    fn model(&self) -> Result<&ModelServer, Problem> {
-        self.model.as_ref().ok_or_else(|| {
-            let message =
-                "There is no model behind this server; set 'model.url' (and 'model.key') in its configuration";
-            Problem::new(StatusCode::NOT_IMPLEMENTED, message).with_code("NO_MODEL")
-        })
+    fn model(&self) -> Result<&ModelServer, ErrorResponse> {
+        self.model.as_ref().ok_or_else(|| HttpError::NoModel.into())
     }
 
-    async fn answer(
+    async fn complete(
         &self,
         request: ChatRequest,
-        speech: &mut Speech,
+        output: &mut Output,
         cancel: CancellationToken,
-    ) -> Result<Reply, Problem> {
-        Engine { hub: &self.hub, model: self.model()?, cancel }.answer(request, speech).await
+    ) -> Result<Completion, ErrorResponse> {
+        Engine { hub: &self.hub, model: self.model()?, cancel }.complete(request, output).await
     }
 }
 
-/// `GET /v1/models`: those of the model server.
-pub async fn models(State(chat): State<Arc<Chat>>) -> Result<Json<Value>, Problem> {
+/// `GET /v1/models`: returns the models of the model server.
+pub async fn models(State(chat): State<Arc<Chat>>) -> Result<Json<Value>, ErrorResponse> {
     chat.model()?.models().await.map(Json)
 }
 
-/// The endpoint.
-pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<Response, Problem> {
+/// `POST /v1/chat/completions`.
+pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<Response, ErrorResponse> {
     let body: Map<String, Value> = read(&body)?;
     chat.model()?;
-    let head = Head::new(body.get("model").cloned().unwrap_or_default());
-    let (cancel, guard) = super::while_wanted();
+    let envelope = Envelope::new(body.get("model").cloned().unwrap_or_default());
+    let (cancel, guard) = super::cancel_on_drop();
     match ChatRequest::read(body, &chat.hub.config().model)? {
-        Ok(request) if request.streams => {
+        Ok(request) if request.stream => {
             let wants_usage = request.wants_usage;
-            let (sender, mut pieces) = unbounded_channel::<Piece>();
+            let (sender, mut chunks) = unbounded_channel::<Chunk>();
             let work = async move {
-                let mut speech = Speech::followed_by(sender.clone());
-                let ended = match chat.answer(request, &mut speech, cancel).await {
-                    Ok(reply) => reply.last_pieces(wants_usage),
-                    Err(problem) => vec![Err(problem)],
+                let mut output = Output::streaming_to(sender.clone());
+                let last = match chat.complete(request, &mut output, cancel).await {
+                    Ok(completion) => completion.into_last_chunks(wants_usage),
+                    Err(error) => vec![Err(error)],
                 };
-                ended.into_iter().for_each(|piece| drop(sender.send(piece)));
+                last.into_iter().for_each(|chunk| drop(sender.send(chunk)));
             };
-            let task = Aborted(tokio::spawn(work));
-            // What goes wrong at once is told by a status.
-            let first = match pieces.recv().await {
-                Some(Ok(piece)) => piece,
-                Some(Err(problem)) => return Err(problem),
-                None => return Err(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "The answer broke off")),
+            let task = AbortOnDrop(tokio::spawn(work));
+            // An error before the first chunk is a status of the response.
+            let first = match chunks.recv().await {
+                Some(Ok(chunk)) => chunk,
+                Some(Err(error)) => return Err(error),
+                None => return Err(HttpError::Internal.into()),
             };
             let rest = stream::poll_fn(move |context| {
                 let _alive = (&task, &guard);
-                pieces.poll_recv(context)
+                chunks.poll_recv(context)
             });
             let opening = json!({"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null});
-            let pieces = stream::iter([Ok(opening), Ok(first)]).chain(rest);
-            Ok(Sse::new(events(head, pieces)).keep_alive(KeepAlive::default()).into_response())
+            let chunks = stream::iter([Ok(opening), Ok(first)]).chain(rest);
+            Ok(Sse::new(events(envelope, chunks)).keep_alive(KeepAlive::default()).into_response())
         }
         Ok(request) => {
-            let reply = chat.answer(request, &mut Speech::default(), cancel).await?;
+            let completion = chat.complete(request, &mut Output::default(), cancel).await?;
             drop(guard);
-            Ok(Json(reply.completion(&head)).into_response())
+            Ok(Json(completion.into_json(&envelope)).into_response())
         }
-        // Without tools there is nothing to put code in front of.
-        Err(body) => chat.model()?.pass(&Value::Object(body)).await,
+        // Without tools there is no code to write.
+        Err(body) => chat.model()?.forward(&Value::Object(body)).await,
     }
 }
 
-/// A task that ends when nobody waits for it.
-struct Aborted(tokio::task::JoinHandle<()>);
+/// Aborts a task when it is dropped.
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
 
-impl Drop for Aborted {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// What stands around every piece of an answer.
-struct Head {
+/// The fields of every chunk of a response.
+struct Envelope {
     id: String,
     created: u64,
     model: Value,
 }
 
-impl Head {
+impl Envelope {
     fn new(model: Value) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let id = crate::stateless::CodeId::new();
         Self { id: id.as_str().replacen("code_", "chatcmpl-", 1), created, model }
     }
 
-    fn chunk(&self, piece: Value) -> Value {
+    /// Wraps a choice, or members that belong to no choice.
+    fn wrap(&self, content: Value) -> Value {
         let mut chunk =
             json!({"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model});
-        match piece.get("delta") {
-            Some(_) => chunk["choices"] = json!([piece]),
-            // What belongs to no choice.
+        match content.get("delta") {
+            Some(_) => chunk["choices"] = json!([content]),
             None => {
                 chunk["choices"] = json!([]);
-                if let (Some(chunk), Value::Object(members)) = (chunk.as_object_mut(), piece) {
+                if let (Some(chunk), Value::Object(members)) = (chunk.as_object_mut(), content) {
                     chunk.extend(members);
                 }
             }
@@ -152,26 +147,26 @@ impl Head {
     }
 }
 
-/// The pieces as events, and the one that says that there are no more.
-fn events(head: Head, pieces: impl Stream<Item = Piece>) -> impl Stream<Item = Result<Event, Infallible>> {
-    let events = pieces.map(move |piece| match piece {
-        Ok(piece) => head.chunk(piece),
-        Err(problem) => problem.to_json(),
+/// Returns the chunks as server-sent events, followed by the event that ends the stream.
+fn events(envelope: Envelope, chunks: impl Stream<Item = Chunk>) -> impl Stream<Item = Result<Event, Infallible>> {
+    let events = chunks.map(move |chunk| match chunk {
+        Ok(content) => envelope.wrap(content),
+        Err(error) => error.to_json(),
     });
     let events = events.map(|value| Event::default().data(value.to_string()));
     events.chain(stream::iter([Event::default().data(DONE)])).map(Ok)
 }
 
-impl Reply {
+impl Completion {
     /// As one answer.
-    fn completion(self, head: &Head) -> Value {
+    fn into_json(self, envelope: &Envelope) -> Value {
         let choice = json!({"index": 0, "message": self.message, "finish_reason": self.finish_reason});
         let mut completion = self.envelope;
         let own: [(&str, Value); 4] = [
-            ("id", head.id.as_str().into()),
+            ("id", envelope.id.as_str().into()),
             ("object", "chat.completion".into()),
-            ("created", head.created.into()),
-            ("model", head.model.clone()),
+            ("created", envelope.created.into()),
+            ("model", envelope.model.clone()),
         ];
         for (key, value) in own {
             completion.entry(key).or_insert(value);
@@ -179,27 +174,27 @@ impl Reply {
         completion.insert("choices".into(), json!([choice]));
         let nothing = || json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
         completion.insert("usage".into(), self.usage.unwrap_or_else(nothing));
-        if let Some(told) = self.told {
-            completion.insert("codecall".into(), json!({"messages": told}));
+        if let Some(messages) = self.messages {
+            completion.insert("codecall".into(), json!({"messages": messages}));
         }
         Value::Object(completion)
     }
 
-    /// What follows what was said already.
-    fn last_pieces(self, wants_usage: bool) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    /// Returns the chunks that follow the streamed text: calls, the reason of the end, messages and usage.
+    fn into_last_chunks(self, wants_usage: bool) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
         for (index, call) in conversation::calls(&self.message).iter().enumerate() {
             let mut call = call.clone();
             call["index"] = index.into();
-            pieces.push(json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null}));
+            chunks.push(json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null}));
         }
-        pieces.push(json!({"index": 0, "delta": {}, "finish_reason": self.finish_reason}));
-        if let Some(told) = self.told {
-            pieces.push(json!({"codecall": {"messages": told}}));
+        chunks.push(json!({"index": 0, "delta": {}, "finish_reason": self.finish_reason}));
+        if let Some(messages) = self.messages {
+            chunks.push(json!({"codecall": {"messages": messages}}));
         }
         if let (true, Some(usage)) = (wants_usage, self.usage) {
-            pieces.push(json!({"usage": usage}));
+            chunks.push(json!({"usage": usage}));
         }
-        pieces.into_iter().map(Ok).collect()
+        chunks.into_iter().map(Ok).collect()
     }
 }

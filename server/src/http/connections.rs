@@ -1,9 +1,8 @@
-//! Connections of clients: how many there are, and how long one may say nothing.
+//! Connections of clients: their maximum number, their timeouts, and the eviction of idle ones.
 //!
-//! A connection waits for a request for a bounded time, from its beginning and after each answer, until all
-//! headers are there; and for a client that reads no answer no longer either. When there are as many as
-//! allowed, a new one takes the place of the one that waits for the longest time. One with a request under
-//! way keeps its place; where all have one, a new connection is told to come back.
+//! A connection is closed if the headers of a request take too long, from its beginning or after a response, or if the
+//! client does not read a response. If there are too many connections, a new one evicts the one that is idle for the
+//! longest time. A connection with an active request is never evicted; if all have one, the new connection gets 503.
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -26,42 +25,41 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
-/// First and longest pause when the system accepts no connection.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How many of its file descriptors the program leaves to everything else, at least.
+/// Backoff when the system accepts no connection.
+const MIN_BACKOFF: Duration = Duration::from_millis(10);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
+/// Minimum number of file descriptors that connections leave to the rest of the program.
 #[cfg(unix)]
-const RESERVED: u64 = 128;
-/// What a connection hears that has no place.
-const FULL: &[u8] =
+const RESERVED_DESCRIPTORS: u64 = 128;
+/// The response to a connection when there are too many.
+const FULL_RESPONSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 /// All connections of a server.
 pub struct Connections {
-    /// How many there may be.
-    most: usize,
+    max_connections: usize,
     header_timeout: Duration,
     write_timeout: Duration,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
-    began: Instant,
+    started: Instant,
 }
 
-/// One of them.
+/// One connection.
 #[derive(Default)]
 struct Connection {
-    /// Requests without a whole answer.
-    under_way: AtomicUsize,
-    /// Since when there is none, in milliseconds since the server began.
+    /// Number of requests whose response is not complete.
+    active_requests: AtomicUsize,
+    /// When the last active request ended, in milliseconds since the server started.
     idle_since: AtomicU64,
-    /// Its place is taken.
-    ended: CancellationToken,
+    /// Cancelled when the connection is evicted.
+    evicted: CancellationToken,
 }
 
 impl Connections {
-    /// As the configuration says, and as many as the system has descriptors for.
+    /// Takes the limits of the configuration. The system's limit of file descriptors may lower the number of connections.
     pub fn new(config: &HttpServerConfig) -> Arc<Self> {
-        let most = match descriptors() {
+        let max_connections = match max_by_descriptors() {
             Some(allowed) if config.max_connections > allowed => {
                 tracing::warn!(
                     "http.maxConnections is {}, but the system allows the process only {allowed}; raise its limit of \
@@ -73,33 +71,33 @@ impl Connections {
             Some(_) | None => config.max_connections,
         };
         Arc::new(Self {
-            most,
+            max_connections,
             header_timeout: config.header_timeout,
             write_timeout: config.write_timeout,
             open: Mutex::default(),
             next: AtomicU64::new(0),
-            began: Instant::now(),
+            started: Instant::now(),
         })
     }
 
-    /// Accept connections until `cancel` fires, and let answers end that are on their way.
+    /// Accepts connections until `cancel` is cancelled, then waits for the responses in progress.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, router: Router, cancel: CancellationToken) {
         let graceful = GracefulShutdown::new();
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = MIN_BACKOFF;
         while let Some(accepted) = cancel.run_until_cancelled(listener.accept()).await {
             match accepted {
                 Ok((stream, _)) => {
-                    pause = FIRST_PAUSE;
-                    self.begin(stream, &router, &graceful);
+                    backoff = MIN_BACKOFF;
+                    self.spawn(stream, &router, &graceful);
                 }
-                // The client has gone already.
+                // The client has disconnected already.
                 Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
-                // No descriptors or no memory: both come back when connections end.
+                // The system has no descriptors or no memory left, which connections free when they end.
                 Err(error) => {
                     tracing::warn!("no connection can be accepted: {error}");
-                    self.end_idle();
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.evict_idle();
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         }
@@ -107,10 +105,11 @@ impl Connections {
         graceful.shutdown().await;
     }
 
-    fn begin(self: &Arc<Self>, stream: TcpStream, router: &Router, graceful: &GracefulShutdown) {
-        if self.lock().len() >= self.most && !self.end_idle() {
-            // Whoever does not read this hears that the connection is closed.
-            let _ = stream.try_write(FULL);
+    /// Serves a connection in a task of its own.
+    fn spawn(self: &Arc<Self>, stream: TcpStream, router: &Router, graceful: &GracefulShutdown) {
+        if self.lock().len() >= self.max_connections && !self.evict_idle() {
+            // A client that does not read this sees that the connection is closed.
+            let _ = stream.try_write(FULL_RESPONSE);
             return;
         }
         let connection = Arc::new(Connection::default());
@@ -122,10 +121,10 @@ impl Connections {
         let (connections, served) = (Arc::clone(self), Arc::clone(&connection));
         let router = TowerToHyperService::new(router.clone());
         let service = service_fn(move |request: Request<Incoming>| {
-            let under_way = UnderWay::begin(&connections, &served);
-            let answered = router.call(request.map(Body::new));
+            let active = ActiveRequest::new(&connections, &served);
+            let response = router.call(request.map(Body::new));
             async move {
-                answered.await.map(|response| response.map(|body| Body::new(Held { body, _under_way: under_way })))
+                response.await.map(|response| response.map(|body| Body::new(TrackedBody { body, _active: active })))
             }
         });
         let served = http1::Builder::new()
@@ -135,27 +134,27 @@ impl Connections {
         let served = graceful.watch(served);
         let connections = Arc::clone(self);
         tokio::spawn(async move {
-            if let Some(Err(error)) = connection.ended.run_until_cancelled(served).await {
+            if let Some(Err(error)) = connection.evicted.run_until_cancelled(served).await {
                 tracing::debug!("a connection has ended: {error}");
             }
             connections.lock().remove(&number);
         });
     }
 
-    /// End the connection that waits for the longest time. Gives whether there is one.
-    fn end_idle(&self) -> bool {
+    /// Evicts the connection that is idle for the longest time. Returns whether there was one.
+    fn evict_idle(&self) -> bool {
         let mut open = self.lock();
-        let idle = open.iter().filter(|(_, connection)| connection.under_way.load(Ordering::Relaxed) == 0);
+        let idle = open.iter().filter(|(_, connection)| connection.active_requests.load(Ordering::Relaxed) == 0);
         let longest = idle.min_by_key(|(_, connection)| connection.idle_since.load(Ordering::Relaxed));
         let Some(number) = longest.map(|(number, _)| *number) else { return false };
         if let Some(connection) = open.remove(&number) {
-            connection.ended.cancel();
+            connection.evicted.cancel();
         }
         true
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
@@ -163,42 +162,42 @@ impl Connections {
     }
 }
 
-/// How many connections the system has descriptors for.
+/// Returns the number of connections that the system has file descriptors for; `None` if it has no limit.
 #[cfg(unix)]
-fn descriptors() -> Option<usize> {
+fn max_by_descriptors() -> Option<usize> {
     let allowed = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
-    usize::try_from(allowed.saturating_sub(RESERVED).max(allowed / 2).max(1)).ok()
+    usize::try_from(allowed.saturating_sub(RESERVED_DESCRIPTORS).max(allowed / 2).max(1)).ok()
 }
 
 #[cfg(not(unix))]
-fn descriptors() -> Option<usize> {
+fn max_by_descriptors() -> Option<usize> {
     None
 }
 
-/// A request without a whole answer, until it is dropped.
-struct UnderWay(Arc<Connections>, Arc<Connection>);
+/// Counts a request as active until it is dropped.
+struct ActiveRequest(Arc<Connections>, Arc<Connection>);
 
-impl UnderWay {
-    fn begin(connections: &Arc<Connections>, connection: &Arc<Connection>) -> Self {
-        connection.under_way.fetch_add(1, Ordering::Relaxed);
+impl ActiveRequest {
+    fn new(connections: &Arc<Connections>, connection: &Arc<Connection>) -> Self {
+        connection.active_requests.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(connections), Arc::clone(connection))
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.1.idle_since.store(self.0.now(), Ordering::Relaxed);
-        self.1.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.1.active_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The body of an answer, which is under way until it is dropped.
-struct Held {
+/// The body of a response, whose request is active until the body is dropped.
+struct TrackedBody {
     body: Body,
-    _under_way: UnderWay,
+    _active: ActiveRequest,
 }
 
-impl HttpBody for Held {
+impl HttpBody for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

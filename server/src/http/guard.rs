@@ -1,10 +1,10 @@
-//! Who may speak to the server: what every request has to show, whatever it asks for.
+//! Access control: the checks of `Host`, `Origin` and token that every request must pass.
 
-use super::problem::Problem;
+use super::error::HttpError;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use codecall_config::HttpServerConfig;
@@ -14,76 +14,74 @@ use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// Names by which a machine calls itself.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// Names of the local machine.
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// What requests have to show.
+/// The checks of a server.
 pub struct Guard {
-    /// Digest of the token; digests are of one length, so comparing tells nothing of the token's.
+    /// Digest of the token. Digests have one length, so the time of a comparison does not reveal the token's length.
     token: Option<[u8; 32]>,
-    /// Empty: any.
+    /// Allowed hosts; empty: all.
     hosts: Vec<String>,
+    /// Allowed origins; empty: none.
     origins: Vec<String>,
 }
 
 impl Guard {
-    /// The guard of a server at `address`.
+    /// Creates the guard of a server at `address`.
     pub fn new(config: &HttpServerConfig, address: SocketAddr) -> Self {
         let hosts = match config.allowed_hosts.as_slice() {
-            // Pages whose name is made to mean this machine send their own name (DNS rebinding).
-            [] if address.ip().is_loopback() => LOOPBACK.map(str::to_owned).to_vec(),
+            // DNS rebinding: a web page whose host name resolves to this machine sends that name.
+            [] if address.ip().is_loopback() => LOOPBACK_HOSTS.map(str::to_owned).to_vec(),
             hosts => hosts.iter().map(|host| host.to_lowercase()).collect(),
         };
         let origins = config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_lowercase()).collect();
         Self { token: config.token.as_deref().map(digest), hosts, origins }
     }
 
-    /// Why a request is not answered.
-    fn refusal(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Problem> {
+    /// Returns why a request is refused; `None` if it is allowed.
+    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<HttpError> {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         if !self.hosts.is_empty() {
             let host = text(HOST).and_then(|host| host.parse::<Authority>().ok());
             let host = host.as_ref().map(|host| host.host().to_lowercase());
             if !host.is_some_and(|host| self.hosts.contains(&host)) {
-                let message = "The 'Host' of the request is not one of this server; add it to 'http.allowedHosts'";
-                return Some(Problem::new(StatusCode::FORBIDDEN, message).with_code("HOST_NOT_ALLOWED"));
+                return Some(HttpError::HostNotAllowed);
             }
         }
-        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.knows(origin)) {
-            let message = "Pages of this 'Origin' may not use the server; add it to 'http.allowedOrigins'";
-            return Some(Problem::new(StatusCode::FORBIDDEN, message).with_code("ORIGIN_NOT_ALLOWED"));
+        if headers.contains_key(ORIGIN) && !text(ORIGIN).is_some_and(|origin| self.allows_origin(origin)) {
+            return Some(HttpError::OriginNotAllowed);
         }
         if let Some(token) = &self.token
-            && path != super::HEALTH
+            && path != super::HEALTH_PATH
             && *method != Method::OPTIONS
         {
             let given = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
             let given =
                 given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
             if !given.is_some_and(|given| bool::from(digest(given).ct_eq(token))) {
-                let message = "Send 'Authorization: Bearer …' with the token of this server ('http.token')";
-                return Some(Problem::new(StatusCode::UNAUTHORIZED, message).with_code("UNAUTHORIZED"));
+                return Some(HttpError::Unauthorized);
             }
         }
         None
     }
 
-    fn knows(&self, origin: &str) -> bool {
+    fn allows_origin(&self, origin: &str) -> bool {
         let origin = origin.to_lowercase();
-        self.origins.iter().any(|known| known == "*" || *known == origin)
+        self.origins.iter().any(|allowed| allowed == "*" || *allowed == origin)
     }
 
-    /// What tells browsers that pages of the known origins may read the answers; absent: none may.
+    /// Returns the CORS layer, which lets pages of the allowed origins read responses; `None` if none are allowed.
     pub fn cors(self: &Arc<Self>) -> Option<CorsLayer> {
         if self.origins.is_empty() {
             return None;
         }
         let guard = Arc::clone(self);
-        let is_known = move |origin: &HeaderValue, _: &axum::http::request::Parts| {
-            origin.to_str().is_ok_and(|origin| guard.knows(origin))
+        let is_allowed = move |origin: &HeaderValue, _: &axum::http::request::Parts| {
+            origin.to_str().is_ok_and(|origin| guard.allows_origin(origin))
         };
         let layer = CorsLayer::new()
-            .allow_origin(AllowOrigin::predicate(is_known))
+            .allow_origin(AllowOrigin::predicate(is_allowed))
             .allow_methods([Method::GET, Method::POST, Method::DELETE])
             .allow_headers(tower_http::cors::AllowHeaders::mirror_request())
             .expose_headers([axum::http::HeaderName::from_static("mcp-session-id")]);
@@ -95,10 +93,10 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Answer what may be answered.
+/// Middleware: refuses requests that do not pass the checks.
 pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    match guard.refusal(request.method(), request.uri().path(), request.headers()) {
-        Some(problem) => problem.into_response(),
+    match guard.check(request.method(), request.uri().path(), request.headers()) {
+        Some(error) => error.into_response(),
         None => next.run(request).await,
     }
 }

@@ -1,12 +1,11 @@
-//! Sessions of MCP clients: how many there are, and which one goes when there is no place.
+//! Sessions of MCP clients: their maximum number, and the eviction of idle ones.
 //!
-//! A session without a stream is idle. A new one takes the place of an idle one, first of those that have
-//! never asked for anything, then of the one that was not used for the longest time. Its client hears that
-//! the session does not exist, and begins a new one, as the protocol says.
+//! A session without an open stream is idle. If there are too many sessions, a new one evicts an idle one: first one that
+//! has never made a request, then the least recently used. Its client gets 404 for the next request and starts a new
+//! session, as MCP requires.
 
-use super::problem::Problem;
+use super::error::HttpError;
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, StreamExt as _};
@@ -18,82 +17,82 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long to wait for the end of a session whose place is needed.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for an evicted session to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 tokio::task_local! {
-    /// Whether the request of this task got no session.
+    /// Whether the request of this task was refused a session.
     static REFUSED: Cell<bool>;
 }
 
 /// The sessions of a server.
 pub struct Sessions {
     local: LocalSessionManager,
-    most: usize,
-    known: Arc<Known>,
+    max_sessions: usize,
+    registry: Arc<Registry>,
 }
 
-/// What is known of each session.
+/// The use of each session.
 #[derive(Default)]
-struct Known(Mutex<HashMap<SessionId, Use>>);
+struct Registry(Mutex<HashMap<SessionId, Usage>>);
 
-struct Use {
-    /// Requests so far.
+struct Usage {
+    /// Number of requests so far.
     requests: u64,
-    /// Streams of answers that are open.
+    /// Number of open streams.
     streams: usize,
-    last: Instant,
+    last_used: Instant,
 }
 
 /// Why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The protocol's own reasons.
+    /// An error of rmcp.
     #[error(transparent)]
     Local(#[from] LocalSessionManagerError),
-    /// All are in use.
+    /// All sessions are in use.
     #[error("there are {0} sessions, which is the most that is allowed, and all are in use")]
     Full(usize),
 }
 
 impl Sessions {
-    /// At most `most` sessions; one ends that is idle for that long.
-    pub fn new(most: usize, idle: Duration) -> Self {
+    /// Allows `max_sessions`, and closes a session after it was idle for `idle_timeout`.
+    pub fn new(max_sessions: usize, idle_timeout: Duration) -> Self {
         let mut local = LocalSessionManager::default();
-        local.session_config.keep_alive = Some(idle);
-        Self { local, most, known: Arc::default() }
+        local.session_config.keep_alive = Some(idle_timeout);
+        Self { local, max_sessions, registry: Arc::default() }
     }
 
-    /// Make place for a session.
-    async fn make_place(&self) -> Result<(), SessionError> {
+    /// Evicts idle sessions until there is room for another one.
+    async fn make_room(&self) -> Result<(), SessionError> {
         loop {
-            let goes = {
-                let known = self.known.lock();
-                if known.len() < self.most {
+            let evicted = {
+                let registry = self.registry.lock();
+                if registry.len() < self.max_sessions {
                     return Ok(());
                 }
-                let idle = known.iter().filter(|(_, used)| used.streams == 0);
-                idle.min_by_key(|(_, used)| (used.requests > 0, used.last)).map(|(id, _)| id.clone())
+                let idle = registry.iter().filter(|(_, usage)| usage.streams == 0);
+                idle.min_by_key(|(_, usage)| (usage.requests > 0, usage.last_used)).map(|(id, _)| id.clone())
             };
-            let Some(goes) = goes else {
+            let Some(evicted) = evicted else {
                 let _ = REFUSED.try_with(|refused| refused.set(true));
-                return Err(SessionError::Full(self.most));
+                return Err(SessionError::Full(self.max_sessions));
             };
-            self.known.lock().remove(&goes);
-            // One that does not end by itself ends because it is idle.
-            let _ = tokio::time::timeout(PATIENCE, self.local.close_session(&goes)).await;
+            self.registry.lock().remove(&evicted);
+            // If it does not close in time, it will when its idle timeout is over.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.local.close_session(&evicted)).await;
         }
     }
 
-    /// A stream that keeps its session in use.
-    fn in_use(
+    /// Wraps a stream, so that its session is in use until the stream is dropped.
+    fn track_stream(
         &self,
         id: &SessionId,
         stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
     ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-        let open = Open::begin(&self.known, id);
+        let guard = StreamGuard::new(&self.registry, id);
         stream.inspect(move |_| {
-            let _ = &open;
+            let _ = &guard;
         })
     }
 }
@@ -103,9 +102,9 @@ impl SessionManager for Sessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
-        self.make_place().await?;
+        self.make_room().await?;
         let (id, transport) = self.local.create_session().await?;
-        self.known.lock().insert(id.clone(), Use { requests: 0, streams: 0, last: Instant::now() });
+        self.registry.lock().insert(id.clone(), Usage { requests: 0, streams: 0, last_used: Instant::now() });
         Ok((id, transport))
     }
 
@@ -122,7 +121,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionError> {
-        self.known.lock().remove(id);
+        self.registry.lock().remove(id);
         Ok(self.local.close_session(id).await?)
     }
 
@@ -131,9 +130,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
-        self.known.used(id);
+        self.registry.record_request(id);
         let stream = self.local.create_stream(id, message).await?;
-        Ok(self.in_use(id, stream))
+        Ok(self.track_stream(id, stream))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionError> {
@@ -145,7 +144,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let stream = self.local.create_standalone_stream(id).await?;
-        Ok(self.in_use(id, stream))
+        Ok(self.track_stream(id, stream))
     }
 
     async fn resume(
@@ -154,55 +153,52 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionError> {
         let stream = self.local.resume(id, last_event_id).await?;
-        Ok(self.in_use(id, stream))
+        Ok(self.track_stream(id, stream))
     }
 }
 
-impl Known {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Use>> {
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Usage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn used(&self, id: &SessionId) {
-        if let Some(used) = self.lock().get_mut(id) {
-            used.requests += 1;
-            used.last = Instant::now();
+    fn record_request(&self, id: &SessionId) {
+        if let Some(usage) = self.lock().get_mut(id) {
+            usage.requests += 1;
+            usage.last_used = Instant::now();
         }
     }
 }
 
-/// A stream of a session, until it is dropped.
-struct Open(Arc<Known>, SessionId);
+/// Counts a stream as open until it is dropped.
+struct StreamGuard(Arc<Registry>, SessionId);
 
-impl Open {
-    fn begin(known: &Arc<Known>, id: &SessionId) -> Self {
-        if let Some(used) = known.lock().get_mut(id) {
-            used.streams += 1;
+impl StreamGuard {
+    fn new(registry: &Arc<Registry>, id: &SessionId) -> Self {
+        if let Some(usage) = registry.lock().get_mut(id) {
+            usage.streams += 1;
         }
-        Self(Arc::clone(known), id.clone())
+        Self(Arc::clone(registry), id.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
-        if let Some(used) = self.0.lock().get_mut(&self.1) {
-            used.streams = used.streams.saturating_sub(1);
-            used.last = Instant::now();
+        if let Some(usage) = self.0.lock().get_mut(&self.1) {
+            usage.streams = usage.streams.saturating_sub(1);
+            usage.last_used = Instant::now();
         }
     }
 }
 
-/// Answer a request that got no session in words, and not as a failure of the server.
-pub async fn explained(request: Request, next: Next) -> Response {
+/// Middleware: answers a request that was refused a session with [`HttpError::TooManySessions`], not with rmcp's 500.
+pub async fn explain_refusal(request: Request, next: Next) -> Response {
     let answered = async {
         let response = next.run(request).await;
         (response, REFUSED.with(Cell::get))
     };
     match REFUSED.scope(Cell::new(false), answered).await {
         (response, false) => response,
-        (_, true) => {
-            let message = "All sessions of this server are in use; try again later, or without a session";
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, message).with_code("TOO_MANY_SESSIONS").into_response()
-        }
+        (_, true) => HttpError::TooManySessions.into_response(),
     }
 }

@@ -1,5 +1,5 @@
-//! `code_execution`: a script in the synchronous dialect, with shapes of its own. Off unless the
-//! configuration switches it on.
+//! `code_execution`: runs a script in the synchronous dialect, with arguments and results of another format. Off by
+//! default.
 
 use super::*;
 use crate::stateless::LanguageName;
@@ -12,31 +12,37 @@ use std::ops::RangeInclusive;
 
 pub struct CodeExecution;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
+    /// The code; see the description of this tool
     code: String,
+    /// Types are erased
+    #[schemars(extend("default" = "javascript"))]
     language: Option<LanguageName>,
-    input: Option<Value>,
+    /// Data for the code, seen as the global input
+    #[schemars(extend("default" = {}))]
+    input: Option<ObjectOrText>,
     #[serde(default)]
     options: Options,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Options {
+    /// How long it may take, waits for tools included
+    #[schemars(range(min = *Settings::TIMEOUTS.start(), max = *Settings::TIMEOUTS.end()))]
     timeout_ms: Option<f64>,
+    /// How many tools it may call; 0: no limit
+    #[schemars(range(min = 0))]
     max_tool_calls: Option<f64>,
+    /// The only servers whose tools it may call; empty: all
     allowed_servers: Option<Vec<String>>,
 }
 
 impl MetaTool for CodeExecution {
     fn id(&self) -> &'static str {
         "code_execution"
-    }
-
-    fn own_name(&self) -> Option<&'static str> {
-        Some("code_execution")
     }
 
     fn is_enabled(&self, config: &Config) -> bool {
@@ -52,25 +58,7 @@ impl MetaTool for CodeExecution {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "code": {"type": "string", "description": "The code; see the description of this tool"},
-                "language": {"type": "string", "enum": ["javascript", "typescript"], "default": "javascript", "description": "Types are erased"},
-                "input": {"type": "object", "default": {}, "description": "Data for the code, seen as the global input"},
-                "options": {
-                    "type": "object",
-                    "properties": {
-                        "timeout_ms": {"type": "number", "minimum": Settings::TIMEOUTS.start(), "maximum": Settings::TIMEOUTS.end(), "description": "How long it may take, waits for tools included"},
-                        "max_tool_calls": {"type": "number", "minimum": 0, "description": "How many tools it may call; 0: no limit"},
-                        "allowed_servers": strings("The only servers whose tools it may call; empty: all"),
-                    },
-                    "additionalProperties": false,
-                },
-            },
-            "required": ["code"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -113,7 +101,7 @@ impl MetaTool for CodeExecution {
                 for line in &finished.outcome.logs {
                     tracing::info!(target: "codecall::console", "{line}");
                 }
-                let (value, is_error) = told(finished.outcome);
+                let (value, is_error) = to_json(finished.outcome);
                 Answer { value, is_error, meta }
             };
             let answered = offload::run(bytes, answer).await;
@@ -124,20 +112,20 @@ impl MetaTool for CodeExecution {
 
 impl CodeExecution {
     fn request(&self, config: &Config, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
-        let Arguments { code, language, input, options } = read(self, arguments)?;
-        let refused = |problem: &str| Box::new(refusal(self, problem));
+        let Arguments { code, language, input, options } = parse(self, arguments)?;
+        let refused = |problem: &str| Box::new(invalid_arguments(self, problem));
         if code.trim().is_empty() {
             return Err(refused("'code' is empty"));
         }
-        let input = object(input.unwrap_or_default()).map_err(|problem| refused(&format!("'input' {problem}")))?;
+        let input = ObjectOrText::into_optional_map(input).map_err(|problem| refused(&format!("'input' {problem}")))?;
         let mut settings = config.code_execution;
         if let Some(timeout) = options.timeout_ms {
             settings.timeout_ms =
-                number("timeout_ms", timeout, &Settings::TIMEOUTS).map_err(|problem| refused(&problem))?;
+                parse_integer("timeout_ms", timeout, &Settings::TIMEOUTS).map_err(|problem| refused(&problem))?;
         }
         if let Some(calls) = options.max_tool_calls {
-            settings.max_tool_calls =
-                number("max_tool_calls", calls, &(0..=u64::from(u32::MAX))).map_err(|problem| refused(&problem))?;
+            settings.max_tool_calls = parse_integer("max_tool_calls", calls, &(0..=u64::from(u32::MAX)))
+                .map_err(|problem| refused(&problem))?;
         }
         Ok(ExecuteRequest {
             language: language.map(Into::into),
@@ -149,7 +137,8 @@ impl CodeExecution {
     }
 }
 
-fn number(name: &str, value: f64, range: &RangeInclusive<u64>) -> Result<u64, String> {
+/// Rounds an option up to an integer, and checks its range.
+fn parse_integer(name: &str, value: f64, range: &RangeInclusive<u64>) -> Result<u64, String> {
     let whole = value.ceil() as u64;
     match range.contains(&whole) && value >= *range.start() as f64 {
         true => Ok(whole),
@@ -157,7 +146,7 @@ fn number(name: &str, value: f64, range: &RangeInclusive<u64>) -> Result<u64, St
     }
 }
 
-/// What is forbidden everywhere is forbidden here too. Loops and steps are limited by time alone.
+/// Returns the policy of a run: as configured, but loops and steps are limited only by time.
 fn policy(configured: &Policy, settings: Settings) -> Policy {
     let mut policy = Policy { loops: Loops::All, ..configured.clone() };
     let limits = &mut policy.limits;
@@ -167,8 +156,8 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
     policy
 }
 
-/// An outcome in the shape of this tool, and whether it is a failure.
-fn told(outcome: Outcome) -> (Value, bool) {
+/// Converts an outcome to the format of this tool, and returns whether it is a failure.
+fn to_json(outcome: Outcome) -> (Value, bool) {
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
             Ok(value) => return (json!({"ok": true, "value": value}), false),
@@ -187,11 +176,11 @@ fn told(outcome: Outcome) -> (Value, bool) {
     (json!({"ok": false, "error": error}), true)
 }
 
-/// One of the six codes.
+/// Returns one of the six codes of this tool.
 fn code_of(failure: &Failure) -> &'static str {
     match (failure.status, failure.code.as_str()) {
         (Status::Timeout, _) => "TIMEOUT",
-        // What is refused before anything runs is no code of this language.
+        // The script was refused before it ran, so it is not valid in this language.
         (Status::SyntaxError, _) => "SYNTAX_ERROR",
         (Status::IllegalAccess, _) if !failure.issues.is_empty() => "SYNTAX_ERROR",
         (_, "MAX_TOOL_CALLS_EXCEEDED") => "MAX_TOOL_CALLS_EXCEEDED",
@@ -204,13 +193,13 @@ fn code_of(failure: &Failure) -> &'static str {
 fn message_of(failure: &Failure) -> String {
     let name = match failure.status {
         Status::SyntaxError => Some("SyntaxError"),
-        // Only an error of the script has a stack.
+        // Only errors of the script have a stack.
         _ => failure.name.as_deref().filter(|_| failure.stack.is_some()),
     };
     let mut message = name.map(|name| format!("{name}: ")).unwrap_or_default();
     message.push_str(&failure.message);
-    if let Some(place) = failure.location {
-        message.push_str(&format!(" (line {}, column {})", place.line, place.column));
+    if let Some(location) = failure.location {
+        message.push_str(&format!(" (line {}, column {})", location.line, location.column));
     }
     if let Some(hint) = &failure.hint {
         message.push_str(&format!("; {hint}"));

@@ -8,22 +8,28 @@ use codecall_tools::catalogue::{Entry, Snapshot};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Unknown names for which others are proposed.
-const MOST_MEANT: usize = 20;
+/// Maximum number of tools in an answer.
+const MAX_TOOLS: usize = 100;
+/// Maximum number of unknown names with a suggestion.
+const MAX_SUGGESTIONS: usize = 20;
 
 pub struct Describe;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// Names as codecall_search gives them, e.g. ["users:list"]
     #[serde(alias = "tools")]
-    tool_names: Texts,
+    tool_names: StringOrList,
+    /// How many at most (default 8)
+    #[schemars(range(min = 1, max = MAX_TOOLS))]
     max: Option<usize>,
+    /// Default json_schema
     #[serde(default)]
     format: Format,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "snake_case")]
 enum Format {
     #[default]
@@ -48,16 +54,7 @@ impl MetaTool for Describe {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "toolNames": strings("Names as codecall_search gives them, e.g. [\"users:list\"]"),
-                "max": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many at most (default 8)"},
-                "format": {"enum": ["json_schema", "typescript"], "description": "Default json_schema"},
-            },
-            "required": ["toolNames"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -95,8 +92,8 @@ impl MetaTool for Describe {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            match read(self, request.arguments) {
-                // Schemas are compiled, and examples of their authors are run.
+            match parse(self, request.arguments) {
+                // Always large work: it compiles schemas and runs the examples of authors.
                 Ok(arguments) => {
                     let described = offload::run(offload::SMALL + 1, || self.describe(request.hub, arguments)).await;
                     described.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
@@ -109,16 +106,16 @@ impl MetaTool for Describe {
 
 impl Describe {
     fn describe(&self, hub: &Hub, arguments: Arguments) -> Answer {
-        let names = match names("toolNames", arguments.tool_names) {
+        let names = match parse_names("toolNames", arguments.tool_names) {
             Ok(names) => names,
-            Err(problem) => return refusal(self, &problem),
+            Err(problem) => return invalid_arguments(self, &problem),
         };
         let max = arguments.max.unwrap_or(hub.config().max_definitions);
         if names.is_empty() {
-            return refusal(self, "'toolNames' must hold at least one name");
+            return invalid_arguments(self, "'toolNames' must hold at least one name");
         }
-        if !(1..=100).contains(&max) {
-            return refusal(self, "'max' must be from 1 to 100");
+        if !(1..=MAX_TOOLS).contains(&max) {
+            return invalid_arguments(self, &format!("'max' must be from 1 to {MAX_TOOLS}"));
         }
         let snapshot = hub.catalogue().snapshot();
         let mut entries: Vec<&Entry> = Vec::new();
@@ -133,13 +130,13 @@ impl Describe {
         }
         let left_out: Vec<&str> = entries.iter().skip(max).map(|entry| entry.name.as_str()).collect();
         let tools: Vec<Value> =
-            entries.iter().take(max).map(|entry| described(&snapshot, entry, arguments.format)).collect();
+            entries.iter().take(max).map(|entry| describe_entry(&snapshot, entry, arguments.format)).collect();
         let mut value = json!({"tools": tools});
         if !not_found.is_empty() {
             value["notFound"] = json!(not_found);
         }
         let mut warnings: Vec<String> =
-            not_found.iter().take(MOST_MEANT).filter_map(|name| meant(&snapshot, name)).collect();
+            not_found.iter().take(MAX_SUGGESTIONS).filter_map(|name| suggestion(&snapshot, name)).collect();
         if !left_out.is_empty() {
             warnings.push(format!("Only {max} tools are described at once; ask again for {}", left_out.join(", ")));
         }
@@ -150,8 +147,8 @@ impl Describe {
     }
 }
 
-/// What a name that is not found may have meant. The server's own tools are never meant.
-fn meant(snapshot: &Snapshot, name: &str) -> Option<String> {
+/// Returns a warning with the names that are similar to an unknown one. Meta-tools are not suggested.
+fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     if is_reserved(name) {
         return None;
     }
@@ -160,7 +157,7 @@ fn meant(snapshot: &Snapshot, name: &str) -> Option<String> {
     (!near.is_empty()).then(|| format!("There is no tool '{name}'; did you mean {}?", near.join(" or ")))
 }
 
-fn described(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
+fn describe_entry(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
     let mut value = entry.described();
     if let Some(members) = value.as_object_mut() {
         if format == Format::TypeScript {
@@ -168,7 +165,7 @@ fn described(snapshot: &Arc<Snapshot>, entry: &Entry, format: Format) -> Value {
             members.shift_remove("outputSchema");
             members.insert("signature".into(), typescript::signature(&entry.definition).into());
         }
-        members.insert("usageExamples".into(), examples::of(snapshot, entry).into());
+        members.insert("usageExamples".into(), examples::for_tool(snapshot, entry).into());
     }
     value
 }

@@ -1,7 +1,7 @@
-//! Examples of how a tool is used: those of its author, then generated ones.
+//! Usage examples of a tool: those of its author, then generated ones.
 //!
-//! All are checked: the code compiles and what it calls tools with fits their schemas. An example that
-//! does not would teach mistakes and is left out; the log says so, once for each.
+//! All are checked: the code compiles, and the inputs of its calls fit the schemas of the tools. An invalid example would
+//! teach mistakes, so it is omitted, and the log says so once.
 
 use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
 use codecall_base::tool::Example;
@@ -11,66 +11,69 @@ use codecall_tools::typescript::name;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-const MOST: usize = 5;
-const GENERATED: usize = 2;
+/// Maximum number of examples of a tool.
+const MAX_EXAMPLES: usize = 5;
+/// Maximum number of them that are generated.
+const MAX_GENERATED: usize = 2;
 
-/// The examples of a tool as clients see them.
-pub fn of(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
-    let own = entry.examples(|example| is_right(snapshot, entry, example));
+/// Returns the examples of a tool as `codecall_describe` shows them.
+pub fn for_tool(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
+    let own = entry.examples(|example| is_valid(snapshot, entry, example));
     let own = own.iter().map(|example| (example.description.clone(), example.code.clone()));
-    own.chain(generated(entry).into_iter().take(GENERATED))
-        .take(MOST)
+    own.chain(generated(entry).into_iter().take(MAX_GENERATED))
+        .take(MAX_EXAMPLES)
         .map(|(description, code)| json!({"description": description, "code": code}))
         .collect()
 }
 
-/// Whether an example of the author can be run, and calls tools with what fits.
-fn is_right(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool {
+/// Whether an example of the author runs, and calls tools with inputs that fit.
+fn is_valid(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool {
     match dry_run(snapshot, &example.code) {
         Ok(()) => true,
         Err(problem) => {
-            tracing::warn!(tool = entry.name, problem, "an example of its author is left out");
+            tracing::warn!(tool = entry.name, problem, "an invalid example of the tool's author is omitted");
             false
         }
     }
 }
 
-/// Run a script, with examples for the results of its tools, as far as it comes.
+/// Runs a script with sample results of its tools, as far as possible.
 ///
 /// # Errors
-/// It cannot run, or the input of a call does not fit the tool's schema. As soon as the result of a tool is
-/// not known, nothing is: what follows is a guess. Nor is a call of a tool that is not there: its server may be.
+/// It does not compile, or the input of a call does not fit the tool's schema. Inputs are not checked after the first tool
+/// without an output schema, because they may depend on its result. A call of an unknown tool is no error, because its
+/// server may be down.
 fn dry_run(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;
-    // A server has written it, so it must end soon whatever it is.
+    // The code comes from an upstream, so it must end soon whatever it does.
     (limits.max_steps, limits.max_memory_bytes, limits.max_tool_calls) = (200_000, 16 << 20, 50);
     let script =
         agentscript::compile(code, &CompileOptions::for_policy(&policy)).map_err(|error| error.failure.message)?;
     let tools = Arc::clone(snapshot) as Arc<dyn agentscript::Tools>;
     let clock = Arc::new(FixedClock::default());
     let mut run = script.start(Inputs { tools, clock, seed: 1, slice: None, context: None }, &policy);
-    let (mut events, mut known) = (Vec::new(), true);
+    let (mut events, mut results_are_known) = (Vec::new(), true);
     loop {
         let calls = match run.resume(std::mem::take(&mut events)) {
             Progress::Done(_) => return Ok(()),
             Progress::Yielded => continue,
             Progress::Calls(calls) => calls,
         };
-        let judged = known;
+        let is_checked = results_are_known;
         for call in calls {
             let called = snapshot.lookup(&call.tool);
-            if let Some(called) = called.filter(|_| judged) {
+            if let Some(called) = called.filter(|_| is_checked) {
                 called.fits(&serde_json::from_str(&call.input).unwrap_or_default())?;
             }
             let (result, is_known) = sample::result(called.and_then(|called| called.definition.output_schema.as_ref()));
-            known &= is_known;
+            results_are_known &= is_known;
             events.push(Event::Settled { id: call.id, result: Ok(result.to_string()) });
         }
     }
 }
 
-/// What a tool is for, by its name.
+/// The purpose of a tool, guessed from the verb in its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Intent {
     Create,
@@ -124,7 +127,8 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         Intent::Create => examples.push((format!("Create {subject}"), input.clone(), plain)),
         Intent::Get => {
             examples.push((format!("Get {subject}"), input.clone(), plain));
-            if let Some((key, value)) = input.iter().find(|(key, value)| names_one(&schema["properties"][*key], value))
+            if let Some((key, value)) =
+                input.iter().find(|(key, value)| is_identifier(&schema["properties"][*key], value))
             {
                 let mut rest = input.clone();
                 rest.shift_remove(key);
@@ -142,14 +146,14 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         Intent::List | Intent::Search => {
             let what = if intent(&entry.definition.name) == Intent::List { "List" } else { "Search" };
             examples.push((format!("{what} {subject}"), input.clone(), plain));
-            if let Some(limited) = limited(schema, &input) {
+            if let Some(limited) = with_limit(schema, &input) {
                 let code = format!("const result = {};\nreturn result;", call(&limited, ""));
                 examples.push((format!("{what} a few of them"), limited, code));
             }
         }
         Intent::Update => {
             examples.push((format!("Update {subject}"), input.clone(), plain));
-            if let Some(fuller) = with_an_option(schema, &input) {
+            if let Some(fuller) = with_optional_property(schema, &input) {
                 let code = format!("const result = {};\nreturn result;", call(&fuller, ""));
                 examples.push(("With an optional value".into(), fuller, code));
             }
@@ -170,13 +174,13 @@ fn generated(entry: &Entry) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether a value of a property can name one thing among many.
-fn names_one(property: &Value, value: &Value) -> bool {
+/// Whether the value of a property can identify one of several things.
+fn is_identifier(property: &Value, value: &Value) -> bool {
     let is_fixed = ["enum", "const", "default"].iter().any(|key| property.get(key).is_some());
     (value.is_string() || value.is_number()) && !is_fixed
 }
 
-/// What the tool works on: the words of its name without the verb, or its app.
+/// Returns the object of the tool's name: its words without the verb, or the app.
 fn subject(entry: &Entry) -> String {
     let verbs = || VERBS.iter().flat_map(|(_, verbs)| verbs.iter());
     let words: Vec<String> = codecall_tools::index::split(&entry.definition.name)
@@ -192,7 +196,8 @@ fn subject(entry: &Entry) -> String {
     }
 }
 
-fn limited(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
+/// Adds the property that limits the number of results, if there is one.
+fn with_limit(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
     let names = [
         "limit",
         "pageSize",
@@ -211,14 +216,15 @@ fn limited(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Val
     Some(input)
 }
 
-fn with_an_option(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
+/// Adds an optional property, if there is one.
+fn with_optional_property(schema: &Value, input: &Map<String, Value>) -> Option<Map<String, Value>> {
     let (key, property) = schema.get("properties")?.as_object()?.iter().find(|(key, _)| !input.contains_key(*key))?;
     let mut input = input.clone();
     input.insert(key.clone(), sample::property(property, schema, key)?);
     Some(input)
 }
 
-/// A value as the language writes it.
+/// Formats a value as a literal of the language.
 fn literal(value: &Value) -> String {
     match value {
         Value::Object(members) if members.is_empty() => "{}".into(),
@@ -244,14 +250,14 @@ mod tests {
         let tools = Arc::new(Inline::echo(&[("users", name, "", schema)]));
         let catalogue = Catalogue::new(vec![(tools, ToolFilter::default())], ToolPolicy::default(), Arc::default());
         let snapshot = catalogue.snapshot();
-        of(&snapshot, &snapshot.rows()[0])
+        for_tool(&snapshot, &snapshot.rows()[0])
             .iter()
             .map(|example| example["code"].as_str().expect("code").to_owned())
             .collect()
     }
 
     #[test]
-    fn by_intent() {
+    fn examples_follow_the_intent_of_the_tool() {
         let id = || json!({"type": "object", "properties": {"id": {"type": "string"}, "limit": {"type": "integer"}}, "required": ["id"]});
         assert_eq!(
             examples("getUser", id())[1],
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_left_out() {
+    fn examples_that_cannot_be_generated_are_omitted() {
         let odd = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "^(?=x{40}).*zq$"}}, "required": ["x"]});
         assert!(examples("get", odd).is_empty());
         let endless = json!({"type": "object", "properties": {"x": {"$ref": "#"}}, "required": ["x"]});

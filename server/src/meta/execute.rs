@@ -1,4 +1,4 @@
-//! `codecall_execute`: run a script.
+//! `codecall_execute`: runs a script, or reads on in a result that was too long.
 
 use super::*;
 use crate::stateless::LanguageName;
@@ -12,18 +12,27 @@ use codecall_tools::results::{Missing, Piece};
 
 pub struct Execute;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// The script; its return value is the result
     script: Option<String>,
-    context: Option<Value>,
-    allowed_tools: Option<Texts>,
+    /// Data for the script, seen as codecallContext
+    context: Option<ObjectOrText>,
+    /// The only tools the script may call; 'users:*' allows an app
+    allowed_tools: Option<StringOrList>,
+    /// Detected if left out
     language: Option<LanguageName>,
+    /// Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …
     limits: Option<Map<String, Value>>,
+    /// Call no tool; list what would be called
     #[serde(default)]
     dry_run: bool,
+    /// In place of script: read on in a result that was cut
     handle: Option<String>,
+    /// With handle: the byte to read on from
     offset: Option<usize>,
+    /// With handle: maximum bytes of this piece
     limit: Option<usize>,
 }
 
@@ -41,21 +50,7 @@ impl MetaTool for Execute {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "script": {"type": "string", "description": "The script; its return value is the result"},
-                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
-                "allowedTools": strings("The only tools the script may call; 'users:*' allows an app"),
-                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
-                "limits": {"type": "object", "description": "Lower limits for this run: timeoutMs, maxToolCalls, maxIterations, …"},
-                "dryRun": {"type": "boolean", "description": "Call no tool; tell what would be called"},
-                "handle": {"type": "string", "description": "In place of script: read on in a result that was cut"},
-                "offset": {"type": "integer", "description": "With handle: where to read on"},
-                "limit": {"type": "integer", "description": "With handle: most bytes of this piece"},
-            },
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -95,7 +90,7 @@ impl MetaTool for Execute {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let arguments: Arguments = match read(self, request.arguments) {
+            let arguments: Arguments = match parse(self, request.arguments) {
                 Ok(arguments) => arguments,
                 Err(refused) => return *refused,
             };
@@ -173,7 +168,7 @@ async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> 
 /// A piece as a client sees it: where something follows, it says so itself.
 fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
-    let tool = spelled(&Execute, hub.config().tools.names);
+    let tool = listed_name(&Execute, hub.config().tools.names);
     let more = json!({"handle": handle, "offset": next});
     format!(
         "{text}\n… [cut: these are bytes {offset} to {next} of {bytes}. Read on with {tool} {more}, or run the script again and return less]"
@@ -195,7 +190,7 @@ impl Execute {
     /// A piece of a result that was cut.
     async fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
-            return refusal(self, "give either 'script' or 'handle', not both");
+            return invalid_arguments(self, "give either 'script' or 'handle', not both");
         };
         let most = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
         match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))).await {
@@ -204,16 +199,17 @@ impl Execute {
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
             }
             Err(Missing::Offset(bytes)) => {
-                refusal(self, &format!("'offset' must be below {bytes}, where the result ends"))
+                invalid_arguments(self, &format!("'offset' must be below {bytes}, where the result ends"))
             }
-            Err(Missing::Result) => {
-                refusal(self, "there is no result with this 'handle' (any more); run the script again and return less")
-            }
+            Err(Missing::Result) => invalid_arguments(
+                self,
+                "there is no result with this 'handle' (any more); run the script again and return less",
+            ),
         }
     }
 
     fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, Box<Answer>> {
-        let refused = |problem: &str| Box::new(refusal(self, problem));
+        let refused = |problem: &str| Box::new(invalid_arguments(self, problem));
         let script = arguments.script.ok_or_else(|| refused("'script' is missing"))?;
         if script.trim().is_empty() {
             return Err(refused("'script' is empty"));
@@ -221,15 +217,12 @@ impl Execute {
         if arguments.offset.is_some() || arguments.limit.is_some() {
             return Err(refused("'offset' and 'limit' belong to 'handle'"));
         }
-        let text = |context: Value| {
-            let text = |context| object(context).map(|context| Value::Object(context).to_string());
-            offload::now(weight(&context), || text(context))
+        let text = |context: ObjectOrText| {
+            offload::now(context.weight(), || context.into_map().map(|context| Value::Object(context).to_string()))
         };
-        let context = match arguments.context {
-            None | Some(Value::Null) => None,
-            Some(context) => Some(text(context).map_err(|problem| refused(&format!("'context' {problem}")))?),
-        };
-        let allowed = arguments.allowed_tools.map(|allowed| names("allowedTools", allowed)).transpose();
+        let context = arguments.context.map(text).transpose();
+        let context = context.map_err(|problem| refused(&format!("'context' {problem}")))?;
+        let allowed = arguments.allowed_tools.map(|allowed| parse_names("allowedTools", allowed)).transpose();
         let allowed_tools = allowed.map_err(|problem| refused(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
         let policy = policy.map_err(|problem| refused(&problem))?;

@@ -1,4 +1,4 @@
-//! `codecall_invoke`: call one tool without a script.
+//! `codecall_invoke`: calls one tool without a script.
 
 use super::*;
 use codecall_base::call::Caller;
@@ -6,21 +6,24 @@ use codecall_base::offload::{self, weight};
 use codecall_base::tool::{ErrorCode, ToolError};
 use codecall_tools::pipeline::{ToolCall, bounded};
 
-/// Longest name in the record of a call that cannot be read as one, in bytes.
-const LONGEST_NAME: usize = 200;
+/// Maximum length of the tool's name in the audit record of an invalid call, in bytes.
+const MAX_NAME_BYTES: usize = 200;
 
-/// Longest input in an answer, in bytes of JSON.
-const LONGEST_INPUT: usize = 2_048;
+/// Maximum size of the input in an answer, in bytes of JSON.
+const MAX_INPUT_BYTES: usize = 2_048;
 
 pub struct Invoke;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// Name as codecall_search gives it
     #[serde(alias = "toolName", alias = "name")]
     tool: String,
-    #[serde(default, alias = "arguments")]
-    input: Value,
+    /// Input that fits the tool's schema
+    #[serde(alias = "arguments")]
+    #[schemars(required)]
+    input: Option<ObjectOrText>,
 }
 
 impl MetaTool for Invoke {
@@ -43,15 +46,7 @@ impl MetaTool for Invoke {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "tool": {"type": "string", "description": "Name as codecall_search gives it"},
-                "input": {"type": "object", "description": "Input that fits the tool's schema"},
-            },
-            "required": ["tool", "input"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -84,20 +79,22 @@ impl MetaTool for Invoke {
         Box::pin(async move {
             let Request { hub, arguments, watcher, cancel } = request;
             let bytes = weight(&arguments);
-            let read = || {
-                let given = arguments.clone();
-                match read::<Arguments>(self, arguments) {
-                    Ok(Arguments { tool, input }) => match object(input) {
-                        Ok(input) => Ok((tool, input, given)),
-                        Err(problem) => {
-                            Err(Box::new(misshapen(hub, given, refusal(self, &format!("'input' {problem}")))))
-                        }
+            let parse = || {
+                let original = arguments.clone();
+                match parse::<Arguments>(self, arguments) {
+                    Ok(Arguments { tool, input }) => match ObjectOrText::into_optional_map(input) {
+                        Ok(input) => Ok((tool, input, original)),
+                        Err(problem) => Err(Box::new(record_invalid(
+                            hub,
+                            original,
+                            invalid_arguments(self, &format!("'input' {problem}")),
+                        ))),
                     },
-                    Err(refused) => Err(Box::new(misshapen(hub, given, *refused))),
+                    Err(refused) => Err(Box::new(record_invalid(hub, original, *refused))),
                 }
             };
-            let (tool, input, given) = match offload::run(bytes, read).await {
-                Ok(Ok(read)) => read,
+            let (tool, input, original) = match offload::run(bytes, parse).await {
+                Ok(Ok(parsed)) => parsed,
                 Ok(Err(refused)) => return *refused,
                 Err(busy) => return Answer::refused(busy.to_string()),
             };
@@ -110,40 +107,39 @@ impl MetaTool for Invoke {
             };
             match hub.pipeline().data(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
-                Err(error) => offload::now(bytes, || failed(error, tool, &given)),
+                Err(error) => offload::now(bytes, || error_answer(error, tool, &original)),
             }
         })
     }
 }
 
-/// A call that cannot be read as one: it never comes to the chain, and is recorded all the same.
-fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
-    let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
-    let tool = codecall_base::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
+/// Records a call with invalid arguments, which the pipeline does not see otherwise. Returns the answer.
+fn record_invalid(hub: &Hub, arguments: Value, refused: Answer) -> Answer {
+    let tool = ["tool", "toolName", "name"].iter().find_map(|key| arguments.get(key)?.as_str());
+    let tool = codecall_base::text::cut(tool.unwrap_or("codecall:invoke"), MAX_NAME_BYTES).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
     hub.pipeline().refused(
         &tool,
         hub.context(Caller::Invoke, None, CancellationToken::new()),
-        given,
+        arguments,
         ToolError::new(ErrorCode::InvalidInput, message),
     );
     refused
 }
 
-/// What a client sees of a failure: of its input no more than the beginning.
-fn failed(error: ToolError, tool: String, given: &Value) -> Answer {
-    let given = given.get("input").or_else(|| given.get("arguments"));
-    let input = match given {
+/// Returns the answer to a call that failed. A long input is truncated.
+fn error_answer(error: ToolError, tool: String, arguments: &Value) -> Answer {
+    let input = match arguments.get("input").or_else(|| arguments.get("arguments")) {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
         Some(input) => input.clone(),
         None => json!({}),
     };
     let text = input.to_string();
-    let input = if text.len() > LONGEST_INPUT { bounded(text, LONGEST_INPUT).into() } else { input };
-    let tool = bounded(tool, LONGEST_NAME);
-    let mut told = json!({"code": error.code, "message": error.message, "toolName": tool, "toolInput": input});
+    let input = if text.len() > MAX_INPUT_BYTES { bounded(text, MAX_INPUT_BYTES).into() } else { input };
+    let tool = bounded(tool, MAX_NAME_BYTES);
+    let mut error_json = json!({"code": error.code, "message": error.message, "toolName": tool, "toolInput": input});
     if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
-        told["details"] = details;
+        error_json["details"] = details;
     }
-    Answer { value: json!({"status": "error", "error": told}), is_error: true, meta: None }
+    Answer { value: json!({"status": "error", "error": error_json}), is_error: true, meta: None }
 }

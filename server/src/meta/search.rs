@@ -7,34 +7,48 @@ use codecall_tools::index::Hit;
 use codecall_tools::search::fuse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Descriptions are cut here; `describe` gives all of them.
-const LONGEST_DESCRIPTION: usize = 300;
-/// How many apps or tags a warning names at most.
-const MOST_NAMED: usize = 20;
-/// Longest query in a message, in bytes.
-const LONGEST_QUERY: usize = 200;
-/// Unknown apps and tags that are told.
-const MOST_UNKNOWN: usize = 10;
+/// Maximum number of queries in a request.
+const MAX_QUERIES: usize = 10;
+/// Maximum number of tools in an answer.
+const MAX_TOP_K: usize = 50;
+/// Maximum length of a description in bytes; `describe` gives the whole.
+const MAX_DESCRIPTION_BYTES: usize = 300;
+/// Maximum number of known apps or tags in a warning.
+const MAX_KNOWN_NAMES: usize = 20;
+/// Maximum length of a query in a warning, in bytes.
+const MAX_QUERY_BYTES: usize = 200;
+/// Maximum number of unknown apps or tags with a warning.
+const MAX_UNKNOWN_NAMES: usize = 10;
 
 pub struct Search;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Arguments {
+    /// What the tool should do, e.g. "list unpaid invoices"
     query: Option<String>,
-    queries: Option<Texts>,
+    /// Several searches at once, instead of query
+    #[schemars(length(min = 1, max = MAX_QUERIES))]
+    queries: Option<StringOrList>,
+    /// How many tools at most (default 8)
+    #[schemars(range(min = 1, max = MAX_TOP_K))]
     top_k: Option<usize>,
     #[serde(default)]
     filter: Filter,
-    exclude_tool_names: Option<Texts>,
+    /// Tools you know already
+    exclude_tool_names: Option<StringOrList>,
+    /// Minimum score of a tool for a query
+    #[schemars(range(min = 0, max = 1))]
     min_score: Option<f64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Filter {
-    app_ids: Option<Texts>,
-    tags: Option<Texts>,
+    /// Only tools of these apps
+    app_ids: Option<StringOrList>,
+    /// Only tools with one of these tags
+    tags: Option<StringOrList>,
     include_open_api: Option<bool>,
     include_inline: Option<bool>,
 }
@@ -55,27 +69,7 @@ impl MetaTool for Search {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "What the tool should do, e.g. \"list unpaid invoices\""},
-                "queries": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10, "description": "Several searches at once, instead of query"},
-                "topK": {"type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools at most (default 8)"},
-                "filter": {
-                    "type": "object",
-                    "properties": {
-                        "appIds": strings("Only tools of these apps"),
-                        "tags": strings("Only tools with one of these tags"),
-                        "includeOpenApi": {"type": "boolean"},
-                        "includeInline": {"type": "boolean"},
-                    },
-                    "additionalProperties": false,
-                },
-                "excludeToolNames": strings("Tools you know already"),
-                "minScore": {"type": "number", "minimum": 0, "maximum": 1, "description": "Least score of a tool for a query"},
-            },
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Arguments>()
     }
 
     fn output_schema(&self) -> Value {
@@ -107,22 +101,22 @@ impl MetaTool for Search {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            match read::<Arguments>(self, request.arguments)
-                .and_then(|arguments| Asked::of(self, request.hub, arguments))
+            match parse::<Arguments>(self, request.arguments)
+                .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
-                Ok(asked) => search(request.hub, &asked).await,
+                Ok(criteria) => search(request.hub, &criteria).await,
                 Err(refused) => *refused,
             }
         })
     }
 }
 
-/// A request that makes sense.
-struct Asked {
-    /// Each once.
+/// The validated arguments.
+struct Criteria {
+    /// The queries without duplicates.
     queries: Vec<String>,
-    /// Whether the answer says which of them a tool fits.
-    several: bool,
+    /// Whether the answer says which queries a tool matches.
+    names_queries: bool,
     top_k: usize,
     min_score: f64,
     apps: Option<Vec<String>>,
@@ -132,21 +126,24 @@ struct Asked {
     excluded: Vec<String>,
 }
 
-impl Asked {
-    fn of(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
-        let refused = |problem: &str| Err(Box::new(refusal(tool, problem)));
-        let several = arguments.queries.is_some();
-        let given: Vec<String> =
-            arguments.query.into_iter().chain(arguments.queries.map(Texts::into_vec).unwrap_or_default()).collect();
-        if given.is_empty() && !several {
+impl Criteria {
+    fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
+        let refused = |problem: &str| Err(Box::new(invalid_arguments(tool, problem)));
+        let names_queries = arguments.queries.is_some();
+        let given: Vec<String> = arguments
+            .query
+            .into_iter()
+            .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
+            .collect();
+        if given.is_empty() && !names_queries {
             return refused("'query' is missing");
         }
-        if given.is_empty() || given.len() > 10 || given.iter().any(|query| query.trim().is_empty()) {
-            return refused("give 1 to 10 queries, none of them empty");
+        if given.is_empty() || given.len() > MAX_QUERIES || given.iter().any(|query| query.trim().is_empty()) {
+            return refused(&format!("give 1 to {MAX_QUERIES} queries, none of them empty"));
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
-        if !(1..=50).contains(&top_k) {
-            return refused("'topK' must be from 1 to 50");
+        if !(1..=MAX_TOP_K).contains(&top_k) {
+            return refused(&format!("'topK' must be from 1 to {MAX_TOP_K}"));
         }
         let min_score = arguments.min_score.unwrap_or(0.0);
         if !(0.0..=1.0).contains(&min_score) {
@@ -158,24 +155,25 @@ impl Asked {
                 queries.push(query);
             }
         }
-        let named = |key: &str, texts: Option<Texts>| {
-            texts.map(|texts| names(key, texts).map_err(|problem| Box::new(refusal(tool, &problem)))).transpose()
+        let names = |key: &str, names: Option<StringOrList>| {
+            let names = names.map(|names| parse_names(key, names)).transpose();
+            names.map_err(|problem| Box::new(invalid_arguments(tool, &problem)))
         };
         Ok(Self {
             queries,
-            several,
+            names_queries,
             top_k,
             min_score,
-            apps: named("filter.appIds", arguments.filter.app_ids)?,
-            tags: named("filter.tags", arguments.filter.tags)?,
+            apps: names("filter.appIds", arguments.filter.app_ids)?,
+            tags: names("filter.tags", arguments.filter.tags)?,
             openapi: arguments.filter.include_open_api != Some(false),
             inline: arguments.filter.include_inline != Some(false),
-            excluded: named("excludeToolNames", arguments.exclude_tool_names)?.unwrap_or_default(),
+            excluded: names("excludeToolNames", arguments.exclude_tool_names)?.unwrap_or_default(),
         })
     }
 
-    /// Whether a tool may be in the answer at all. `excluded` are full names.
-    fn keeps(&self, entry: &Entry, excluded: &HashSet<&str>) -> bool {
+    /// Whether the filters select a tool. `excluded` has full names.
+    fn selects(&self, entry: &Entry, excluded: &HashSet<&str>) -> bool {
         let tool = &entry.definition;
         self.apps.as_ref().is_none_or(|apps| apps.contains(&tool.app))
             && self.tags.as_ref().is_none_or(|tags| tags.iter().any(|tag| tool.tags.contains(tag)))
@@ -185,28 +183,29 @@ impl Asked {
     }
 }
 
-async fn search(hub: &Hub, asked: &Asked) -> Answer {
+async fn search(hub: &Hub, criteria: &Criteria) -> Answer {
     let snapshot = hub.catalogue().snapshot();
     let rows = snapshot.rows();
-    let found = hub.search().search(&snapshot, &asked.queries).await;
+    let found = hub.search().search(&snapshot, &criteria.queries).await;
     let mut warnings = hub.pipeline().troubles();
     warnings.extend(found.warning);
-    warnings.extend(unknown("app", asked.apps.as_deref(), &snapshot.apps().collect()));
+    warnings.extend(unknown_names("app", criteria.apps.as_deref(), &snapshot.apps().collect()));
     let tags = rows.iter().flat_map(|row| row.definition.tags.iter().map(String::as_str));
-    warnings.extend(unknown("tag", asked.tags.as_deref(), &tags.collect()));
+    warnings.extend(unknown_names("tag", criteria.tags.as_deref(), &tags.collect()));
     let excluded: HashSet<&str> =
-        asked.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
+        criteria.excluded.iter().filter_map(|name| snapshot.lookup(name)).map(|entry| entry.name.as_str()).collect();
     let mut lists: Vec<Vec<Hit>> = Vec::new();
-    for (query, hits) in asked.queries.iter().zip(found.hits) {
-        let fitting: Vec<Hit> = hits.iter().copied().filter(|(at, _)| asked.keeps(&rows[*at], &excluded)).collect();
-        let good: Vec<Hit> = fitting.iter().copied().filter(|(_, score)| *score >= asked.min_score).collect();
+    for (query, hits) in criteria.queries.iter().zip(found.hits) {
+        let selected: Vec<Hit> =
+            hits.iter().copied().filter(|(at, _)| criteria.selects(&rows[*at], &excluded)).collect();
+        let good: Vec<Hit> = selected.iter().copied().filter(|(_, score)| *score >= criteria.min_score).collect();
         if good.is_empty() {
-            warnings.push(nothing(query, rows.len(), hits.len(), fitting.first()));
+            warnings.push(no_match(query, rows.len(), hits.len(), selected.first()));
         }
         lists.push(good);
     }
     let mut matched: HashMap<usize, Vec<&str>> = HashMap::new();
-    for (query, list) in asked.queries.iter().zip(&lists) {
+    for (query, list) in criteria.queries.iter().zip(&lists) {
         for (at, _) in list {
             matched.entry(*at).or_default().push(query);
         }
@@ -217,15 +216,15 @@ async fn search(hub: &Hub, asked: &Asked) -> Answer {
             "name": rows[at].name,
             "appId": tool.app,
             "source": tool.source,
-            "description": shortened(&tool.description),
+            "description": truncate(&tool.description),
             "score": score,
         });
-        if asked.several {
+        if criteria.names_queries {
             row["matchedQueries"] = json!(matched.get(&at));
         }
         row
     };
-    let tools: Vec<Value> = fuse(lists).into_iter().take(asked.top_k).map(row).collect();
+    let tools: Vec<Value> = fuse(lists).into_iter().take(criteria.top_k).map(row).collect();
     let mut value = json!({"tools": tools, "totalIndexed": rows.len()});
     if !warnings.is_empty() {
         value["warnings"] = json!(warnings);
@@ -233,24 +232,24 @@ async fn search(hub: &Hub, asked: &Asked) -> Answer {
     Answer::ok(value)
 }
 
-/// What is asked for in a filter and is not there.
-fn unknown(kind: &str, asked: Option<&[String]>, known: &BTreeSet<&str>) -> Vec<String> {
-    let missing = asked.into_iter().flatten().filter(|name| !known.contains(name.as_str()));
-    let told = |name: &String| match (nearest(name, known.iter().copied(), 1).first(), known.is_empty()) {
+/// Returns warnings about names of a filter that do not exist.
+fn unknown_names(kind: &str, names: Option<&[String]>, known: &BTreeSet<&str>) -> Vec<String> {
+    let missing = names.into_iter().flatten().filter(|name| !known.contains(name.as_str()));
+    let warning = |name: &String| match (nearest(name, known.iter().copied(), 1).first(), known.is_empty()) {
         (Some(near), _) => format!("There is no {kind} '{name}'; did you mean '{near}'?"),
         (None, true) => format!("There is no {kind} '{name}'; there are none at all"),
         (None, false) => {
-            let all: Vec<&str> = known.iter().copied().take(MOST_NAMED).collect();
-            let more = if known.len() > MOST_NAMED { ", …" } else { "" };
+            let all: Vec<&str> = known.iter().copied().take(MAX_KNOWN_NAMES).collect();
+            let more = if known.len() > MAX_KNOWN_NAMES { ", …" } else { "" };
             format!("There is no {kind} '{name}'; there are {}{more}", all.join(", "))
         }
     };
-    missing.take(MOST_UNKNOWN).map(told).collect()
+    missing.take(MAX_UNKNOWN_NAMES).map(warning).collect()
 }
 
-/// Why a query has no tools, and what to do.
-fn nothing(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
-    let query = codecall_base::text::cut(query, LONGEST_QUERY);
+/// Returns the warning that a query has no tools: why, and what to do.
+fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
+    let query = codecall_base::text::cut(query, MAX_QUERY_BYTES);
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
         (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),
@@ -263,12 +262,12 @@ fn nothing(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>
     }
 }
 
-fn shortened(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let text = text.trim();
-    if text.len() <= LONGEST_DESCRIPTION {
+    if text.len() <= MAX_DESCRIPTION_BYTES {
         return text.to_owned();
     }
-    let cut = codecall_base::text::cut(text, LONGEST_DESCRIPTION);
+    let cut = codecall_base::text::cut(text, MAX_DESCRIPTION_BYTES);
     format!("{}…", cut.rsplit_once(char::is_whitespace).map_or(cut, |(words, _)| words))
 }
 

@@ -1,4 +1,4 @@
-//! `codecall_step`: one step of a run whose client owns the tools.
+//! `codecall_step`: takes one step of a run whose client owns the tools.
 
 use super::*;
 use crate::stateless::{Evaluate, Evaluation, Refusal};
@@ -24,40 +24,7 @@ impl MetaTool for Step {
     }
 
     fn input_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "code": {"type": "string", "description": "The script, the same in every step"},
-                "tools": {
-                    "type": "array",
-                    "items": {"type": "object"},
-                    "description": "Your tools, as MCP or chat completions list them",
-                },
-                "token": {"type": "string", "description": "That of the step before"},
-                "results": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {"id": {"type": "string"}, "result": {}, "error": {}},
-                        "required": ["id"],
-                        "additionalProperties": false,
-                    },
-                    "description": "Answers to calls since the token",
-                },
-                "id": {"type": "string", "description": "Names the run; found by itself"},
-                "messages": {
-                    "type": "array",
-                    "items": {"type": "object"},
-                    "description": "In place of token and results",
-                },
-                "language": {"enum": ["javascript", "typescript"], "description": "Found out by itself"},
-                "context": {"type": "object", "description": "Data for the script, seen as codecallContext"},
-                "limits": {"type": "object", "description": "Lower limits: timeoutMs, maxSteps, …"},
-                "startedAt": {"type": "integer", "description": "The script's time, milliseconds since 1970"},
-            },
-            "required": ["code"],
-            "additionalProperties": false,
-        })
+        schema::input_schema::<Evaluate>()
     }
 
     fn output_schema(&self) -> Value {
@@ -101,24 +68,24 @@ impl MetaTool for Step {
     }
 
     fn annotations(&self) -> Value {
-        // It only computes: what is called is called by the client.
+        // A step only computes: the client calls the tools.
         json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let evaluate: Evaluate = match read(self, request.arguments) {
+            let evaluate: Evaluate = match parse(self, request.arguments) {
                 Ok(evaluate) => evaluate,
                 Err(refused) => return *refused,
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
-                Ok(Evaluation { value, is_error, said }) => {
+                Ok(Evaluation { value, is_error, messages }) => {
                     if let Some(watcher) = &request.watcher {
-                        said.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
+                        messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
                     }
                     Answer { value, is_error, meta: None }
                 }
-                Err(Refusal::Invalid(problem)) => refusal(self, &problem),
+                Err(Refusal::Invalid(problem)) => invalid_arguments(self, &problem),
                 Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
             }
         })

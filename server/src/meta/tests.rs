@@ -28,11 +28,80 @@ fn descriptions_are_short() {
     assert!(whole / 4 < 2_000, "{whole}");
 }
 
-/// The time that declarations take is in proportion to their schemas.
+/// Clients have these names in their prompts and their code. Those with `?` are optional.
 #[test]
-fn declarations_of_long_schemas_take_no_time() {
+fn arguments_keep_their_names() {
+    for (id, expected) in [
+        ("search", "query? queries? topK? filter? excludeToolNames? minScore?"),
+        ("describe", "toolNames max? format?"),
+        ("execute", "script? context? allowedTools? language? limits? dryRun? handle? offset? limit?"),
+        ("invoke", "tool input"),
+        ("code_execution", "code language? input? options?"),
+        ("step", "code tools? token? results? id? messages? language? context? limits? startedAt?"),
+    ] {
+        let schema = find(&format!("codecall:{id}")).expect("a meta-tool").input_schema();
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        let names = schema["properties"].as_object().expect("properties").keys();
+        let names = names.map(|name| if required.contains(&json!(name)) { name.clone() } else { format!("{name}?") });
+        assert_eq!(names.collect::<Vec<_>>().join(" "), expected, "{id}");
+        assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)), "{id}");
+    }
+}
+
+/// Some clients refuse a whole list of tools for one keyword that they do not know.
+#[test]
+fn schemas_of_arguments_have_common_keywords_only() {
+    const COMMON: [&str; 12] = [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "enum",
+        "description",
+        "default",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+    ];
+    fn check(schema: &Value) {
+        for (key, value) in schema.as_object().expect("a schema that is no boolean") {
+            assert!(COMMON.contains(&key.as_str()), "{key} in {schema}");
+            match key.as_str() {
+                "type" => assert!(value.is_string(), "{schema}"),
+                "properties" => value.as_object().expect("properties").values().for_each(check),
+                "items" => check(value),
+                _ => {}
+            }
+        }
+    }
+    for tool in ALL {
+        check(&tool.input_schema());
+    }
+    let search = search::Search.input_schema();
+    assert_eq!(
+        search["properties"]["topK"],
+        json!({"type": "integer", "minimum": 1, "maximum": 50, "description": "How many tools at most (default 8)"})
+    );
+    assert_eq!(
+        search["properties"]["filter"]["properties"]["tags"],
+        json!({"type": "array", "items": {"type": "string"}, "description": "Only tools with one of these tags"})
+    );
+    assert_eq!(describe::Describe.input_schema()["properties"]["format"]["enum"], json!(["json_schema", "typescript"]));
+    assert_eq!(execute::Execute.input_schema()["properties"]["context"]["type"], "object");
+    let code = code_execution::CodeExecution.input_schema();
+    assert_eq!(
+        (&code["properties"]["language"]["default"], &code["properties"]["input"]["default"]),
+        (&json!("javascript"), &json!({}))
+    );
+    assert_eq!(code["properties"]["options"]["properties"]["timeout_ms"]["maximum"], 600_000);
+}
+
+#[test]
+fn declarations_of_long_schemas_take_linear_time() {
     let choices: Vec<String> = (0..50_000).map(|at| format!("choice {at}")).collect();
-    // All of them make the same name of a type, and each is referred to twice.
+    // All have the same type name, and two properties refer to each.
     let name = |at: usize| format!("a{}", format!("{at:b}").replace('0', "-").replace('1', "."));
     let types: Map<String, Value> =
         (0..10_000).map(|at| (name(at), json!({"properties": {"id": {"const": at}}}))).collect();
@@ -50,10 +119,10 @@ fn declarations_of_long_schemas_take_no_time() {
 #[test]
 fn three_spellings() {
     for name in ["codecall:search", "codecall.search", "codecall_search"] {
-        assert!(named(name).is_some(), "{name}");
+        assert!(find(name).is_some(), "{name}");
     }
     for name in ["search", "codecall", "codecall__search", "codecall_find"] {
-        assert!(named(name).is_none(), "{name}");
+        assert!(find(name).is_none(), "{name}");
     }
 }
 
@@ -95,6 +164,13 @@ async fn invoke() {
     let answer = ask("codecall_invoke", json!({"tool": "users:get", "input": {}})).await;
     assert_eq!(answer.value["error"]["code"], "INVALID_INPUT");
     assert!(answer.is_error);
+    // Names that other servers have for the same arguments, and input as text.
+    for arguments in
+        [json!({"toolName": "users:get", "arguments": {"id": 3}}), json!({"name": "users:get", "input": "{\"id\": 3}"})]
+    {
+        assert_eq!(ask("codecall_invoke", arguments).await.value["result"], json!({"id": 3}));
+    }
+    assert_eq!(ask("codecall_invoke", json!({"tool": "users:list"})).await.value["result"], json!({}));
     let mut config = Config::default();
     config.direct_calls.enabled = false;
     assert!(call(&hub(config), "codecall_invoke", json!({}), None, CancellationToken::new()).await.is_none());
@@ -108,7 +184,7 @@ async fn execute() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_fit_say_how_to_mend_them() {
+async fn invalid_arguments_are_refused_with_what_is_expected() {
     for (name, arguments, expected) in [
         ("codecall_search", json!({"q": "x"}), "Invalid arguments: unknown key 'q'"),
         (
@@ -134,22 +210,22 @@ async fn requests_that_do_not_fit_say_how_to_mend_them() {
     }
 }
 
-/// A server whose policy shows so many bytes of a result.
-fn showing(bytes: u64, store: codecall_config::ResultStore) -> Arc<Hub> {
+/// Starts a hub with a limit of the result that a client gets.
+fn hub_with_max_result_bytes(bytes: u64, store: codecall_config::ResultStore) -> Arc<Hub> {
     let mut config = Config { result_store: store, ..Config::default() };
     config.policy.limits.max_result_bytes = bytes;
     hub(config)
 }
 
-async fn tell(hub: &Hub, arguments: Value) -> Answer {
+async fn execute_with(hub: &Hub, arguments: Value) -> Answer {
     call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
 }
 
 #[tokio::test]
 async fn a_result_that_is_too_long_is_read_in_pieces() {
-    let hub = showing(1_000, codecall_config::ResultStore::default());
+    let hub = hub_with_max_result_bytes(1_000, codecall_config::ResultStore::default());
     let script = "return Array.from({ length: 500 }, (_, i) => ({ id: i, text: 'é\\n' }))";
-    let answer = tell(&hub, json!({"script": script})).await;
+    let answer = execute_with(&hub, json!({"script": script})).await;
     assert!(!answer.is_error);
     assert_eq!(answer.value["status"], "ok");
     let truncated = answer.value["truncated"].clone();
@@ -164,7 +240,7 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
     assert!(serde_json::to_string(&whole).expect("JSON").len() <= 1_002);
     let mut next = truncated["next"].clone();
     while !next.is_null() {
-        let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": next})).await;
+        let answer = execute_with(&hub, json!({"handle": truncated["handle"], "offset": next})).await;
         assert_eq!((&answer.value["status"], &answer.value["truncated"]["bytes"]), (&json!("ok"), &json!(bytes)));
         let piece = answer.value["result"].as_str().expect("a text");
         whole.push_str(piece.split_once("\n… [cut: ").map_or(piece, |(text, _)| text));
@@ -174,43 +250,45 @@ async fn a_result_that_is_too_long_is_read_in_pieces() {
     let whole: Value = serde_json::from_str(&whole).expect("the JSON of the result");
     assert_eq!(whole[499], json!({"id": 499, "text": "é\n"}));
     // A smaller piece, and one that a request has asked for.
-    let answer = tell(&hub, json!({"handle": truncated["handle"], "offset": 0, "limit": 10})).await;
+    let answer = execute_with(&hub, json!({"handle": truncated["handle"], "offset": 0, "limit": 10})).await;
     assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("[{\"id\":0\n…")), "{}", answer.value);
-    let answer = tell(&hub, json!({"script": "return 'x'.repeat(50)", "limits": {"maxResultBytes": 20}})).await;
+    let answer = execute_with(&hub, json!({"script": "return 'x'.repeat(50)", "limits": {"maxResultBytes": 20}})).await;
     assert_eq!(answer.value["truncated"]["next"], 20);
     // A text is kept as a text.
     assert!(answer.value["result"].as_str().is_some_and(|text| text.starts_with("xxxxxxxxxxxxxxxxxxxx\n…")));
 }
 
 #[tokio::test]
-async fn results_that_cannot_be_kept_are_refused() {
+async fn results_that_cannot_be_stored_are_refused() {
     let off = codecall_config::ResultStore { enabled: false, ..codecall_config::ResultStore::default() };
     let small = codecall_config::ResultStore { max_result_bytes: 2_000, ..codecall_config::ResultStore::default() };
     for (store, length) in [(off, 1_500), (small, 3_000)] {
-        let hub = showing(1_000, store);
-        let answer =
-            tell(&hub, json!({"script": format!("await callTool('users:list', {{}}); return 'x'.repeat({length})")}))
-                .await;
+        let hub = hub_with_max_result_bytes(1_000, store);
+        let answer = execute_with(
+            &hub,
+            json!({"script": format!("await callTool('users:list', {{}}); return 'x'.repeat({length})")}),
+        )
+        .await;
         assert!(answer.is_error);
         assert_eq!(answer.value["error"]["code"], "RESULT_TOO_LARGE", "{}", answer.value);
         assert_eq!(answer.value["error"]["toolCalls"], 1);
     }
-    let hub = showing(1_000, small);
+    let hub = hub_with_max_result_bytes(1_000, small);
     for (arguments, expected) in [
         (json!({"handle": "result-00"}), "there is no result with this 'handle'"),
         (json!({"handle": "x", "script": "return 1"}), "give either 'script' or 'handle'"),
         (json!({"offset": 3}), "'script' is missing"),
         (json!({"script": "return 1", "offset": 3}), "'offset' and 'limit' belong to 'handle'"),
     ] {
-        let answer = tell(&hub, arguments).await;
+        let answer = execute_with(&hub, arguments).await;
         assert!(
             answer.is_error && answer.value.as_str().is_some_and(|text| text.contains(expected)),
             "{}",
             answer.value
         );
     }
-    let kept = tell(&hub, json!({"script": "return 'x'.repeat(1500)"})).await.value;
-    let beyond = tell(&hub, json!({"handle": kept["truncated"]["handle"], "offset": 1500})).await;
+    let kept = execute_with(&hub, json!({"script": "return 'x'.repeat(1500)"})).await.value;
+    let beyond = execute_with(&hub, json!({"handle": kept["truncated"]["handle"], "offset": 1500})).await;
     assert!(beyond.value.as_str().is_some_and(|text| text.contains("'offset' must be below 1500")), "{}", beyond.value);
 }
 
@@ -244,9 +322,11 @@ async fn the_calls_of_a_run_are_in_its_meta() {
     assert_eq!(refused.meta.expect("statistics")["codecall/calls"], json!({"calls": []}));
 }
 
-/// Names of listed tools keep clear of meta-tools by this list, as the catalogue knows no meta-tools.
+/// The catalogue, which knows no meta-tools, keeps these names free.
 #[test]
-fn own_names_are_those_that_no_other_tool_is_listed_under() {
-    let own: Vec<&str> = ALL.into_iter().filter_map(|tool| tool.own_name()).collect();
-    assert_eq!(own, codecall_base::tool::OWN_NAMES);
+fn every_own_name_is_that_of_a_meta_tool() {
+    for name in OWN_NAMES {
+        assert!(find(name).is_some_and(|tool| listed_name(tool, Names::Dot) == *name), "{name}");
+    }
+    assert_eq!(listed_name(&search::Search, Names::Dot), "codecall.search");
 }

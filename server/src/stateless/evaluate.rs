@@ -1,4 +1,4 @@
-//! One step of a run, JSON in and JSON out.
+//! One step of a run, from a JSON request to a JSON answer.
 
 use super::history::{self, History};
 use super::{ClientToolset, CodeId};
@@ -8,50 +8,51 @@ use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::{Pool, StatelessConfig};
 use codecall_runs::{Executor, Replayed, SLICE, StartInputs, ThreadExecutor};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_util::sync::CancellationToken;
 
-/// A request for one step.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// A request for one step. The comments of its fields are the descriptions that a model reads.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Evaluate {
-    /// The script.
+    /// The script, the same in every step
     pub code: String,
-    /// Names the run; absent: a new name, with the time of now.
-    pub id: Option<String>,
-    /// The tools of the client, as chat completions or MCP list them.
+    /// Your tools, as MCP or chat completions list them
     #[serde(default)]
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub tools: Vec<Value>,
-    /// Found out when absent.
-    pub language: Option<LanguageName>,
-    /// What the script sees as `codecallContext`.
-    pub context: Option<Map<String, Value>>,
-    /// Lower limits for this step.
-    #[serde(default)]
-    pub limits: Map<String, Value>,
-    /// The time that the script sees, in milliseconds since 1970-01-01 UTC; absent: the time in the name
-    /// of the run, or the epoch.
-    pub started_at: Option<i64>,
-    /// What happened so far: the token of the step before …
+    /// Token of the step before
     pub token: Option<String>,
-    /// … with the answers that have come since;
+    /// Answers to calls since the token
     #[serde(default)]
     pub results: Vec<CallResult>,
-    /// or the messages since the code block.
+    /// Id of the run; made if left out
+    pub id: Option<String>,
+    /// In place of token and results
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
     pub messages: Option<Vec<Value>>,
+    /// Detected if left out
+    pub language: Option<LanguageName>,
+    /// Data for the script, seen as codecallContext
+    pub context: Option<Map<String, Value>>,
+    /// Lower limits: timeoutMs, maxSteps, …
+    pub limits: Option<Map<String, Value>>,
+    /// The script's time, milliseconds since 1970
+    // Absent: the time in the id of the run, or the epoch.
+    pub started_at: Option<i64>,
 }
 
 /// A language by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+// Its variants have no comments: they would make a schema of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LanguageName {
-    /// JavaScript.
     #[serde(alias = "js")]
     JavaScript,
-    /// TypeScript.
     #[serde(alias = "ts")]
     TypeScript,
 }
@@ -74,33 +75,32 @@ impl From<Language> for LanguageName {
     }
 }
 
-/// The answer to one call.
-#[derive(Clone, Debug, Deserialize)]
+// The answer to one call.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallResult {
-    /// Its name.
     pub id: String,
-    /// The result, any JSON …
+    // Any JSON.
     #[serde(default, deserialize_with = "present")]
     pub result: Option<Value>,
-    /// … or the error: a text, or an object with `message`, `code`, `details`.
+    // In place of a result: a text, or an object with `message`, `code`, `details`.
     pub error: Option<Value>,
 }
 
-/// `null` is a result too.
+/// Deserializes a member that is present: `null` is a result too.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// How a step ended.
+/// The answer to a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The answer for the client: an object with `status`.
+    /// The answer as JSON: an object with `status`.
     pub value: Value,
-    /// Whether the run has failed, or the journal is not one of it.
+    /// Whether the run has failed, or does not match the journal.
     pub is_error: bool,
-    /// What the script has said with `mcpLog` and `mcpNotify` since the step before.
-    pub said: Vec<Message>,
+    /// The messages that the script has sent with `mcpLog` and `mcpNotify` since the step before.
+    pub messages: Vec<Message>,
 }
 
 /// Where steps are evaluated.
@@ -150,19 +150,19 @@ impl Evaluator {
 }
 
 impl Evaluate {
-    /// Take the step. `policy` has the limits of the server, which those of the request have lowered.
+    /// Takes the step. `policy` has the limits of the server, lowered by those of the request.
     ///
     /// # Errors
-    /// The request makes no sense; the text says how to mend it.
+    /// The request is invalid; the text says what to change.
     pub fn run(self, policy: Policy, config: &StatelessConfig, evaluator: &Evaluator) -> Result<Evaluation, String> {
         let tools = ClientToolset::read(&self.tools).map_err(|error| error.to_string())?;
         self.run_with(Arc::new(tools), policy, config, evaluator)
     }
 
-    /// The same with tools that have been read already.
+    /// Does the same as [`Evaluate::run`] with tools that are parsed already.
     ///
     /// # Errors
-    /// As above.
+    /// The request is invalid.
     pub fn run_with(
         self,
         tools: Arc<ClientToolset>,
@@ -182,25 +182,25 @@ impl Evaluate {
             ..StepOptions::default()
         };
         let (journal, mut names) = self.journal(&options, config)?;
-        let id = CodeId::given(journal.id.clone());
+        let id = CodeId::from_text(journal.id.clone());
         let evaluation = match evaluator.step(&self.code, tools, &journal, &options) {
             Step::Calls(mut calls) => {
-                let said = std::mem::take(&mut calls.messages);
+                let messages = std::mem::take(&mut calls.messages);
                 names.extend(calls.new.iter().map(|call| id.call(call.number)));
-                Evaluation { value: waiting(&id, *calls, &names, config), is_error: false, said }
+                Evaluation { value: calls_answer(&id, *calls, &names, config), is_error: false, messages }
             }
             Step::Done(done) => {
-                let outcome = shown(done.outcome);
+                let outcome = outcome_json(done.outcome);
                 let is_error = outcome["status"] != "ok";
                 let abandoned: Vec<&String> =
                     done.abandoned.iter().filter_map(|call| names.get(*call as usize)).collect();
-                let message = outcome.as_object().map(|outcome| history::code_result(&id, outcome));
+                let message = outcome.as_object().map(|outcome| history::code_result_message(&id, outcome));
                 let mut value = json!({"status": "done", "id": id.as_str(), "outcome": outcome});
                 if !abandoned.is_empty() {
                     value["abandoned"] = json!(abandoned);
                 }
                 value["messages"] = json!(message.into_iter().collect::<Vec<_>>());
-                Evaluation { value, is_error, said: done.messages }
+                Evaluation { value, is_error, messages: done.messages }
             }
             Step::Diverged(divergence) => {
                 let mut error = json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": divergence.to_string()});
@@ -208,29 +208,29 @@ impl Evaluate {
                     error["call"] = json!(name);
                 }
                 let value = json!({"status": "diverged", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true, said: Vec::new() }
+                Evaluation { value, is_error: true, messages: Vec::new() }
             }
             Step::Deadlock(failure) => {
                 let error: Value = json::parse(&failure.to_json()).unwrap_or_default();
                 let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true, said: Vec::new() }
+                Evaluation { value, is_error: true, messages: Vec::new() }
             }
         };
         Ok(evaluation)
     }
 
-    /// What happened so far, and the names of the calls by number.
+    /// Returns the journal so far, and the ids of its calls by number.
     fn journal(&self, options: &StepOptions<'_>, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
         match (&self.token, &self.messages) {
             (Some(_), Some(_)) => Err("give either 'token' with 'results', or 'messages', not both".into()),
-            (Some(token), None) => self.of_token(token, config),
+            (Some(token), None) => self.journal_from_token(token, config),
             (None, _) if !self.results.is_empty() => {
                 Err("'results' need the 'token' of the step that they answer".into())
             }
             (None, messages) => {
                 let history =
                     History::read(messages.as_deref().unwrap_or_default()).map_err(|error| error.to_string())?;
-                let id = self.id.clone().map_or_else(CodeId::new, CodeId::given);
+                let id = self.id.clone().map_or_else(CodeId::new, CodeId::from_text);
                 let started = self.started_at.or_else(|| id.unix_ms()).unwrap_or_else(|| match self.id {
                     Some(_) => 0,
                     None => now(),
@@ -241,24 +241,25 @@ impl Evaluate {
         }
     }
 
-    fn of_token(&self, token: &str, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
+    fn journal_from_token(&self, token: &str, config: &StatelessConfig) -> Result<(Journal, Vec<String>), String> {
         let key = config.key.as_deref().map(str::as_bytes);
         let mut journal =
             Journal::from_token(token, key, config.max_journal_bytes).map_err(|error| format!("'token': {error}"))?;
-        let id = CodeId::given(journal.id.clone());
+        let id = CodeId::from_text(journal.id.clone());
         if self.id.as_ref().is_some_and(|given| *given != journal.id) {
             return Err(format!("'token' is of the run '{id}', not of that of 'id'"));
         }
         for (at, result) in self.results.iter().enumerate() {
-            let place = |problem: &str| format!("results[{at}]: {problem}");
-            let number =
-                id.number(&result.id).ok_or_else(|| place(&format!("'{}' is no call of the run '{id}'", result.id)))?;
+            let located = |problem: &str| format!("results[{at}]: {problem}");
+            let number = id
+                .number(&result.id)
+                .ok_or_else(|| located(&format!("'{}' is no call of the run '{id}'", result.id)))?;
             let answer = match (&result.result, &result.error) {
                 (Some(result), None) => Ok(result.to_string()),
-                (None, Some(error)) => Err(history::error(error)),
-                (Some(_), Some(_)) | (None, None) => return Err(place("give either 'result' or 'error'")),
+                (None, Some(error)) => Err(history::parse_error(error)),
+                (Some(_), Some(_)) | (None, None) => return Err(located("give either 'result' or 'error'")),
             };
-            journal.answer(number, answer).map_err(|error| place(&error.to_string()))?;
+            journal.answer(number, answer).map_err(|error| located(&error.to_string()))?;
         }
         let calls = journal.rounds.iter().map(|round| round.calls.len()).sum::<usize>();
         let names = (0..u32::try_from(calls).unwrap_or(u32::MAX)).map(|number| id.call(number)).collect();
@@ -266,8 +267,8 @@ impl Evaluate {
     }
 }
 
-/// An outcome as clients see it.
-fn shown(mut outcome: Outcome) -> Value {
+/// Converts an outcome to JSON, with long parts of its error cut.
+fn outcome_json(mut outcome: Outcome) -> Value {
     if let Err(failure) = &mut outcome.result {
         failure.cut();
     }
@@ -276,9 +277,9 @@ fn shown(mut outcome: Outcome) -> Value {
         .unwrap_or_default()
 }
 
-/// A run that waits for its client.
-fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig) -> Value {
-    let named =
+/// Returns the answer of a run that waits for results of its client.
+fn calls_answer(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig) -> Value {
+    let ids =
         |numbers: &[u32]| -> Vec<&String> { numbers.iter().filter_map(|call| names.get(*call as usize)).collect() };
     let rows: Vec<Value> = calls
         .new
@@ -288,7 +289,7 @@ fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig
             json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
         })
         .collect();
-    let message = history::assistant(
+    let message = history::assistant_message(
         calls.new.iter().map(|call| (id.call(call.number), call.tool.as_str(), call.input.as_str())),
     );
     let messages: Vec<Value> = if calls.new.is_empty() { Vec::new() } else { vec![message] };
@@ -297,12 +298,12 @@ fn waiting(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig
         "status": "calls",
         "id": id.as_str(),
         "calls": rows,
-        "waiting": named(&calls.waiting),
+        "waiting": ids(&calls.waiting),
         "token": token,
         "messages": messages,
     });
     if !calls.abandoned.is_empty() {
-        value["abandoned"] = json!(named(&calls.abandoned));
+        value["abandoned"] = json!(ids(&calls.abandoned));
     }
     value
 }

@@ -1,24 +1,24 @@
-//! Names of runs that nobody remembers.
+//! Ids of stateless runs.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const PREFIX: &str = "code_";
-/// Digits of the time, in milliseconds and base 36: enough for three thousand years.
+/// Number of digits of the time in milliseconds, in base 36: enough for three thousand years.
 const TIME_DIGITS: usize = 9;
 const RANDOM_DIGITS: usize = 7;
 
-/// The name of a run. One that was made here holds the time at which the run began, so that its clock
-/// can be set again from the name alone.
+/// The id of a run. An id made by this server contains the time at which the run began, so that every step can set the
+/// same clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeId(String);
 
 impl CodeId {
-    /// How long a name is that was made here, in bytes.
+    /// Length of an id made by this server, in bytes.
     pub const LENGTH: usize = PREFIX.len() + TIME_DIGITS + RANDOM_DIGITS;
 
-    /// A new name, with the time of now.
+    /// Returns a new id with the current time.
     #[must_use]
     pub fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
@@ -29,37 +29,37 @@ impl CodeId {
         Self(text)
     }
 
-    /// A name that a client has given.
+    /// Wraps the id of a client.
     #[must_use]
-    pub fn given(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text.
+    /// Returns the text of the id.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// When the run began, in milliseconds since 1970-01-01 UTC; absent where the name does not say.
+    /// Returns when the run began, in milliseconds since 1970-01-01 UTC; `None` if this server did not make the id.
     #[must_use]
     pub fn unix_ms(&self) -> Option<i64> {
         let digits = self.0.strip_prefix(PREFIX)?;
-        let own = digits.len() == TIME_DIGITS + RANDOM_DIGITS
+        let is_own = digits.len() == TIME_DIGITS + RANDOM_DIGITS
             && digits.bytes().all(|digit| digit.is_ascii_digit() || digit.is_ascii_lowercase());
-        if !own {
+        if !is_own {
             return None;
         }
         i64::from_str_radix(&digits[..TIME_DIGITS], 36).ok()
     }
 
-    /// The name of a call.
+    /// Returns the id of a call.
     #[must_use]
     pub fn call(&self, number: u32) -> String {
         format!("{}_{number}", self.0)
     }
 
-    /// The number of a call by its name.
+    /// Returns the number of the call with this id; `None` if it is a call of another run.
     #[must_use]
     pub fn number(&self, call: &str) -> Option<u32> {
         let digits = call.strip_prefix(self.0.as_str())?.strip_prefix('_')?;

@@ -1,8 +1,8 @@
-//! What records a run while it goes on, as journals have it: an ordinary run, but for the clock, which
-//! stands still, and random numbers, which follow from the name of the run.
+//! Records a run for replay. A recorded run differs from others in its clock, which stands still, and in its random
+//! numbers, which are derived from the id of the run.
 
 use super::CodeId;
-use super::recording::{Directory, Json, Written, without_space};
+use super::recording::{Json, RecordedTools, RecordingWriter, compact};
 use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
 use agentscript::{Call, CallId, Event, Language, Outcome, ToolError, Tools};
 use codecall_base::json;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Records one run.
+/// The recorder of one run.
 #[derive(Debug)]
 pub struct Recorder {
     /// The journal without its rounds.
@@ -28,50 +28,50 @@ pub struct Recorder {
 struct State {
     rounds: Vec<Round>,
     numbers: HashMap<CallId, u32>,
-    tools: Directory,
+    tools: RecordedTools,
 }
 
 impl Recorder {
-    /// A recorder for a run of this script that begins now. `context` is JSON text of an object.
+    /// Creates the recorder of a run that begins now. `context` is the JSON text of an object.
     #[must_use]
     pub fn new(script: &str, language: Option<Language>, context: Option<&str>) -> Arc<Self> {
         let id = CodeId::new();
-        let context = context.map(without_space);
+        let context = context.map(compact);
         let options = StepOptions { language, context: context.clone(), ..StepOptions::default() };
         let journal = Journal::new(id.as_str(), id.unix_ms().unwrap_or_default(), script, &options);
         Arc::new(Self { journal, language, context, state: Mutex::default() })
     }
 
-    /// The file of the run that has ended so, without secrets.
+    /// Returns the recording of a run that has ended with `outcome`, without secrets.
     #[must_use]
-    pub fn text(&self, outcome: &Outcome, secrets: &Redactor) -> String {
+    pub fn to_file(&self, outcome: &Outcome, secrets: &Redactor) -> String {
         let state = self.state();
         let mut journal = Journal { rounds: state.rounds.clone(), ..self.journal.clone() };
         for round in &mut journal.rounds {
-            round.calls.iter_mut().for_each(|call| clean(&mut call.input, secrets));
+            round.calls.iter_mut().for_each(|call| redact(&mut call.input, secrets));
             for answer in &mut round.answers {
                 match &mut answer.result {
-                    Ok(result) => clean(result, secrets),
+                    Ok(result) => redact(result, secrets),
                     Err(ToolError { message, details, .. }) => {
                         secrets.clean(message);
-                        details.iter_mut().for_each(|details| clean(details, secrets));
+                        details.iter_mut().for_each(|details| redact(details, secrets));
                     }
                 }
             }
         }
         let mut tools = state.tools.clone();
-        for Json(told) in tools.described.values_mut() {
-            let mut text = told.get().to_owned();
-            clean(&mut text, secrets);
-            if let Ok(cleaned) = RawValue::from_string(text) {
-                *told = cleaned;
+        for Json(description) in tools.described.values_mut() {
+            let mut text = description.get().to_owned();
+            redact(&mut text, secrets);
+            if let Ok(redacted) = RawValue::from_string(text) {
+                *description = redacted;
             }
         }
         let (mut context, mut outcome) = (self.context.clone(), outcome.to_json());
-        context.iter_mut().for_each(|context| clean(context, secrets));
-        clean(&mut outcome, secrets);
+        context.iter_mut().for_each(|context| redact(context, secrets));
+        redact(&mut outcome, secrets);
         let (context, outcome) = (context.as_deref(), Some(outcome.as_str()));
-        Written { journal: &journal, language: self.language, context, tools: &tools, outcome }.text()
+        RecordingWriter { journal: &journal, language: self.language, context, tools: &tools, outcome }.to_text()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -85,7 +85,7 @@ impl RunJournal for Recorder {
             context: self.context.clone(),
             fixed_unix_ms: Some(self.journal.unix_ms as f64),
             seed: self.journal.seed(),
-            tools: Arc::new(Noted { tools: Arc::clone(&start.tools), recorder: self }),
+            tools: Arc::new(RecordingTools { tools: Arc::clone(&start.tools), recorder: self }),
             ..start
         }
     }
@@ -117,78 +117,78 @@ impl RunJournal for Recorder {
     }
 }
 
-/// JSON text without secrets. Where there are none, it stays as it is written.
-fn clean(json: &mut String, secrets: &Redactor) {
+/// Redacts the secrets in JSON text. Text without secrets stays as it is written.
+fn redact(json: &mut String, secrets: &Redactor) {
     if secrets.is_empty() {
         return;
     }
     match json::parse(json) {
         Ok(value) => {
-            let mut cleaned = value.clone();
-            secrets.value(&mut cleaned);
-            if cleaned != value {
-                *json = cleaned.to_string();
+            let mut redacted = value.clone();
+            secrets.value(&mut redacted);
+            if redacted != value {
+                *json = redacted.to_string();
             }
         }
-        // Too deep to be looked into: better nothing of it than a secret.
+        // Too deep to be parsed: replace all of it rather than show a secret.
         Err(_) if secrets.text(json) != json.as_str() => *json = Value::from(codecall_base::redact::MASK).to_string(),
         Err(_) => {}
     }
 }
 
-/// Tools of which it is noted what a script has found out about them.
-struct Noted {
+/// Records what a script looks up about tools.
+struct RecordingTools {
     tools: Arc<dyn Tools>,
     recorder: Arc<Recorder>,
 }
 
-impl Noted {
-    fn note(&self, note: impl FnOnce(&mut Directory)) {
-        note(&mut self.recorder.state().tools);
+impl RecordingTools {
+    fn record(&self, record: impl FnOnce(&mut RecordedTools)) {
+        record(&mut self.recorder.state().tools);
     }
 }
 
-impl Tools for Noted {
+impl Tools for RecordingTools {
     fn describe(&self, name: &str) -> Option<String> {
-        let told = self.tools.describe(name)?;
-        if let Ok(told) = RawValue::from_string(told.clone()) {
-            self.note(|tools| drop(tools.described.insert(name.to_owned(), Json(told))));
+        let description = self.tools.describe(name)?;
+        if let Ok(json) = RawValue::from_string(description.clone()) {
+            self.record(|tools| drop(tools.described.insert(name.to_owned(), Json(json))));
         }
-        Some(told)
+        Some(description)
     }
 
     fn is_app(&self, app: &str) -> bool {
-        let is = self.tools.is_app(app);
-        if is {
-            self.note(|tools| {
+        let is_app = self.tools.is_app(app);
+        if is_app {
+            self.record(|tools| {
                 tools.apps.insert(app.to_owned());
             });
         }
-        is
+        is_app
     }
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let name = self.tools.member(app, tool)?;
-        self.note(|tools| drop(tools.members.insert(format!("{app}.{tool}"), name.clone())));
+        self.record(|tools| drop(tools.members.insert(format!("{app}.{tool}"), name.clone())));
         Some(name)
     }
 
     fn function(&self, name: &str) -> Option<String> {
         let tool = self.tools.function(name)?;
-        self.note(|tools| drop(tools.functions.insert(name.to_owned(), tool.clone())));
+        self.record(|tools| drop(tools.functions.insert(name.to_owned(), tool.clone())));
         Some(tool)
     }
 
     fn positional(&self, tool: &str) -> Option<String> {
         let property = self.tools.positional(tool)?;
-        self.note(|tools| drop(tools.positional.insert(tool.to_owned(), property.clone())));
+        self.record(|tools| drop(tools.positional.insert(tool.to_owned(), property.clone())));
         Some(property)
     }
 
     fn similar(&self, name: &str) -> Vec<String> {
         let near = self.tools.similar(name);
         if !near.is_empty() {
-            self.note(|tools| drop(tools.similar.insert(name.to_owned(), near.clone())));
+            self.record(|tools| drop(tools.similar.insert(name.to_owned(), near.clone())));
         }
         near
     }

@@ -1,8 +1,7 @@
-//! Recorded runs: the file that `codecall run --record` writes and `codecall replay` plays.
+//! Recordings: the files that `codecall run --record` writes and `codecall replay` reads.
 //!
-//! A recording is a journal for people to read: calls and answers are JSON as they were, not texts or
-//! digests, one line each. It holds what the script has found out about tools, so that it is played
-//! without any.
+//! A recording is a journal that people can read: each call and each answer is a line of plain JSON. It also contains what
+//! the script has looked up about tools, so that a replay needs no tools.
 
 use super::LanguageName;
 use agentscript::stateless::{Answer, ClientTools, Issued, Journal, Round, function_name};
@@ -15,49 +14,49 @@ use std::fmt::Write as _;
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// A run that was recorded.
+/// A recorded run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Recording {
     /// The version of the format: 1.
     pub version: u32,
-    /// Names the run. Random numbers of the script follow from it.
+    /// The id of the run. The random numbers of the script are derived from it.
     pub id: String,
     /// The time that the script sees, in milliseconds since 1970-01-01 UTC.
     pub started_at: i64,
     /// Digest of the script, its language and its context.
     pub script: String,
-    /// The language; absent: found out.
+    /// The language; `None` if it was detected.
     pub language: Option<LanguageName>,
     /// What the script sees as `codecallContext`.
     pub context: Option<Box<RawValue>>,
-    /// What the script has found out about tools.
+    /// What the script has looked up about tools.
     #[serde(default)]
-    pub tools: Directory,
-    /// The rounds, in their order.
+    pub tools: RecordedTools,
+    /// The rounds, in order.
     pub rounds: Vec<RecordedRound>,
-    /// How the run has ended, as its caller saw it; absent: it has not.
+    /// The outcome of the run; `None` if it has not ended.
     pub outcome: Option<Box<RawValue>>,
 }
 
-/// Calls that were made together, and answers that came before the next ones.
+/// Calls that were made together, and the answers that came before the next calls.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedRound {
-    /// The calls, in the order the script made them.
+    /// The calls, in the order in which the script made them.
     pub calls: Vec<RecordedCall>,
-    /// The answers, in the order they came.
+    /// The answers, in the order in which they came.
     #[serde(default)]
     pub answers: Vec<RecordedAnswer>,
 }
 
-/// A call of a tool.
+/// A recorded tool call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedCall {
-    /// Its number in the run, from 0.
+    /// The number of the call in the run, from 0.
     pub call: u32,
-    /// The tool, as the script named it.
+    /// The name of the tool that the script used.
     pub tool: String,
     /// The input.
     pub input: Box<RawValue>,
@@ -67,49 +66,49 @@ pub struct RecordedCall {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedAnswer {
-    /// Number of the call.
+    /// The number of the call.
     pub call: u32,
-    /// The result …
+    /// The result; `None` if the call has failed.
     pub result: Option<Box<RawValue>>,
-    /// … or the error.
+    /// The error of a call that has failed.
     pub error: Option<RecordedError>,
 }
 
-/// Why a call failed.
+/// The error of a call.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedError {
-    /// For the script.
+    /// The message.
     pub message: String,
     /// The code.
     pub code: String,
-    /// Whatever else was known.
+    /// Details of the tool.
     pub details: Option<Box<RawValue>>,
-    /// Whether it has ended the run.
+    /// Whether the error has ended the run.
     #[serde(default)]
     pub fatal: bool,
 }
 
-/// What a script has found out about tools. What it asked for in vain is not in it.
+/// What a script has looked up about tools. Lookups without a result are not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Directory {
-    /// Apps: `users` of `users.list`.
+pub struct RecordedTools {
+    /// Apps that were used as objects: `users` of `users.list`.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub apps: BTreeSet<String>,
-    /// Tools by the names that scripts write: `users:list` by `users.list`.
+    /// Tools by their names as members: `users:list` by `users.list`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub members: BTreeMap<String, String>,
-    /// Tools that are functions by themselves: `web_search` by `webSearch`.
+    /// Tools by their names as global functions: `web_search` by `webSearch`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<String, String>,
-    /// The property that a plain value means, by tool.
+    /// The property that a plain argument is assigned to, by tool.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub positional: BTreeMap<String, String>,
-    /// What `getTool` gave, by the name that was asked for: JSON texts.
+    /// Results of `getTool`, by the requested name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub described: BTreeMap<String, Json>,
-    /// Names that were near to one that does not exist.
+    /// Similar names, by a name that does not exist.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub similar: BTreeMap<String, Vec<String>>,
 }
@@ -126,10 +125,10 @@ impl PartialEq for Json {
 }
 
 impl Recording {
-    /// Read a recording.
+    /// Parses a recording.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// What is wrong and where.
     pub fn read(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Version {
@@ -147,17 +146,17 @@ impl Recording {
         }
     }
 
-    /// The journal of the run.
+    /// Returns the journal of the run.
     ///
     /// # Errors
-    /// An answer is neither a result nor an error.
+    /// An answer has neither a result nor an error, or both.
     pub fn journal(&self) -> Result<Journal, String> {
         let rounds = self.rounds.iter().enumerate().map(|(number, round)| {
             let calls = round.calls.iter().map(|call| Issued::new(&call.tool, call.input.get())).collect();
             let answers = round.answers.iter().map(|answer| {
                 let problem =
                     || format!("round {number}: the answer to call {} needs 'result' or 'error'", answer.call);
-                Ok(Answer { call: answer.call, result: answer.told().ok_or_else(problem)? })
+                Ok(Answer { call: answer.call, result: answer.to_result().ok_or_else(problem)? })
             });
             Ok(Round { calls, answers: answers.collect::<Result<_, String>>()? })
         });
@@ -169,21 +168,22 @@ impl Recording {
         })
     }
 
-    /// The language it was written in, where that was said.
+    /// Returns the language; `None` if it was detected.
     #[must_use]
     pub fn language(&self) -> Option<Language> {
         self.language.map(Into::into)
     }
 
-    /// What the script saw as `codecallContext`: JSON text, as the digest knows it.
+    /// Returns `codecallContext` as compact JSON, for which the digest was computed.
     #[must_use]
     pub fn context(&self) -> Option<String> {
-        self.context.as_ref().map(|context| without_space(context.get()))
+        self.context.as_ref().map(|context| compact(context.get()))
     }
 }
 
 impl RecordedAnswer {
-    fn told(&self) -> Option<Result<String, ToolError>> {
+    /// Returns the result or error; `None` if there is neither, or both.
+    fn to_result(&self) -> Option<Result<String, ToolError>> {
         match (&self.result, &self.error) {
             (Some(result), None) => Some(Ok(result.get().to_owned())),
             (None, Some(error)) => Some(Err(ToolError {
@@ -197,24 +197,24 @@ impl RecordedAnswer {
     }
 }
 
-/// A recording as it is written: one line for each call and each answer.
-pub struct Written<'a> {
+/// Writes a recording with one line for each call and each answer.
+pub struct RecordingWriter<'a> {
     /// The journal.
     pub journal: &'a Journal,
-    /// The language, where it was said.
+    /// The language; `None` if it was detected.
     pub language: Option<Language>,
     /// What the script saw as `codecallContext`: JSON text.
     pub context: Option<&'a str>,
-    /// What it has found out about tools.
-    pub tools: &'a Directory,
-    /// How it has ended: JSON text.
+    /// What the script has looked up about tools.
+    pub tools: &'a RecordedTools,
+    /// The outcome: JSON text.
     pub outcome: Option<&'a str>,
 }
 
-impl Written<'_> {
-    /// The text of the file.
+impl RecordingWriter<'_> {
+    /// Returns the text of the file.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let Self { journal, language, context, tools, outcome } = self;
         let mut out = String::new();
         let _ = write!(out, "{{\n  \"version\": {VERSION},\n  \"id\": {}", quoted(&journal.id));
@@ -226,7 +226,7 @@ impl Written<'_> {
         if let Some(context) = context {
             let _ = write!(out, ",\n  \"context\": {context}");
         }
-        // Of this type, always written.
+        // Serializing this type never fails.
         let tools = serde_json::to_string(tools).unwrap_or_else(|_| "{}".into());
         let _ = write!(out, ",\n  \"tools\": {tools},\n  \"rounds\": [");
         let mut number = 0..;
@@ -253,13 +253,13 @@ fn list(lines: &[String]) -> String {
     }
 }
 
-/// A call as one line of JSON; `input` is JSON text.
+/// Formats a call as one line of JSON. `input` is JSON text.
 #[must_use]
 pub fn call_line(number: u32, tool: &str, input: &str) -> String {
     format!("{{\"call\": {number}, \"tool\": {}, \"input\": {input}}}", quoted(tool))
 }
 
-/// An answer as one line of JSON.
+/// Formats an answer as one line of JSON.
 #[must_use]
 pub fn answer_line(answer: &Answer) -> String {
     let call = answer.call;
@@ -282,9 +282,9 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// JSON without white space between its parts; what the parts are stays as it is written.
+/// Removes white space between the tokens of JSON text. The tokens stay as they are written.
 #[must_use]
-pub fn without_space(json: &str) -> String {
+pub fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut in_text, mut escaped) = (false, false);
     for c in json.chars() {
@@ -301,29 +301,29 @@ pub fn without_space(json: &str) -> String {
     out
 }
 
-impl Directory {
-    /// The tools that a journal names, where nothing else is known of them: each is a function by its
-    /// own name, and a member of its app.
+impl RecordedTools {
+    /// Returns the tools that a journal calls, if nothing else is known of them: each as a function of its name, and as a
+    /// member of its app.
     #[must_use]
-    pub fn of_calls(journal: &Journal) -> Self {
-        let mut directory = Self::default();
+    pub fn from_calls(journal: &Journal) -> Self {
+        let mut tools = Self::default();
         for call in journal.rounds.iter().flat_map(|round| &round.calls) {
             if let Some((app, tool)) = call.tool.split_once(':') {
-                directory.apps.insert(app.to_owned());
-                directory.members.insert(format!("{app}.{tool}"), call.tool.clone());
+                tools.apps.insert(app.to_owned());
+                tools.members.insert(format!("{app}.{tool}"), call.tool.clone());
             }
             let function = function_name(&call.tool);
             for name in function.into_iter().chain([call.tool.clone()]) {
-                directory.functions.insert(name, call.tool.clone());
+                tools.functions.insert(name, call.tool.clone());
             }
         }
-        directory
+        tools
     }
 }
 
-impl Tools for Directory {
+impl Tools for RecordedTools {
     fn describe(&self, name: &str) -> Option<String> {
-        self.described.get(name).map(|told| told.0.get().to_owned())
+        self.described.get(name).map(|description| description.0.get().to_owned())
     }
 
     fn is_app(&self, app: &str) -> bool {
@@ -351,5 +351,5 @@ impl Tools for Directory {
     }
 }
 
-/// Every call has reached somebody before: there is nothing left to be refused.
-impl ClientTools for Directory {}
+/// Checks nothing: every recorded call has passed the checks before.
+impl ClientTools for RecordedTools {}

@@ -1,4 +1,4 @@
-//! Steps in a process that serves them: on threads of their own, a few at a time.
+//! Takes steps for a server, on a limited number of threads.
 
 use super::{Evaluate, Evaluation, Evaluator};
 use agentscript::Policy;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// Steps of runs whose clients own the tools. Nothing of them is kept.
+/// Takes steps of runs whose clients own the tools. It keeps nothing of a run.
 pub struct Stateless {
     executor: Arc<dyn Executor>,
     config: StatelessConfig,
@@ -25,19 +25,19 @@ pub struct Stateless {
     admission: Admission,
 }
 
-/// Why there is no evaluation.
+/// Why a step was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The request makes no sense; the text says how to mend it.
+    /// The request is invalid; the text says what to change.
     #[error("{0}")]
     Invalid(String),
-    /// The step was not taken, or not to its end. The request may be made again as it is.
+    /// There was no capacity, or the step was interrupted. The same request may be sent again.
     #[error(transparent)]
     Unavailable(#[from] Refused),
 }
 
 impl Refusal {
-    /// The code that clients see.
+    /// Returns the code that clients see.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Refusal {
         }
     }
 
-    /// The answer for the client: an object with `status` and `error`.
+    /// Returns the answer for the client: an object with `status` and `error`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let message = bounded(self.to_string(), LONGEST_MESSAGE);
@@ -55,8 +55,8 @@ impl Refusal {
 }
 
 impl Stateless {
-    /// With as many permits as scripts have threads, and a queue as theirs. Threads are started when
-    /// there is something to do. `executor` evaluates the scripts.
+    /// Creates the service with as many permits as there are script threads, and a queue of the same size as theirs. It
+    /// starts a thread for each step. `executor` evaluates the scripts.
     #[must_use]
     pub fn new(config: &Config, executor: Arc<dyn Executor>) -> Self {
         Self {
@@ -69,32 +69,32 @@ impl Stateless {
         }
     }
 
-    /// Where a step is evaluated that `cancel` ends.
+    /// Returns what evaluates a step that `cancel` ends.
     #[must_use]
     pub fn evaluator(&self, cancel: CancellationToken) -> Evaluator {
         Evaluator::new(Arc::clone(&self.executor), self.pool.watchdog, cancel)
     }
 
-    /// Take no more steps.
+    /// Stops taking steps.
     pub fn close(&self) {
         self.admission.close();
     }
 
-    /// The limits of a request: those of the server, and what is lower in `limits`.
+    /// Returns the policy of a request: that of the server, lowered by `limits`.
     ///
     /// # Errors
-    /// Which key is wrong.
+    /// `limits` has a wrong key or value.
     pub fn policy(&self, limits: Map<String, Value>) -> Result<Policy, Refusal> {
         lowered(&self.policy, limits).map_err(Refusal::Invalid)
     }
 
-    /// Take a step. The answer holds no secret of the configuration, and no more of what the script says
-    /// than the pool lets a run say.
+    /// Takes a step. The answer contains no secret of the configuration, and no more messages of the script than the pool
+    /// allows.
     ///
     /// # Errors
-    /// The request makes no sense, or there is no permit for it.
+    /// The request is invalid, or there is no permit for it.
     pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
-        let policy = self.policy(std::mem::take(&mut request.limits))?;
+        let policy = self.policy(request.limits.take().unwrap_or_default())?;
         let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
         let evaluated = self.blocking(cancel, move || request.run(policy, &config, &evaluator)).await?;
         let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
@@ -102,35 +102,35 @@ impl Stateless {
             .await
             .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
-        evaluation.said.retain(|message| length(message) <= max_message_bytes);
-        evaluation.said.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
-        evaluation.said.iter_mut().for_each(|message| self.secrets.message(message));
+        evaluation.messages.retain(|message| length(message) <= max_message_bytes);
+        evaluation.messages.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
+        evaluation.messages.iter_mut().for_each(|message| self.secrets.message(message));
         Ok(evaluation)
     }
 
-    /// Do work that takes a thread, with the native stack that scripts need.
+    /// Runs blocking work on a thread with the native stack that scripts need.
     ///
     /// # Errors
-    /// There is no permit for it, it was cancelled, or it crashed. What is cancelled while it works goes
-    /// on to its end and keeps its permit until then.
+    /// There is no permit for it, it was cancelled, or it panicked. Cancelled work continues to its end and keeps its
+    /// permit until then.
     pub async fn blocking<T: Send + 'static>(
         &self,
         cancel: CancellationToken,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         let permit = self.admission.enter(&cancel).await?;
-        let (give, given) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("step".into()).stack_size(STACK);
         let started = thread.spawn(move || {
             let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| Refused::crashed());
             drop(permit);
-            // Nobody may want it any more.
-            let _ = give.send(done);
+            // The receiver may be gone.
+            let _ = sender.send(done);
         });
         started.map_err(|error| Refused::no_thread(&error))?;
         let done = tokio::select! {
             biased;
-            done = given => done.unwrap_or_else(|_| Err(Refused::crashed())),
+            done = receiver => done.unwrap_or_else(|_| Err(Refused::crashed())),
             () = self.admission.closed().cancelled() => Err(Refused::disposed()),
             () = cancel.cancelled() => Err(Refused::new(ErrorCode::ExecutionAborted, "The execution was cancelled")),
         };
@@ -161,18 +161,18 @@ mod tests {
     async fn a_full_queue_refuses() {
         let wait = Duration::from_millis(30);
         let steps = stateless(Pool { threads: 1, max_queue: 1, queue_timeout: wait, ..Pool::default() });
-        let (go_on, told) = mpsc::channel::<()>();
+        let (resume, resumed) = mpsc::channel::<()>();
         let free = CancellationToken::new;
-        let long = steps.blocking(free(), move || told.recv().is_ok());
+        let long = steps.blocking(free(), move || resumed.recv().is_ok());
         let others = async {
-            // The only permit is taken once the other future was polled.
+            // The other future takes the only permit when it is polled.
             let late = || steps.evaluate(request("return 1"), free());
             let (first, second) = tokio::join!(late(), late());
             assert_eq!((code(first), code(second)), ("QUEUE_TIMEOUT", "QUEUE_FULL"));
             let cancel = free();
             cancel.cancel();
             assert_eq!(code(steps.evaluate(request("return 1"), cancel).await), "EXECUTION_ABORTED");
-            go_on.send(()).expect("it waits");
+            resume.send(()).expect("it waits");
         };
         let (done, ()) = tokio::join!(long, others);
         assert_eq!(done, Ok(true));
@@ -182,36 +182,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_cancelled_keeps_its_place_to_its_end() {
+    async fn cancelled_work_keeps_its_permit_to_its_end() {
         let steps = stateless(Pool { threads: 1, ..Pool::default() });
-        let (go_on, told) = mpsc::channel::<()>();
+        let (resume, resumed) = mpsc::channel::<()>();
         let cancel = CancellationToken::new();
-        let long = steps.blocking(cancel.clone(), move || told.recv().is_ok());
+        let long = steps.blocking(cancel.clone(), move || resumed.recv().is_ok());
         let (aborted, ()) = tokio::join!(long, async { cancel.cancel() });
         assert_eq!(code(aborted), "EXECUTION_ABORTED");
         assert!(steps.admission.try_take().is_none());
-        go_on.send(()).expect("it still works");
+        resume.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
-        let (go_on, told) = mpsc::channel::<()>();
-        let long = steps.blocking(CancellationToken::new(), move || told.recv().is_ok());
+        let (resume, resumed) = mpsc::channel::<()>();
+        let long = steps.blocking(CancellationToken::new(), move || resumed.recv().is_ok());
         let (disposed, ()) = tokio::join!(long, async { steps.close() });
         assert_eq!(code(disposed), "POOL_DISPOSED");
-        go_on.send(()).expect("it still works");
+        resume.send(()).expect("it still works");
     }
 
     #[tokio::test]
-    async fn a_crash_is_the_end_of_one_step() {
+    async fn a_panic_ends_only_its_step() {
         let steps = stateless(Pool { threads: 1, ..Pool::default() });
         let crashed = steps.blocking(CancellationToken::new(), || assert_eq!(1, 2, "as the test asks")).await;
         assert_eq!(code(crashed), "WORKER_CRASHED");
-        // As deep as the parser goes: a thread of tokio has no stack for it.
+        // The deepest code that the parser accepts needs more stack than a thread of tokio has.
         let deep = format!("return {}1{}", "(".repeat(900), ")".repeat(900));
         let done = steps.evaluate(request(&deep), CancellationToken::new()).await.expect("a step");
         assert_eq!(done.value["status"], "done", "{}", done.value);
     }
 
     #[tokio::test]
-    async fn limits_of_a_request_are_lower_ones() {
+    async fn a_request_can_only_lower_limits() {
         let steps = stateless(Pool::default());
         let step = |limits: Value, code: &str| {
             let request = serde_json::from_value(json!({"code": code, "limits": limits})).expect("a request");

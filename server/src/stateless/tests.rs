@@ -34,8 +34,8 @@ const SEQUENTIAL: &str = "async function main() {
   return { us, france };
 }";
 
-/// The conversation until the code has its result, answered by messages alone.
-fn converse(code: &str, id: &str) -> Vec<Value> {
+/// Steps through a run by its history of messages alone. Returns the history.
+fn run_by_messages(code: &str, id: &str) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     loop {
         let step = evaluate(json!({"code": code, "id": id, "tools": tools(), "messages": messages})).expect("a step");
@@ -60,7 +60,7 @@ fn roles(messages: &[Value]) -> Vec<&str> {
 
 #[test]
 fn calls_at_the_same_time_are_one_message() {
-    let messages = converse(PARALLEL, "code_1");
+    let messages = run_by_messages(PARALLEL, "code_1");
     assert_eq!(roles(&messages), ["assistant", "tool", "tool", "code_result"]);
     assert_eq!(
         messages[0],
@@ -78,7 +78,7 @@ fn calls_at_the_same_time_are_one_message() {
 
 #[test]
 fn calls_after_each_other_are_two() {
-    let messages = converse(SEQUENTIAL, "code_1");
+    let messages = run_by_messages(SEQUENTIAL, "code_1");
     assert_eq!(roles(&messages), ["assistant", "tool", "assistant", "tool", "code_result"]);
     assert_eq!(messages[2]["tool_calls"][0]["id"], "code_1_1");
 }
@@ -87,7 +87,7 @@ fn calls_after_each_other_are_two() {
 fn tokens_carry_all_that_is_needed() {
     let first = evaluate(json!({"code": SEQUENTIAL, "tools": tools()})).expect("a step");
     let id = first["id"].as_str().expect("an id");
-    let own = CodeId::given(id).unix_ms().expect("the time is in the name");
+    let own = CodeId::from_text(id).unix_ms().expect("the time is in the name");
     assert!(own > 1_700_000_000_000, "{own}");
     let call = first["calls"][0]["id"].clone();
     assert_eq!(first["calls"][0]["input"], json!({"query": "news US today"}));
@@ -98,10 +98,10 @@ fn tokens_carry_all_that_is_needed() {
     assert_eq!(failed["outcome"]["status"], "tool_error");
     assert_eq!(failed["outcome"]["error"]["code"], "OFFLINE");
     assert_eq!(failed["messages"][0]["result"]["status"], "error");
-    let went = evaluate(
+    let resumed = evaluate(
         json!({"code": SEQUENTIAL, "tools": tools(), "token": first["token"], "results": [{"id": call, "result": null}]}),
     );
-    assert_eq!(went.expect("a step")["calls"][0]["input"], json!({"query": "actualités"}));
+    assert_eq!(resumed.expect("a step")["calls"][0]["input"], json!({"query": "actualités"}));
     let other = evaluate(
         json!({"code": PARALLEL, "tools": tools(), "token": first["token"], "results": [{"id": call, "result": 1}]}),
     );
@@ -190,7 +190,7 @@ fn input_that_does_not_fit_is_a_rejection() {
 }
 
 #[test]
-fn names_of_runs() {
+fn ids_of_runs() {
     let id = CodeId::new();
     assert_eq!(id.as_str().len(), 21);
     assert_ne!(id, CodeId::new());
@@ -199,25 +199,25 @@ fn names_of_runs() {
         assert_eq!(id.number(other), None);
     }
     for foreign in ["code_1", "", "JZsSpZjh0", "code_0123456789ABCDEF"] {
-        assert_eq!(CodeId::given(foreign).unix_ms(), None);
+        assert_eq!(CodeId::from_text(foreign).unix_ms(), None);
     }
 }
 
 #[test]
-fn a_result_that_nobody_can_read_is_a_failure() {
+fn a_result_that_is_nested_too_deeply_is_an_error() {
     let code = "let deep = 1; for (let i = 0; i < 200; i++) deep = [deep]; return deep";
     let done = evaluate(json!({"code": code})).expect("a step");
     assert_eq!(done["outcome"]["error"]["code"], "SERIALIZATION_ERROR", "{done}");
 }
 
-/// The samples of the page: a request gives the answer that follows it there, a recording is played to
-/// its outcome. `UPDATE=1` rewrites answers, tokens and digests.
+/// Runs the samples of the page: each request gives the answer after it, and the recording replays to its outcome.
+/// `UPDATE=1` rewrites answers, tokens and digests.
 #[test]
-fn the_page_tells_what_happens() {
+fn samples_of_the_page_are_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/stateless.md");
     let page = std::fs::read_to_string(path).expect("a page");
     let (mut fresh, mut script, mut last, mut token) = (String::new(), "", Value::Null, String::new());
-    let mut told = Vec::new();
+    let mut samples = Vec::new();
     for (at, part) in page.split("```").enumerate() {
         let part = match part.split_once('\n').filter(|_| at % 2 == 1) {
             Some(("js", body)) => {
@@ -228,15 +228,15 @@ fn the_page_tells_what_happens() {
                 let secret = |_: &str| Some("a secret of the environment".to_owned());
                 let config =
                     codecall_config::Config::parse(body, codecall_config::Format::Toml, &secret).expect("valid");
-                let is_told = [config.stateless.key.is_some(), config.model.key.is_some()];
-                assert_eq!(is_told.iter().filter(|told| **told).count(), 1, "{body}");
+                let are_set = [config.stateless.key.is_some(), config.model.key.is_some()];
+                assert_eq!(are_set.iter().filter(|is_set| **is_set).count(), 1, "{body}");
                 part.to_owned()
             }
             Some(("json", body)) => {
                 let value: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}\n{body}"));
                 let body = if let Some(messages) = value.as_array() {
-                    block_of_a_history(messages);
-                    told.push("history".to_owned());
+                    check_history(messages);
+                    samples.push("history".to_owned());
                     body.to_owned()
                 } else if let Some(digest) = value["script"].as_str() {
                     let own = Journal::new("", 0, script, &StepOptions::default()).script;
@@ -253,7 +253,7 @@ fn the_page_tells_what_happens() {
                         }
                         other => panic!("{other:?}"),
                     }
-                    told.push("recording".to_owned());
+                    samples.push("recording".to_owned());
                     body
                 } else if let Some(code) = value["code"].as_str() {
                     assert_eq!(code, script);
@@ -263,7 +263,7 @@ fn the_page_tells_what_happens() {
                     body
                 } else {
                     token = last["token"].as_str().unwrap_or(&token).to_owned();
-                    told.push(last["status"].as_str().unwrap_or_default().to_owned());
+                    samples.push(last["status"].as_str().unwrap_or_default().to_owned());
                     serde_json::to_string_pretty(&last).expect("JSON") + "\n"
                 };
                 format!("json\n{body}")
@@ -273,7 +273,7 @@ fn the_page_tells_what_happens() {
         fresh.push_str(if at > 0 { "```" } else { "" });
         fresh.push_str(&part);
     }
-    assert_eq!(told, ["calls", "calls", "done", "done", "history", "recording"]);
+    assert_eq!(samples, ["calls", "calls", "done", "done", "history", "recording"]);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, fresh).expect("the page can be written");
     } else {
@@ -291,14 +291,14 @@ fn the_page_names_every_key() {
     for key in known.split('`').skip(1).step_by(2) {
         assert!(page.contains(&format!("| `{key}`")) || page.contains(&format!(", `{key}` |")), "{key}");
     }
-    let schema = crate::meta::named("codecall_step").expect("a tool").output_schema();
+    let schema = crate::meta::find("codecall_step").expect("a tool").output_schema();
     for status in schema["properties"]["status"]["enum"].as_array().expect("statuses") {
         assert!(page.contains(&format!("| `{}` |", status.as_str().expect("a text"))), "{status}");
     }
 }
 
-/// A history with one code block in it: played, it gives the result that stands there.
-fn block_of_a_history(messages: &[Value]) {
+/// Replays the only code block of a history, and compares its result.
+fn check_history(messages: &[Value]) {
     let place = |role: &str| messages.iter().position(|message| message["role"] == role).expect("a message");
     let (code, result) = (place("code"), place("code_result"));
     let evaluated = evaluate(json!({

@@ -1,4 +1,4 @@
-//! The tools of a client, as its requests list them.
+//! The tools of a client, parsed from its requests.
 
 use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
@@ -10,8 +10,8 @@ use codecall_tools::typescript;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// The most tools of one request.
-const MOST_TOOLS: usize = 2_000;
+/// Maximum number of tools in a request.
+const MAX_TOOLS: usize = 2_000;
 
 /// The tools of a client, in the order of its list.
 pub struct ClientToolset {
@@ -19,15 +19,15 @@ pub struct ClientToolset {
     names: FunctionNames,
 }
 
-/// One of them.
+/// A tool of a client.
 pub struct ClientTool {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it does.
+    /// The description; empty if it has none.
     pub description: String,
-    /// JSON schema of its input.
+    /// JSON schema of the input.
     pub input_schema: Value,
-    /// JSON schema of its result.
+    /// JSON schema of the result.
     pub output_schema: Option<Value>,
     schema: OnceLock<Option<Schema>>,
 }
@@ -35,49 +35,49 @@ pub struct ClientTool {
 /// Why a list of tools is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ToolsError {
-    /// An entry has none of the known shapes.
+    /// An entry has neither of the known formats.
     #[error(
         "tools[{0}]: expected {{type: \"function\", function: {{name, description?, parameters?}}}} or {{name, description?, inputSchema?, outputSchema?}}"
     )]
     Shape(usize),
-    /// A schema is none.
+    /// A schema is not an object.
     #[error("tools[{0}]: the schema must be an object")]
     Schema(usize),
-    /// There are too many.
-    #[error("{0} tools are more than the {MOST_TOOLS} that one request may have")]
+    /// There are too many tools.
+    #[error("{0} tools are more than the {MAX_TOOLS} that one request may have")]
     TooMany(usize),
-    /// Two would be one function.
+    /// Two tools would have the same function name.
     #[error(transparent)]
     Clash(#[from] NameClash),
 }
 
 impl ClientToolset {
-    /// Read a list, with entries as chat completions have them or as MCP has them.
+    /// Parses a list of tools in the format of chat completions or of MCP.
     ///
     /// # Errors
-    /// An entry is no tool, or two tools would be one function of the script.
+    /// An entry is not a tool, or two tools would have the same function name.
     pub fn read(list: &[Value]) -> Result<Self, ToolsError> {
-        if list.len() > MOST_TOOLS {
+        if list.len() > MAX_TOOLS {
             return Err(ToolsError::TooMany(list.len()));
         }
-        let tools = list.iter().enumerate().map(|(at, entry)| tool(at, entry)).collect::<Result<Vec<_>, _>>()?;
+        let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry)).collect::<Result<Vec<_>, _>>()?;
         let names = FunctionNames::new(tools.iter().map(|tool| tool.name.as_str()))?;
         Ok(Self { tools, names })
     }
 
-    /// All of them.
+    /// Returns the tools.
     #[must_use]
     pub fn tools(&self) -> &[ClientTool] {
         &self.tools
     }
 
-    /// The functions of the script that they are.
+    /// Returns the function names of the tools.
     #[must_use]
     pub fn names(&self) -> &FunctionNames {
         &self.names
     }
 
-    /// Declarations of all functions in TypeScript, as a model reads them.
+    /// Returns TypeScript declarations of all functions, for a model.
     #[must_use]
     pub fn declarations(&self) -> String {
         typescript::declarations(self.tools.iter().map(|tool| typescript::Function {
@@ -94,7 +94,7 @@ impl ClientToolset {
     }
 }
 
-fn tool(at: usize, entry: &Value) -> Result<ClientTool, ToolsError> {
+fn parse_tool(at: usize, entry: &Value) -> Result<ClientTool, ToolsError> {
     let members = entry.as_object().ok_or(ToolsError::Shape(at))?;
     let members = match members.get("function") {
         Some(function) => function.as_object().ok_or(ToolsError::Shape(at))?,
@@ -120,7 +120,7 @@ fn tool(at: usize, entry: &Value) -> Result<ClientTool, ToolsError> {
 }
 
 impl ClientTool {
-    /// The property that a plain value means: the only required one, or the only one.
+    /// Returns the property that a plain argument is assigned to: the only required one, or the only one.
     fn positional(&self) -> Option<&str> {
         let names = |key: &str| -> Vec<&str> {
             match &self.input_schema[key] {
@@ -136,7 +136,7 @@ impl ClientTool {
     }
 
     fn schema(&self) -> Option<&Schema> {
-        // A schema that is none, or too complex, is the client's affair: its tool will see what comes.
+        // An invalid or too complex schema is not checked: the client's tool checks its input itself.
         self.schema.get_or_init(|| Schema::new(&self.input_schema).ok()).as_ref()
     }
 }

@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-/// Names of meta-tools that do not begin with `codecall`.
+/// Names of meta-tools that are listed without the prefix `codecall`. No other tool is listed under one.
 pub const OWN_NAMES: &[&str] = &["code_execution"];
 
 /// Whether `name` is a spelling of a tool of the server itself.

@@ -1,25 +1,24 @@
-//! A conversation as a client keeps it and as the model sees it.
+//! The history of a conversation: parsed from the client's messages, and converted to messages for the model.
 //!
-//! The client keeps ordinary messages. A **block** in them is code that the model wrote, with the calls
-//! that the code made and their answers. Where a client keeps messages of role `code` and `code_result`,
-//! they say so; where it keeps ordinary messages only, the name of a block's first call holds its code.
-//! The model sees a block as one call of `run_code` and its result.
+//! A **block** is code that the model wrote, with the calls that the code made and their results. A client that keeps
+//! messages of role `code` and `code_result` marks blocks with them. For other clients, the id of a block's first call
+//! contains the code. The model sees a block as one call of `run_code` and its result.
 
-use super::names;
+use super::call_ids;
 use serde_json::{Value, json};
 
-/// The tool that the model has.
+/// The name of the model's only tool.
 pub const RUN_CODE: &str = "run_code";
 
-/// Most code in all blocks of a conversation, in bytes: a short name can hold very much of it.
-const MOST_CODE: usize = 8 << 20;
+/// Maximum size of the code in all blocks of a conversation, in bytes. A short id can decompress to much code.
+const MAX_CODE_BYTES: usize = 8 << 20;
 
-/// The messages, with what belongs to a block in one piece.
+/// A history of messages and blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     items: Vec<Item>,
-    /// Bytes of code in them.
-    code: usize,
+    /// Size of the code in all blocks.
+    code_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -28,24 +27,23 @@ enum Item {
     Block(Block),
 }
 
-/// Code and what came of it.
+/// Code of the model, with its calls and its result.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// Names the run.
+    /// The id of the run.
     pub id: String,
     /// The script.
     pub code: String,
-    /// What the model said before it.
+    /// The model's text before the code.
     pub text: String,
-    /// Calls and answers, as messages.
+    /// The messages of the calls and their results.
     pub messages: Vec<Value>,
-    /// How it ended, `{status: "success", data}` or `{status: "error", error}`; absent: that has to be
-    /// found out.
+    /// `{status: "success", data}` or `{status: "error", error}`; `None` until the code has been replayed.
     pub result: Option<Value>,
 }
 
 impl Block {
-    /// Code that has not run.
+    /// Creates a block of code that has not run.
     pub fn new(id: impl Into<String>, code: impl Into<String>, text: impl Into<String>) -> Self {
         Self { id: id.into(), code: code.into(), text: text.into(), messages: Vec::new(), result: None }
     }
@@ -55,13 +53,13 @@ impl Block {
     }
 }
 
-/// The calls in a message of an assistant.
+/// Returns the tool calls of an assistant's message.
 pub fn calls(message: &Value) -> &[Value] {
     let calls = message.get("tool_calls").or_else(|| message.get("toolCalls"));
     calls.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The text of a message; empty where it has none.
+/// Returns the text of a message; empty if it has none.
 pub fn text(message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
@@ -71,31 +69,31 @@ pub fn text(message: &Value) -> String {
 }
 
 impl Conversation {
-    /// Read the messages of a client.
+    /// Parses the messages of a client.
     ///
     /// # Errors
-    /// A message of role `code` or `code_result` makes no sense where it stands. Other messages are the
-    /// model server's affair.
+    /// A message of role `code` or `code_result` is invalid or at a wrong position. The model server checks the other
+    /// messages.
     pub fn read(messages: Vec<Value>) -> Result<Self, String> {
         let mut conversation = Self::default();
         for (at, message) in messages.into_iter().enumerate() {
-            conversation.take(message).map_err(|problem| format!("messages[{at}]: {problem}"))?;
+            conversation.add(message).map_err(|problem| format!("messages[{at}]: {problem}"))?;
         }
         Ok(conversation)
     }
 
-    fn take(&mut self, message: Value) -> Result<(), String> {
+    fn add(&mut self, message: Value) -> Result<(), String> {
         match message["role"].as_str() {
             Some("code") => {
                 let (Some(id), Some(code)) = (message["id"].as_str(), message["code"].as_str()) else {
                     return Err("a message of role 'code' has 'id' and 'code', both texts".into());
                 };
-                let block = Block::new(id, code, self.said_before());
+                let block = Block::new(id, code, self.take_preceding_text());
                 self.push(block);
-                return self.bounded();
+                return self.check_code_size();
             }
             Some("code_result") => {
-                let block = self.open().filter(|block| message["id"] == block.id.as_str());
+                let block = self.open_block().filter(|block| message["id"] == block.id.as_str());
                 let block = block.ok_or("a message of role 'code_result' follows the code block with its id")?;
                 if !message["result"].is_object() {
                     return Err("a message of role 'code_result' has 'result', an object with 'status'".into());
@@ -105,16 +103,17 @@ impl Conversation {
             }
             Some("assistant") if !calls(&message).is_empty() => {
                 let first = calls(&message)[0]["id"].as_str().unwrap_or_default();
-                let left = MOST_CODE - self.code;
-                if let Some((id, code)) = names::code(first, left).map_err(|names::TooLong| too_much())? {
+                let left = MAX_CODE_BYTES - self.code_bytes;
+                let decoded = call_ids::decode_code(first, left).map_err(|call_ids::TooLong| too_much_code())?;
+                if let Some((id, code)) = decoded {
                     let mut block = Block::new(id, code, text(&message));
                     block.messages.push(message);
                     self.push(block);
-                    return self.bounded();
+                    return self.check_code_size();
                 }
-                // Calls with names of their own are of the block that stands before them.
-                let belongs = |block: &Block| names::run(first).is_none_or(|run| run == block.id);
-                if let Some(block) = self.open().filter(|block| belongs(block)) {
+                // Calls whose ids the client made belong to the block before them.
+                let belongs = |block: &Block| call_ids::run(first).is_none_or(|run| run == block.id);
+                if let Some(block) = self.open_block().filter(|block| belongs(block)) {
                     block.messages.push(message);
                     return Ok(());
                 }
@@ -122,7 +121,7 @@ impl Conversation {
             Some("tool") => {
                 let id = message.get("tool_call_id").or_else(|| message.get("toolCallId"));
                 let id = id.and_then(Value::as_str).unwrap_or_default();
-                if let Some(block) = self.open().filter(|block| block.has_call(id)) {
+                if let Some(block) = self.open_block().filter(|block| block.has_call(id)) {
                     block.messages.push(message);
                     return Ok(());
                 }
@@ -133,16 +132,16 @@ impl Conversation {
         Ok(())
     }
 
-    /// The block at the end, if its result is not known.
-    pub fn open(&mut self) -> Option<&mut Block> {
+    /// Returns the block at the end, if it has no result yet.
+    pub fn open_block(&mut self) -> Option<&mut Block> {
         match self.items.last_mut() {
             Some(Item::Block(block)) if block.result.is_none() => Some(block),
             Some(_) | None => None,
         }
     }
 
-    /// The blocks before the end whose results are not known.
-    pub fn unsettled(&mut self) -> impl Iterator<Item = &mut Block> {
+    /// Returns the earlier blocks that have no result yet.
+    pub fn unfinished_blocks(&mut self) -> impl Iterator<Item = &mut Block> {
         let before_end = self.items.len().saturating_sub(1);
         self.items.iter_mut().take(before_end).filter_map(|item| match item {
             Item::Block(block) if block.result.is_none() => Some(block),
@@ -150,49 +149,49 @@ impl Conversation {
         })
     }
 
-    /// What an assistant has said just before, if that is all it did: it belongs to the code.
-    fn said_before(&mut self) -> String {
+    /// Removes and returns the text of an assistant's message at the end, if it has no calls: it belongs to the code.
+    fn take_preceding_text(&mut self) -> String {
         match self.items.last() {
             Some(Item::Message(message)) if message["role"] == "assistant" && calls(message).is_empty() => {
-                let said = text(message);
+                let text = text(message);
                 self.items.pop();
-                said
+                text
             }
             Some(_) | None => String::new(),
         }
     }
 
-    fn bounded(&self) -> Result<(), String> {
-        if self.code > MOST_CODE { Err(too_much()) } else { Ok(()) }
+    fn check_code_size(&self) -> Result<(), String> {
+        if self.code_bytes > MAX_CODE_BYTES { Err(too_much_code()) } else { Ok(()) }
     }
 
-    /// Go on with a block.
+    /// Appends a block.
     pub fn push(&mut self, block: Block) {
-        self.code += block.code.len();
+        self.code_bytes += block.code.len();
         self.items.push(Item::Block(block));
     }
 
-    /// The messages for the model, with `instructions` in the first one of the system.
-    pub fn for_model(&self, instructions: &str) -> Vec<Value> {
+    /// Returns the messages for the model, with `instructions` in the first system message.
+    pub fn to_model_messages(&self, instructions: &str) -> Vec<Value> {
         let mut messages = Vec::with_capacity(self.items.len() + 1);
         for item in &self.items {
             match item {
                 Item::Message(message) => messages.push(message.clone()),
-                Item::Block(block) => messages.extend(seen(block)),
+                Item::Block(block) => messages.extend(to_tool_call(block)),
             }
         }
-        instruct(&mut messages, instructions);
+        add_instructions(&mut messages, instructions);
         messages
     }
 }
 
-fn too_much() -> String {
-    format!("the conversation holds more than {MOST_CODE} bytes of code; drop what is oldest")
+fn too_much_code() -> String {
+    format!("the conversation holds more than {MAX_CODE_BYTES} bytes of code; drop the oldest messages")
 }
 
-/// A block as a call of `run_code` and its result.
-fn seen(block: &Block) -> [Value; 2] {
-    let id = names::short(&block.id);
+/// Converts a block to a call of `run_code` and its result.
+fn to_tool_call(block: &Block) -> [Value; 2] {
+    let id = call_ids::shorten(&block.id);
     let arguments = json!({"code": block.code}).to_string();
     let call = json!({"id": id, "type": "function", "function": {"name": RUN_CODE, "arguments": arguments}});
     let result = block.result.as_ref().map(Value::to_string).unwrap_or_default();
@@ -202,9 +201,8 @@ fn seen(block: &Block) -> [Value; 2] {
     ]
 }
 
-/// Put the instructions behind what the client tells its model. Many servers know one message of the
-/// system only, and that at the beginning.
-fn instruct(messages: &mut Vec<Value>, instructions: &str) {
+/// Appends the instructions to the client's system message. Many model servers accept only one, at the beginning.
+fn add_instructions(messages: &mut Vec<Value>, instructions: &str) {
     let first = messages.first_mut().filter(|first| matches!(first["role"].as_str(), Some("system" | "developer")));
     match first.map(|first| &mut first["content"]) {
         Some(Value::String(text)) => *text = format!("{text}\n\n{instructions}"),

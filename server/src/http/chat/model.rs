@@ -1,7 +1,7 @@
-//! The model server: any that speaks chat completions.
+//! The client of the model server, which speaks chat completions.
 
 use super::conversation::RUN_CODE;
-use crate::http::problem::{Problem, Told};
+use crate::http::error::{ErrorResponse, HttpError};
 use axum::Json;
 use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the server may take to accept a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-/// What a stream of events is called.
-const EVENTS: &str = "text/event-stream";
-/// The last event of a stream.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The content type of server-sent events.
+const EVENT_STREAM: &str = "text/event-stream";
+/// The data of the event that ends a stream.
 pub const DONE: &str = "[DONE]";
 
-/// A model server.
+/// A client of a model server.
 pub struct ModelServer {
     client: reqwest::Client,
     url: String,
@@ -33,37 +33,40 @@ pub struct ModelServer {
     secrets: Arc<Redactor>,
 }
 
-/// What a model has answered.
+/// The response of a model.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
-    /// `id`, `model` and what else stands around the choices.
+pub struct ModelResponse {
+    /// The members besides the choices, such as `id` and `model`.
     pub envelope: Map<String, Value>,
-    /// The message.
+    /// The message of the first choice.
     pub message: Value,
-    /// Why it ended, as the server says it.
+    /// The finish reason of the first choice.
     pub finish_reason: Value,
 }
 
-/// What a model wants.
+/// A model's request to run code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// To run this code.
+pub enum CodeRequest {
+    /// The code to run.
     Code(String),
-    /// A call that cannot be understood: the text, and what is wrong with it.
-    Nonsense(String, String),
+    /// A call whose arguments are invalid.
+    Invalid { arguments: String, problem: String },
 }
 
 impl ModelServer {
-    /// The server of a configuration; absent where it names none.
+    /// Creates the client of the configured server; `None` if there is none.
+    ///
+    /// # Errors
+    /// The configuration is unusable.
     pub fn new(config: &ModelConfig, secrets: Arc<Redactor>) -> Result<Option<Self>, Error> {
         let Some(url) = &config.url else { return Ok(None) };
-        // Where another part of the process has chosen one already, that one is used.
+        // Another part of the process may have installed a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
             .user_agent(concat!("codecall/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
+            .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(config.timeout)
-            // Another server must not get the key.
+            // Following a redirect would send the key to another server.
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|_| Error::Config("model: no HTTP client can be made".into()))?;
@@ -81,26 +84,30 @@ impl ModelServer {
         Ok(Some(Self { client, url, headers, max_answer_bytes: config.max_answer_bytes, secrets }))
     }
 
-    /// Ask for a completion; with `stream` in the body, `said` is told of every piece as it comes.
-    pub async fn ask(&self, body: &Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<Answer, Problem> {
+    /// Requests a completion. If the body has `stream`, `on_choice` gets each choice as it comes.
+    pub async fn complete(
+        &self,
+        body: &Value,
+        on_choice: &mut (dyn FnMut(&Value) + Send),
+    ) -> Result<ModelResponse, ErrorResponse> {
         let streams = body["stream"] == true;
-        let accept = if streams { EVENTS } else { "application/json" };
+        let accept = if streams { EVENT_STREAM } else { "application/json" };
         let response = self.send(Method::POST, "chat/completions", accept, Some(body)).await?;
         if is_stream(&response) {
-            return self.follow(response, said).await;
+            return self.read_stream(response, on_choice).await;
         }
-        let answer = answer(self.json(response).await?)?;
-        // A server that does not stream has said all of it at once.
+        let response = parse_response(self.json(response).await?)?;
+        // A server that does not stream sends the message at once.
         if streams {
-            said(&json!({"delta": answer.message}));
+            on_choice(&json!({"delta": response.message}));
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// Ask what has nothing to do with code, and give the answer as it comes.
-    pub async fn pass(&self, body: &Value) -> Result<Response, Problem> {
+    /// Forwards a request without code, and returns the response as it comes.
+    pub async fn forward(&self, body: &Value) -> Result<Response, ErrorResponse> {
         let streams = body["stream"] == true;
-        let accept = if streams { EVENTS } else { "application/json" };
+        let accept = if streams { EVENT_STREAM } else { "application/json" };
         let response = self.send(Method::POST, "chat/completions", accept, Some(body)).await?;
         if !is_stream(&response) {
             return Ok(Json(self.json(response).await?).into_response());
@@ -109,16 +116,16 @@ impl ModelServer {
         let events = SseStream::from_bytes_stream(self.bytes(response)).map(move |event| {
             let data = match event {
                 Ok(event) => event.data.unwrap_or_default(),
-                Err(sse_stream::Error::Body(error)) => broken(&*error).to_json().to_string(),
-                Err(_) => nonsense("is not a stream of events").to_json().to_string(),
+                Err(sse_stream::Error::Body(error)) => incomplete_response(&*error).to_json().to_string(),
+                Err(_) => invalid_response("is not a stream of events").to_json().to_string(),
             };
             Ok::<_, Infallible>(Event::default().data(secrets.text(&data)))
         });
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
 
-    /// The models that the server offers.
-    pub async fn models(&self) -> Result<Value, Problem> {
+    /// Returns the list of models.
+    pub async fn models(&self) -> Result<Value, ErrorResponse> {
         self.json(self.send(Method::GET, "models", "application/json", None).await?).await
     }
 
@@ -128,7 +135,7 @@ impl ModelServer {
         path: &str,
         accept: &'static str,
         body: Option<&Value>,
-    ) -> Result<reqwest::Response, Problem> {
+    ) -> Result<reqwest::Response, ErrorResponse> {
         let mut request = self.client.request(method, format!("{}/{path}", self.url));
         request = request.headers(self.headers.clone()).header(ACCEPT, accept);
         if let Some(body) = body {
@@ -138,47 +145,48 @@ impl ModelServer {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(self.refused(response).await)
+        Err(self.error_of(response).await)
     }
 
-    /// The error of the model server, for the client: it can do most about it.
-    async fn refused(&self, response: reqwest::Response) -> Problem {
+    /// Converts an error of the model server. The client gets it, except if it is about the server's key.
+    async fn error_of(&self, response: reqwest::Response) -> ErrorResponse {
         let status = response.status();
         let retry_after = response.headers().get(RETRY_AFTER).cloned();
-        let told = self.json(response).await.ok().filter(|told| told["error"].is_object());
+        let body = self.json(response).await.ok().filter(|body| body["error"].is_object());
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let message = "The model server refuses the key of this server ('model.key')";
-            return Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_KEY_REFUSED");
+            return HttpError::ModelKeyRefused.into();
         }
-        let known = status.is_client_error() || status.is_server_error();
-        let status = if known { status } else { StatusCode::BAD_GATEWAY };
-        let message = format!("The model server answers with status {}", status.as_u16());
-        Problem::new(status, message).with_code("MODEL_ERROR").told(Told { body: told, retry_after })
+        let is_error = status.is_client_error() || status.is_server_error();
+        let status = if is_error { status } else { StatusCode::BAD_GATEWAY };
+        let error = HttpError::ModelError(format!("answers with status {}", status.as_u16()));
+        ErrorResponse::from(error).with_upstream(status, body, retry_after)
     }
 
-    async fn json(&self, response: reqwest::Response) -> Result<Value, Problem> {
+    async fn json(&self, response: reqwest::Response) -> Result<Value, ErrorResponse> {
         let mut body = Vec::new();
         let mut bytes = std::pin::pin!(self.bytes(response));
         while let Some(piece) = bytes.next().await {
-            body.extend_from_slice(&piece.map_err(|error| broken(&error))?);
+            body.extend_from_slice(&piece.map_err(|error| incomplete_response(&error))?);
         }
-        let mut value: Value = serde_json::from_slice(&body).map_err(|_| nonsense("is not JSON"))?;
+        let mut value: Value = serde_json::from_slice(&body).map_err(|_| invalid_response("is not JSON"))?;
         self.secrets.value(&mut value);
         Ok(value)
     }
 
-    async fn follow(
+    /// Reads a streamed response to its end.
+    async fn read_stream(
         &self,
         response: reqwest::Response,
-        said: &mut (dyn FnMut(&Value) + Send),
-    ) -> Result<Answer, Problem> {
+        on_choice: &mut (dyn FnMut(&Value) + Send),
+    ) -> Result<ModelResponse, ErrorResponse> {
         let mut events = std::pin::pin!(SseStream::from_bytes_stream(self.bytes(response)));
-        let mut answer = Answer { message: json!({"role": "assistant", "content": null}), ..Answer::default() };
+        let message = json!({"role": "assistant", "content": null});
+        let mut answer = ModelResponse { message, ..ModelResponse::default() };
         while let Some(event) = events.next().await {
             let data = match event {
                 Ok(event) => event.data.unwrap_or_default(),
-                Err(sse_stream::Error::Body(error)) => return Err(broken(&*error)),
-                Err(_) => return Err(nonsense("is not a stream of events")),
+                Err(sse_stream::Error::Body(error)) => return Err(incomplete_response(&*error)),
+                Err(_) => return Err(invalid_response("is not a stream of events")),
             };
             if data.trim() == DONE {
                 break;
@@ -187,29 +195,29 @@ impl ModelServer {
                 continue;
             }
             let mut chunk: Value =
-                serde_json::from_str(&data).map_err(|_| nonsense("has an event that is not JSON"))?;
+                serde_json::from_str(&data).map_err(|_| invalid_response("has an event that is not JSON"))?;
             self.secrets.value(&mut chunk);
             if chunk["error"].is_object() {
-                let problem = Problem::new(StatusCode::BAD_GATEWAY, "The model server has stopped with an error");
-                let told = Told { body: Some(json!({"error": chunk["error"]})), ..Told::default() };
-                return Err(problem.told(told));
+                let error = ErrorResponse::from(HttpError::ModelError("has stopped with an error".into()));
+                let (status, body) = (error.status, json!({"error": chunk["error"]}));
+                return Err(error.with_upstream(status, Some(body), None));
             }
-            answer.take(chunk, said)?;
+            answer.add_chunk(chunk, on_choice)?;
         }
         if answer.finish_reason.is_null() && calls_of(&answer.message).is_empty() && answer.message["content"].is_null()
         {
-            return Err(nonsense("ended before there was anything in it"));
+            return Err(invalid_response("is empty"));
         }
         Ok(answer)
     }
 
-    /// The body, as far as it may go.
+    /// Streams the body, up to `model.maxAnswerBytes`.
     fn bytes(
         &self,
         response: reqwest::Response,
     ) -> impl Stream<Item = Result<axum::body::Bytes, std::io::Error>> + use<> {
         let mut left = self.max_answer_bytes;
-        response.bytes_stream().map_err(|error| std::io::Error::other(plain(&error))).map(move |piece| {
+        response.bytes_stream().map_err(|error| std::io::Error::other(describe(&error))).map(move |piece| {
             let piece = piece?;
             left = left
                 .checked_sub(piece.len())
@@ -219,10 +227,10 @@ impl ModelServer {
     }
 }
 
-impl Answer {
-    /// Add a piece of a stream.
-    fn take(&mut self, chunk: Value, said: &mut (dyn FnMut(&Value) + Send)) -> Result<(), Problem> {
-        let Value::Object(mut members) = chunk else { return Err(nonsense("has an event that is no object")) };
+impl ModelResponse {
+    /// Adds a chunk of a stream.
+    fn add_chunk(&mut self, chunk: Value, on_choice: &mut (dyn FnMut(&Value) + Send)) -> Result<(), ErrorResponse> {
+        let Value::Object(mut members) = chunk else { return Err(invalid_response("has an event that is no object")) };
         let choices = members.remove("choices");
         for (key, value) in members {
             if !value.is_null() {
@@ -234,49 +242,50 @@ impl Answer {
             self.finish_reason = choice["finish_reason"].take();
         }
         let Value::Object(mut delta) = choice["delta"].take() else { return Ok(()) };
-        for piece in delta.remove("tool_calls").iter().filter_map(Value::as_array).flatten() {
-            self.add_call(piece)?;
+        for call in delta.remove("tool_calls").iter().filter_map(Value::as_array).flatten() {
+            self.add_call(call)?;
         }
         for (key, value) in &delta {
-            self.add(key, value);
+            self.add_member(key, value);
         }
         choice["delta"] = Value::Object(delta);
-        said(&choice);
+        on_choice(&choice);
         Ok(())
     }
 
-    /// Texts grow, everything else is as it was said last.
-    fn add(&mut self, key: &str, value: &Value) {
+    /// Adds a member of a delta to the message: text is appended, anything else replaced.
+    fn add_member(&mut self, key: &str, value: &Value) {
         match (&mut self.message[key], value) {
             (_, Value::Null) => {}
             (Value::String(text), Value::String(more)) if key != "role" => text.push_str(more),
-            (place, value) => *place = value.clone(),
+            (member, value) => *member = value.clone(),
         }
     }
 
-    fn add_call(&mut self, piece: &Value) -> Result<(), Problem> {
+    /// Adds a part of a tool call to the message.
+    fn add_call(&mut self, part: &Value) -> Result<(), ErrorResponse> {
         let calls = &mut self.message["tool_calls"];
         if calls.is_null() {
             *calls = json!([]);
         }
-        let calls = calls.as_array_mut().ok_or_else(|| nonsense("has calls that are no list"))?;
-        let index = piece["index"].as_u64().and_then(|index| usize::try_from(index).ok());
-        // Some servers leave the number out where a call comes in one piece.
+        let calls = calls.as_array_mut().ok_or_else(|| invalid_response("has calls that are no list"))?;
+        let index = part["index"].as_u64().and_then(|index| usize::try_from(index).ok());
+        // Some servers omit the index of a call that comes in one part.
         let index = index.unwrap_or(calls.len());
         if index > calls.len() {
-            return Err(nonsense("has calls that are not in order"));
+            return Err(invalid_response("has calls that are not in order"));
         }
         if index == calls.len() {
             calls.push(json!({"id": "", "type": "function", "function": {"name": "", "arguments": ""}}));
         }
         let call = &mut calls[index];
-        for (place, more) in [("id", &piece["id"]), ("type", &piece["type"])] {
+        for (key, more) in [("id", &part["id"]), ("type", &part["type"])] {
             if let Some(text) = more.as_str().filter(|text| !text.is_empty()) {
-                call[place] = text.into();
+                call[key] = text.into();
             }
         }
         for key in ["name", "arguments"] {
-            match &piece["function"][key] {
+            match &part["function"][key] {
                 Value::String(more) => {
                     let text = format!("{}{more}", call["function"][key].as_str().unwrap_or_default());
                     call["function"][key] = text.into();
@@ -288,14 +297,15 @@ impl Answer {
         Ok(())
     }
 
-    /// What it wants; absent: nothing, it is the answer. `function` knows the functions of tools.
-    pub fn wanted(&self, function: &dyn Fn(&str) -> Option<String>) -> Option<Wanted> {
+    /// Returns the code that the model wants to run; `None` if the response is the final answer. `function` returns the
+    /// function of a tool.
+    pub fn code_request(&self, function: &dyn Fn(&str) -> Option<String>) -> Option<CodeRequest> {
         let calls = calls_of(&self.message);
         let first = calls.first()?;
         if first["function"]["name"] == RUN_CODE {
             return Some(code_of(&first["function"]["arguments"]));
         }
-        // A model that calls tools as it is used to gets what it wants.
+        // Some models call the client's tools directly: code makes the same calls.
         let mut parts = Vec::new();
         for call in calls {
             let (name, arguments) = (&call["function"]["name"], &call["function"]["arguments"]);
@@ -307,13 +317,14 @@ impl Answer {
             let Some(arguments) = arguments.filter(Value::is_object) else {
                 let problem =
                     format!("the arguments of {name} are not a JSON object; call {RUN_CODE} with {{\"code\": \"…\"}}");
-                return Some(Wanted::Nonsense(self.message["tool_calls"].to_string(), problem));
+                let arguments = self.message["tool_calls"].to_string();
+                return Some(CodeRequest::Invalid { arguments, problem });
             };
             let function =
                 function(name).map_or_else(|| format!("callTool({}, ", Value::from(name)), |name| format!("{name}("));
             parts.push(format!("{function}{arguments})"));
         }
-        Some(Wanted::Code(match parts.as_slice() {
+        Some(CodeRequest::Code(match parts.as_slice() {
             [one] => format!("return await {one};"),
             several => format!("return await Promise.all([\n  {},\n]);", several.join(",\n  ")),
         }))
@@ -322,31 +333,31 @@ impl Answer {
 
 fn is_stream(response: &reqwest::Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_lowercase().starts_with(EVENTS))
+    kind.is_some_and(|kind| kind.trim_start().to_lowercase().starts_with(EVENT_STREAM))
 }
 
 fn calls_of(message: &Value) -> &[Value] {
     super::conversation::calls(message)
 }
 
-/// The code in the arguments of `run_code`.
-fn code_of(arguments: &Value) -> Wanted {
+/// Returns the code in the arguments of `run_code`.
+fn code_of(arguments: &Value) -> CodeRequest {
     let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
     let parsed = serde_json::from_str::<Value>(&text).ok();
     let code = parsed.as_ref().and_then(|arguments| arguments["code"].as_str());
     match code {
-        Some(code) => Wanted::Code(unfenced(code).to_owned()),
+        Some(code) => CodeRequest::Code(strip_fence(code).to_owned()),
         None => {
             let problem = format!(
                 "the arguments of {RUN_CODE} must be a JSON object {{\"code\": \"…\"}} with the code as a text"
             );
-            Wanted::Nonsense(text, problem)
+            CodeRequest::Invalid { arguments: text, problem }
         }
     }
 }
 
-/// Code without the fence of Markdown that models like to put around it.
-fn unfenced(code: &str) -> &str {
+/// Removes the Markdown fence that models often put around code.
+fn strip_fence(code: &str) -> &str {
     let trimmed = code.trim();
     let inner = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     match inner.and_then(|inner| inner.split_once('\n')) {
@@ -355,40 +366,40 @@ fn unfenced(code: &str) -> &str {
     }
 }
 
-/// A whole answer.
-fn answer(value: Value) -> Result<Answer, Problem> {
-    let Value::Object(mut envelope) = value else { return Err(nonsense("is no object")) };
+/// Parses a response that is not streamed.
+fn parse_response(value: Value) -> Result<ModelResponse, ErrorResponse> {
+    let Value::Object(mut envelope) = value else { return Err(invalid_response("is no object")) };
     let mut choice = match envelope.remove("choices").as_mut().and_then(|choices| choices.get_mut(0)) {
         Some(choice) => choice.take(),
-        None => return Err(nonsense("has no choices")),
+        None => return Err(invalid_response("has no choices")),
     };
     let message = choice["message"].take();
     if !message.is_object() {
-        return Err(nonsense("has no message"));
+        return Err(invalid_response("has no message"));
     }
-    Ok(Answer { envelope, message, finish_reason: choice["finish_reason"].take() })
+    Ok(ModelResponse { envelope, message, finish_reason: choice["finish_reason"].take() })
 }
 
-fn nonsense(how: &str) -> Problem {
-    let message = format!("The answer of the model server {how}");
-    Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_ERROR")
+/// A response that makes no sense: `problem` continues "has sent a response that …".
+fn invalid_response(problem: &str) -> ErrorResponse {
+    HttpError::ModelError(format!("has sent a response that {problem}")).into()
 }
 
-fn broken(error: &dyn std::error::Error) -> Problem {
-    let message = format!("The answer of the model server broke off: {error}");
-    Problem::new(StatusCode::BAD_GATEWAY, message).with_code("MODEL_ERROR")
+/// A response whose body ended too early.
+fn incomplete_response(error: &dyn std::error::Error) -> ErrorResponse {
+    HttpError::ModelError(format!("has not sent its whole response: {error}")).into()
 }
 
-fn unreachable(error: &reqwest::Error) -> Problem {
-    let (status, code) = match error.is_timeout() {
-        true => (StatusCode::GATEWAY_TIMEOUT, "MODEL_TIMEOUT"),
-        false => (StatusCode::BAD_GATEWAY, "MODEL_UNREACHABLE"),
-    };
-    Problem::new(status, format!("The model server cannot be reached: {}", plain(error))).with_code(code)
+/// A request without a response.
+fn unreachable(error: &reqwest::Error) -> ErrorResponse {
+    match error.is_timeout() {
+        true => HttpError::ModelTimeout.into(),
+        false => HttpError::ModelUnreachable(describe(error)).into(),
+    }
 }
 
-/// What went wrong, without the address, which may hold secrets.
-fn plain(error: &reqwest::Error) -> &'static str {
+/// Describes an error without the URL, which may contain secrets.
+fn describe(error: &reqwest::Error) -> &'static str {
     match error {
         error if error.is_timeout() => "it takes too long",
         error if error.is_connect() => "there is no connection",

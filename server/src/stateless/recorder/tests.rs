@@ -1,4 +1,4 @@
-//! What was recorded is played to the same end.
+//! A recorded run replays to the same outcome.
 
 use super::*;
 use crate::Hub;
@@ -27,11 +27,11 @@ fn request(script: &str, recorder: &Arc<Recorder>) -> ExecuteRequest {
     ExecuteRequest { journal: Some(Arc::<Recorder>::clone(recorder)), ..ExecuteRequest::new(script, policy) }
 }
 
-/// The outcome of a recorded run, its file, and how far a replay of it comes.
+/// Records a run and replays it. Returns its outcome, its recording, and the last step of the replay.
 async fn recorded(hub: &Hub, script: &str, context: Option<&str>) -> (String, Recording, Step) {
     let recorder = Recorder::new(script, None, context);
     let finished = hub.execute(request(script, &recorder), None, CancellationToken::new()).await;
-    let text = recorder.text(&finished.outcome, &Redactor::default());
+    let text = recorder.to_file(&finished.outcome, &Redactor::default());
     let recording = Recording::read(&text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
     let options = StepOptions {
         policy: Policy::preset(Preset::Experimental),
@@ -69,12 +69,12 @@ const PROGRAMS: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recorded_run_is_played_to_the_same_end() {
+async fn a_recorded_run_replays_to_the_same_outcome() {
     let hub = hub();
     for script in PROGRAMS {
         let context = r#"{ "b" : [ 1, 2.50 ],  "a": "x  \" y" }"#;
         let (outcome, recording, step) = recorded(&hub, script, Some(context)).await;
-        assert_eq!(recording.outcome.as_ref().map(|told| told.get()), Some(outcome.as_str()));
+        assert_eq!(recording.outcome.as_ref().map(|outcome| outcome.get()), Some(outcome.as_str()));
         match step {
             Step::Done(done) => assert_eq!(done.outcome.to_json(), outcome, "{script}"),
             other => panic!("{script}\n{outcome}\n{other:?}"),
@@ -83,7 +83,7 @@ async fn a_recorded_run_is_played_to_the_same_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_host_has_ended_is_played_as_far_as_it_came() {
+async fn a_run_that_the_host_ended_replays_up_to_there() {
     let (outcome, _, step) = recorded(&hub(), "await users.getOne({}); await users.slow({}); return 1", None).await;
     assert!(outcome.contains("TIMEOUT"), "{outcome}");
     match step {
@@ -103,7 +103,7 @@ async fn secrets_are_not_recorded() {
         "await users.getOne({ id: 1, key: 'k-1234567', note: 'plain' }); console.log('k-1234567'); return 'k-1234567'";
     let recorder = Recorder::new(script, None, Some(r#"{"key":"k-1234567"}"#));
     let finished = hub().execute(request(script, &recorder), None, CancellationToken::new()).await;
-    let text = recorder.text(&finished.outcome, &Redactor::new(["k-1234567"]));
+    let text = recorder.to_file(&finished.outcome, &Redactor::new(["k-1234567"]));
     assert!(!text.contains("k-1234567"), "{text}");
     assert_eq!(text.matches("[secret]").count(), 5, "{text}");
     let recording = Recording::read(&text).expect("a recording");
@@ -111,7 +111,7 @@ async fn secrets_are_not_recorded() {
 }
 
 #[test]
-fn files_that_are_no_recording() {
+fn invalid_recordings_are_refused() {
     let good = r#"{"version": 1, "id": "x", "startedAt": 1, "script": "d", "rounds": [{"calls": [{"call": 0, "tool": "t", "input": {}}], "answers": [{"call": 0, "result": 1}]}]}"#;
     assert!(Recording::read(good).and_then(|recording| recording.journal()).is_ok());
     for (change, problem) in [

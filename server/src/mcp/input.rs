@@ -1,4 +1,4 @@
-//! The input of a connection, which tells when it has ended.
+//! The input of a connection, which signals its end.
 
 use std::io::Result;
 use std::pin::Pin;
@@ -6,14 +6,14 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-/// A stream that fires a token at its end.
+/// A reader that cancels a token at its end.
 pub struct Input<R> {
     inner: R,
     ended: CancellationToken,
 }
 
 impl<R> Input<R> {
-    /// `inner`, which fires `ended`.
+    /// Wraps `inner`, whose end or error cancels `ended`.
     pub fn new(inner: R, ended: CancellationToken) -> Self {
         Self { inner, ended }
     }

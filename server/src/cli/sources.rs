@@ -1,6 +1,6 @@
-//! Where tools come from, and a hub that ends with its command.
+//! The sources of tools, as flags, and the hub of a command.
 
-use super::Fault;
+use super::CommandError;
 use clap::{Args, ValueEnum};
 use codecall::config::IsolationMode;
 use codecall::upstream::Upstream;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Where tools come from.
+/// The sources of tools.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Sources {
     /// Configuration, TOML or JSON.
@@ -37,20 +37,20 @@ pub enum Isolation {
     Process,
 }
 
-/// A hub and what it was made from.
-pub struct Session {
+/// The hub of a command.
+pub struct RunningHub {
     pub hub: Arc<Hub>,
     pub fixture: Option<Fixture>,
-    /// Fires at Ctrl-C.
+    /// Cancelled by Ctrl-C or a request to terminate.
     pub cancel: CancellationToken,
 }
 
-/// How long a command waits for upstreams that are slow to start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a command waits for upstreams to start.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Sources {
-    /// Read everything and start. `adjust` may change the configuration.
-    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<Session, Fault> {
+    /// Loads the configuration and starts a hub. `adjust` may change the configuration.
+    pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
         let mut config = match &self.config {
             Some(path) => Config::load(path)?,
             None => Config::default(),
@@ -71,33 +71,33 @@ impl Sources {
             upstreams.extend(demo::open());
         }
         let hub = Hub::start(config, upstreams)?;
-        Ok(Session { hub, fixture, cancel: cancelled_by_signal() })
+        Ok(RunningHub { hub, fixture, cancel: cancel_on_signal() })
     }
 }
 
-impl Session {
-    /// Wait for the upstreams, or for Ctrl-C.
+impl RunningHub {
+    /// Waits for the upstreams, or until it is cancelled.
     pub async fn ready(&self) {
-        let ready = self.hub.ready(PATIENCE);
+        let ready = self.hub.ready(STARTUP_TIMEOUT);
         self.cancel.run_until_cancelled(ready).await;
     }
 }
 
-/// Fires at the first Ctrl-C or request to terminate. The second one does not wait.
-fn cancelled_by_signal() -> CancellationToken {
+/// Returns a token that the first Ctrl-C or request to terminate cancels. The second one ends the process.
+fn cancel_on_signal() -> CancellationToken {
     let cancel = CancellationToken::new();
-    let fired = cancel.clone();
+    let cancelled = cancel.clone();
     tokio::spawn(async move {
-        signalled().await;
-        fired.cancel();
-        signalled().await;
+        wait_for_signal().await;
+        cancelled.cancel();
+        wait_for_signal().await;
         std::process::exit(130);
     });
     cancel
 }
 
 #[cfg(unix)]
-async fn signalled() {
+async fn wait_for_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return std::future::pending().await;
@@ -109,7 +109,7 @@ async fn signalled() {
 }
 
 #[cfg(not(unix))]
-async fn signalled() {
+async fn wait_for_signal() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
     }

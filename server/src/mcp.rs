@@ -1,13 +1,13 @@
-//! The MCP front: an rmcp handler written by hand, for both lifecycles of the protocol (`initialize`
-//! with sessions, and 2026-07-28 without).
+//! The MCP server: an rmcp handler for both lifecycles of the protocol (`initialize` with sessions, and 2026-07-28
+//! without).
 //!
-//! It translates; what the tools do is in `meta`.
+//! It translates requests and results; `meta` implements the tools.
 
 mod input;
-mod list;
-mod news;
-mod offers;
-mod watch;
+mod notifications;
+mod resources;
+mod run_events;
+mod tool_list;
 
 use crate::hub::Hub;
 use crate::meta::{self, Answer};
@@ -16,21 +16,21 @@ use codecall_base::event::Watcher;
 use codecall_base::offload;
 use codecall_base::tool::{ErrorCode, LONGEST_NAME, ToolError, ToolResult};
 use codecall_upstream::News;
-use news::Wanted;
+use notifications::Subscriptions;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, Peer, RoleServer, ServerHandler, ServiceExt};
+use run_events::Level;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::watch as state;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use watch::Level;
 
-/// How long a client has to take what is on its way when the server ends.
-const GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// Changes of upstreams that follow each other are told once.
+/// How long a client may take to read a notification.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Changes of the tools within this time cause one notification.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
 const INSTRUCTIONS: &str = "The tools behind this server are not listed. Find them with codecall_search, get their schemas with \
@@ -40,7 +40,7 @@ const INSTRUCTIONS_WITH_TOOLS: &str = "Most tools behind this server are not lis
     codecall_describe, then call as many as needed in one script with codecall_execute, which returns only what the script returns. \
     What is listed can also be called as it is.";
 
-/// Serve MCP on standard input and output until the client goes away, then close the hub.
+/// Serves MCP on standard input and output until the client disconnects, then closes the hub.
 ///
 /// # Errors
 /// The streams fail or the client does not speak MCP.
@@ -50,115 +50,122 @@ pub async fn serve_stdio(hub: Arc<Hub>) -> Result<(), Error> {
     served
 }
 
-/// The same on any pair of streams; the hub stays open.
+/// Serves MCP on any pair of streams. The hub stays open.
 pub(crate) async fn serve<R, W>(hub: Arc<Hub>, (input, output): (R, W)) -> Result<(), Error>
 where
     R: tokio::io::AsyncRead + Send + Unpin + 'static,
     W: tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let protocol = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
-    let front = Front::new(hub);
-    let input = input::Input::new(input, front.ended.clone());
-    match front.serve((input, output)).await {
+    let handler = Handler::new(hub);
+    let input = input::Input::new(input, handler.input_ended.clone());
+    match handler.serve((input, output)).await {
         Ok(service) => service.waiting().await.map(drop).map_err(|error| protocol(&error)),
-        // A client that goes away before it has said anything is no failure.
+        // A client that disconnects before its first message is no error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(protocol(&error)),
     }
 }
 
-/// Clients with a session.
+/// The clients of a connection that have a session.
 type Peers = Vec<Peer<RoleServer>>;
 
 /// The handler of one connection.
 #[derive(Clone)]
-pub struct Front {
+pub struct Handler {
     hub: Arc<Hub>,
-    tools: Arc<[Tool]>,
-    /// Clients with a session, to be told of changes.
+    meta_tools: Arc<[Tool]>,
+    /// Clients with a session, which get notifications.
     peers: Arc<Mutex<Peers>>,
-    /// What a client with a session has asked to be told.
-    wanted: Arc<Wanted>,
-    /// Fires when the client has said all that it will say.
-    ended: CancellationToken,
-    /// Fires when the last copy of this handler is gone.
-    gone: CancellationToken,
+    /// What the session has subscribed to.
+    subscriptions: Arc<Subscriptions>,
+    /// Cancelled at the end of the client's input.
+    input_ended: CancellationToken,
+    /// Cancelled when the last clone of this handler is dropped.
+    dropped: CancellationToken,
     _guard: Arc<DropGuard>,
 }
 
-impl Front {
-    /// A handler in front of `hub`.
+impl Handler {
+    /// Creates a handler that serves `hub`.
     #[must_use]
     pub fn new(hub: Arc<Hub>) -> Self {
-        let tools = list::meta_tools(&hub);
-        Self::of(hub, tools)
+        let meta_tools = tool_list::meta_tools(&hub);
+        Self::with_meta_tools(hub, meta_tools)
     }
 
-    /// The handler of one more connection.
+    /// Creates the handler of another connection to the same hub.
     #[must_use]
-    pub fn session(&self) -> Self {
-        Self::of(Arc::clone(&self.hub), Arc::clone(&self.tools))
+    pub fn for_session(&self) -> Self {
+        Self::with_meta_tools(Arc::clone(&self.hub), Arc::clone(&self.meta_tools))
     }
 
-    fn of(hub: Arc<Hub>, tools: Arc<[Tool]>) -> Self {
-        let gone = CancellationToken::new();
-        let _guard = Arc::new(gone.clone().drop_guard());
-        let ended = CancellationToken::new();
-        Self { hub, tools, peers: Arc::default(), wanted: Arc::default(), ended, gone, _guard }
+    fn with_meta_tools(hub: Arc<Hub>, meta_tools: Arc<[Tool]>) -> Self {
+        let dropped = CancellationToken::new();
+        let _guard = Arc::new(dropped.clone().drop_guard());
+        let input_ended = CancellationToken::new();
+        let (peers, subscriptions) = (Arc::default(), Arc::default());
+        Self { hub, meta_tools, peers, subscriptions, input_ended, dropped, _guard }
     }
 
-    /// Tell clients with a session what changes, for as long as their connection is there.
-    fn keep_telling(&self) {
+    /// Starts the tasks that notify clients with a session. They end with the connection.
+    fn start_notifying(&self) {
         let (changed, peers) = (self.hub.catalogue().changed(), Arc::downgrade(&self.peers));
-        tokio::spawn(self.gone.clone().run_until_cancelled_owned(tell_changes(changed, peers)));
-        if offers::are_exposed(&self.hub) {
-            let (peers, wanted) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.wanted));
-            tokio::spawn(self.gone.clone().run_until_cancelled_owned(news::pass_on(self.hub.news(), peers, wanted)));
+        tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notify_tool_changes(changed, peers)));
+        if resources::are_exposed(&self.hub) {
+            let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
+            let forwarding = notifications::forward(self.hub.news(), peers, subscriptions);
+            tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
     }
 
-    /// Call a meta-tool, or a tool that is visible beside them; absent: there is none of that name.
-    async fn answer(
+    /// Calls a meta-tool or a listed tool; `None` if there is no tool of that name.
+    async fn call(
         &self,
         name: &str,
         arguments: Map<String, Value>,
         watcher: Watcher,
         cancel: CancellationToken,
     ) -> Option<CallToolResult> {
-        if meta::named(name).is_some() {
+        if meta::find(name).is_some() {
             let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
             let weight = offload::weight(&answer.value);
-            return Some(offload::now(weight, || self.result(answer)));
+            return Some(offload::now(weight, || self.meta_tool_result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
-        let given = |result: ToolResult| offload::now(offload::weight(result.value()), || self.given(result));
-        Some(result.map_or_else(failed, given))
+        let convert = |result: ToolResult| offload::now(offload::weight(result.value()), || self.tool_result(result));
+        Some(result.map_or_else(error_result, convert))
     }
 
-    /// A result of a tool as it came, but for what the configuration leaves out.
-    fn given(&self, result: ToolResult) -> CallToolResult {
+    /// Converts the result of an upstream's tool, without structured content if the configuration says so.
+    fn tool_result(&self, result: ToolResult) -> CallToolResult {
         match serde_json::from_value::<CallToolResult>(result.into_mcp()) {
             Ok(result) if self.hub.config().structured => result,
             Ok(mut result) => {
                 result.structured_content = None;
                 result
             }
-            Err(_) => {
-                failed(ToolError::new(ErrorCode::ToolExecutionError, "The tool's answer is not one that MCP knows"))
-            }
+            Err(_) => error_result(ToolError::new(
+                ErrorCode::ToolExecutionError,
+                "The tool's answer is not one that MCP knows",
+            )),
         }
     }
 
-    /// Whether resources and prompts are there, when the upstreams have been reached.
-    async fn exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
-        if !offers::are_exposed(&self.hub) {
+    /// Waits for the upstreams, for a request about resources or prompts.
+    ///
+    /// # Errors
+    /// They are not exposed, so there is no such method.
+    async fn check_exposed<M: ConstString>(&self) -> Result<(), ErrorData> {
+        if !resources::are_exposed(&self.hub) {
             return Err(ErrorData::method_not_found::<M>());
         }
         self.hub.begun().await;
         Ok(())
     }
 
-    fn result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
+    /// Converts the answer of a meta-tool.
+    fn meta_tool_result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
         let result = match (value, self.hub.config().structured) {
             (Value::String(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
             (value, true) if is_error => CallToolResult::structured_error(value),
@@ -173,37 +180,56 @@ impl Front {
     }
 }
 
-/// A call that was refused or has failed, in words for a model; code and details for machines.
-fn failed(error: ToolError) -> CallToolResult {
-    let mut told = json!({"code": error.code});
+/// Returns the result of a call that was refused or has failed: the message as text, code and details in `_meta`.
+fn error_result(error: ToolError) -> CallToolResult {
+    let mut data = json!({"code": error.code});
     if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
-        told["details"] = details;
+        data["details"] = details;
     }
     let mut meta = Map::new();
-    meta.insert("codecall/error".into(), told);
+    meta.insert("codecall/error".into(), data);
     CallToolResult::error(vec![ContentBlock::text(error.message)]).with_meta(Some(MetaObject(meta)))
 }
 
-/// Tell clients with a session that tools have changed.
-async fn tell_changes(mut changed: state::Receiver<u64>, peers: std::sync::Weak<Mutex<Peers>>) {
+/// Notifies clients with a session of changes of the tools.
+async fn notify_tool_changes(mut changed: watch::Receiver<u64>, peers: std::sync::Weak<Mutex<Peers>>) {
     while changed.changed().await.is_ok() {
         tokio::time::sleep(DEBOUNCE).await;
         changed.mark_unchanged();
         let Some(peers) = peers.upgrade() else { return };
-        for peer in present(&peers) {
-            let _ = tokio::time::timeout(GRACE_PERIOD, peer.notify_tool_list_changed()).await;
+        for peer in open_peers(&peers) {
+            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, peer.notify_tool_list_changed()).await;
         }
     }
 }
 
-/// Those that are still there. Telling a peer that is gone succeeds, so they are looked at.
-fn present(peers: &Mutex<Peers>) -> Peers {
+/// Returns the peers that are still connected. They are checked first, because notifying a disconnected peer succeeds.
+fn open_peers(peers: &Mutex<Peers>) -> Peers {
     let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
     peers.retain(|peer| !peer.is_transport_closed());
     peers.clone()
 }
 
-impl Drop for Subscribed<'_> {
+/// The subscriptions of a request without a session. Dropping it cancels them.
+struct RequestSubscriptions<'a> {
+    hub: &'a Arc<Hub>,
+    uris: Vec<String>,
+}
+
+impl<'a> RequestSubscriptions<'a> {
+    async fn new(hub: &'a Arc<Hub>, uris: &[String]) -> Self {
+        let mut subscriptions = Self { hub, uris: Vec::new() };
+        for uri in uris {
+            // A resource that no upstream lets subscribe to does not prevent the others.
+            if hub.subscribe(uri).await.is_ok() {
+                subscriptions.uris.push(uri.clone());
+            }
+        }
+        subscriptions
+    }
+}
+
+impl Drop for RequestSubscriptions<'_> {
     fn drop(&mut self) {
         let (hub, uris) = (Arc::clone(self.hub), std::mem::take(&mut self.uris));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -216,31 +242,12 @@ impl Drop for Subscribed<'_> {
     }
 }
 
-/// Resources that a request of a client without a session wants to hear of, until it is dropped.
-struct Subscribed<'a> {
-    hub: &'a Arc<Hub>,
-    uris: Vec<String>,
-}
-
-impl<'a> Subscribed<'a> {
-    async fn to(hub: &'a Arc<Hub>, uris: &[String]) -> Self {
-        let mut subscribed = Self { hub, uris: Vec::new() };
-        for uri in uris {
-            // What nobody tells is not heard of; the rest is.
-            if hub.subscribe(uri).await.is_ok() {
-                subscribed.uris.push(uri.clone());
-            }
-        }
-        subscribed
-    }
-}
-
-impl ServerHandler for Front {
+impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         #[expect(deprecated, reason = "clients of today ask for log messages")]
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().enable_logging().build();
-        if offers::are_exposed(&self.hub) {
+        if resources::are_exposed(&self.hub) {
             let mut resources = ResourcesCapability::default();
             (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
             let mut prompts = PromptsCapability::default();
@@ -255,7 +262,7 @@ impl ServerHandler for Front {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if peers.is_empty() {
-            self.keep_telling();
+            self.start_notifying();
         }
         peers.push(context.peer);
     }
@@ -265,11 +272,11 @@ impl ServerHandler for Front {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (mut changed, mut news) = (self.hub.catalogue().changed(), self.hub.news());
+        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.news());
         changed.mark_unchanged();
         let (accepted, sink) = (context.accepted(), context.sink());
-        let wanted = accepted.resource_subscriptions.clone().unwrap_or_default();
-        let _subscribed = Subscribed::to(&self.hub, &wanted).await;
+        let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
+        let _subscriptions = RequestSubscriptions::new(&self.hub, &uris).await;
         loop {
             let sent = tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -278,15 +285,15 @@ impl ServerHandler for Front {
                     Ok(()) => continue,
                     Err(_) => return Ok(()),
                 },
-                told = news.recv() => match told {
+                notification = notifications.recv() => match notification {
                     Ok(News::Resources) if accepted.resources_list_changed == Some(true) => {
                         sink.notify_resource_list_changed().await
                     }
                     Ok(News::Prompts) if accepted.prompts_list_changed == Some(true) => {
                         sink.notify_prompt_list_changed().await
                     }
-                    Ok(News::Updated(uri)) if wanted.contains(&uri) => sink.notify_resource_updated(uri).await,
-                    // Without a session, log messages belong to requests that ask for them.
+                    Ok(News::Updated(uri)) if uris.contains(&uri) => sink.notify_resource_updated(uri).await,
+                    // Without a session, only a request that asks for log messages gets them.
                     Ok(_) | Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return Ok(()),
                 },
@@ -302,11 +309,11 @@ impl ServerHandler for Front {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.exposed::<SubscribeRequestMethod>().await?;
-        if self.wanted.resource(&request.uri, true)
+        self.check_exposed::<SubscribeRequestMethod>().await?;
+        if self.subscriptions.subscribe(&request.uri)
             && let Err(error) = self.hub.subscribe(&request.uri).await
         {
-            self.wanted.resource(&request.uri, false);
+            self.subscriptions.unsubscribe(&request.uri);
             return Err(error);
         }
         Ok(())
@@ -317,8 +324,8 @@ impl ServerHandler for Front {
         request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.exposed::<UnsubscribeRequestMethod>().await?;
-        if self.wanted.resource(&request.uri, false) {
+        self.check_exposed::<UnsubscribeRequestMethod>().await?;
+        if self.subscriptions.unsubscribe(&request.uri) {
             self.hub.unsubscribe(&request.uri).await;
         }
         Ok(())
@@ -330,14 +337,14 @@ impl ServerHandler for Front {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        *self.wanted.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(Level::of(request.level));
+        self.subscriptions.set_level(Level::from(request.level));
         Ok(())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let Some(own) = meta::named(name) else { return list::tool(&self.hub, name) };
-        let listed = meta::spelled(own, self.hub.config().tools.names);
-        self.tools.iter().find(|tool| tool.name == listed).cloned()
+        let Some(meta_tool) = meta::find(name) else { return tool_list::tool(&self.hub, name) };
+        let listed = meta::listed_name(meta_tool, self.hub.config().tools.names);
+        self.meta_tools.iter().find(|tool| tool.name == listed).cloned()
     }
 
     async fn list_tools(
@@ -348,7 +355,7 @@ impl ServerHandler for Front {
         if self.hub.config().tools.may_list() {
             context.ct.run_until_cancelled(self.hub.begun()).await;
         }
-        list::page(&self.hub, &self.tools, request.and_then(|request| request.cursor))
+        tool_list::page(&self.hub, &self.meta_tools, request.and_then(|request| request.cursor))
     }
 
     async fn call_tool(
@@ -356,22 +363,22 @@ impl ServerHandler for Front {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let single = meta::named(&request.name).is_none_or(|meta| meta.id() == "invoke");
+        let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
-        let (watcher, forwarding) = watch::watcher(&context, self.wanted.level(), single, answered.clone());
+        let (watcher, forwarding) = run_events::watcher(&context, self.subscriptions.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
         if request.name.len() > LONGEST_NAME {
             let length = request.name.len();
             let message = format!("Unknown tool: its name has {length} bytes, and names have at most {LONGEST_NAME}");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());
-        // After the end of the input, rmcp sends answers and lets notifications wait for ever.
-        let forwarding = self.ended.run_until_cancelled(forwarding);
-        match watch::told(answer, forwarding, &answered).await {
+        let answer = self.call(&request.name, arguments, watcher, context.ct.child_token());
+        // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
+        let forwarding = self.input_ended.run_until_cancelled(forwarding);
+        match run_events::after_events(answer, forwarding, &answered).await {
             Some(result) => Ok(result.into()),
             None => {
-                let known: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_ref()).collect();
+                let known: Vec<&str> = self.meta_tools.iter().map(|tool| tool.name.as_ref()).collect();
                 let more = match self.hub.catalogue().snapshot().listed().len() {
                     0 => String::new(),
                     more => format!(", and {more} more in the list of tools"),
@@ -383,7 +390,7 @@ impl ServerHandler for Front {
         }
     }
 
-    /// What rmcp cannot read as a request that it knows ends here: by its method or by its parameters.
+    /// Refuses a request that rmcp does not recognize: its method is unknown, or its parameters do not fit.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -398,14 +405,14 @@ impl ServerHandler for Front {
         }
     }
 
-    // Where they are not declared, they are not there: the defaults would answer with empty lists.
+    // If resources and prompts are not exposed, these methods do not exist. The defaults would return empty lists.
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.exposed::<ListPromptsRequestMethod>().await?;
-        Ok(ListPromptsResult::with_all_items(offers::prompts(&self.hub).await))
+        self.check_exposed::<ListPromptsRequestMethod>().await?;
+        Ok(ListPromptsResult::with_all_items(resources::list_prompts(&self.hub).await))
     }
 
     async fn get_prompt(
@@ -413,8 +420,8 @@ impl ServerHandler for Front {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.exposed::<GetPromptRequestMethod>().await?;
-        offers::prompt(&self.hub, request).await.map(Into::into)
+        self.check_exposed::<GetPromptRequestMethod>().await?;
+        resources::get_prompt(&self.hub, request).await.map(Into::into)
     }
 
     async fn list_resources(
@@ -422,8 +429,8 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.exposed::<ListResourcesRequestMethod>().await?;
-        Ok(ListResourcesResult::with_all_items(offers::resources(&self.hub).await))
+        self.check_exposed::<ListResourcesRequestMethod>().await?;
+        Ok(ListResourcesResult::with_all_items(resources::list(&self.hub).await))
     }
 
     async fn list_resource_templates(
@@ -431,8 +438,8 @@ impl ServerHandler for Front {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.exposed::<ListResourceTemplatesRequestMethod>().await?;
-        Ok(ListResourceTemplatesResult::with_all_items(offers::templates(&self.hub).await))
+        self.check_exposed::<ListResourceTemplatesRequestMethod>().await?;
+        Ok(ListResourceTemplatesResult::with_all_items(resources::list_templates(&self.hub).await))
     }
 
     async fn read_resource(
@@ -440,8 +447,8 @@ impl ServerHandler for Front {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.exposed::<ReadResourceRequestMethod>().await?;
-        offers::read(&self.hub, &request.uri).await.map(Into::into)
+        self.check_exposed::<ReadResourceRequestMethod>().await?;
+        resources::read(&self.hub, &request.uri).await.map(Into::into)
     }
 
     async fn complete(

@@ -1,4 +1,4 @@
-//! The front as a client sees it, over streams in memory.
+//! The MCP server as a client sees it, over streams in memory.
 
 use super::*;
 use codecall_config::Config;
@@ -24,7 +24,7 @@ impl Client {
         self.input.write_all(format!("{message}\n").as_bytes()).await.expect("written");
     }
 
-    /// Send a request and give its answer; notifications in between are left out.
+    /// Sends a request and returns its response; skips notifications.
     async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
         loop {
@@ -109,11 +109,11 @@ async fn without_a_session() {
     assert!(answer["result"]["_meta"]["codecall/stats"].is_object());
 }
 
-/// A thread that is stuck holds on to the watcher of its run; its client gets an answer all the same.
+/// A stuck thread holds the watcher of its run, but the client gets an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_is_answered() {
     let mut config = Config::default();
-    // Of what takes longest a script has most: compiling it cannot be interrupted.
+    // A long script, because compiling cannot be interrupted.
     config.pool.watchdog = Duration::from_millis(1);
     config.policy.limits.max_script_bytes = 1 << 20;
     config.code_execution.enabled = true;

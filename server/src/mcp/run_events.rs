@@ -1,0 +1,241 @@
+//! The events of a run, forwarded to the client: as progress if it has given a token, as log messages if it wants them,
+//! and as notifications that the script sends.
+#![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
+
+use agentscript::Message;
+use codecall_base::event::{Report, RunEvent, RunId, Said, Watcher};
+use rmcp::model::*;
+use rmcp::service::RequestContext;
+use rmcp::{Peer, RoleServer};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Events in the queue to a client that does not read. More events are dropped.
+const QUEUE_CAPACITY: usize = 1_000;
+
+/// How long the client may take to read the queued events before it gets the answer.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns the answer after the events before it have been forwarded.
+///
+/// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread may
+/// hold a watcher, and a client may not read, but neither delays the answer for long.
+pub async fn after_events<T>(
+    answer: impl Future<Output = T>,
+    forwarding: impl Future,
+    answered: &CancellationToken,
+) -> T {
+    let answer = async {
+        let answer = answer.await;
+        answered.cancel();
+        answer
+    };
+    let (mut answer, mut forwarding) = (std::pin::pin!(answer), std::pin::pin!(forwarding));
+    tokio::select! {
+        answer = &mut answer => {
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, forwarding).await;
+            answer
+        }
+        _ = &mut forwarding => answer.await,
+    }
+}
+
+/// The severity of a log message: 0 is `debug`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(u8);
+
+/// The level of a session that has set none.
+const DEFAULT_LEVEL: Level = Level(LoggingLevel::Info as u8);
+
+impl From<LoggingLevel> for Level {
+    fn from(level: LoggingLevel) -> Self {
+        Self(level as u8)
+    }
+}
+
+/// Whether a session with this level gets messages of the named level.
+pub fn is_logged(level: &str, session: Option<Level>) -> bool {
+    Level::from(parse_level(level)) >= session.unwrap_or(DEFAULT_LEVEL)
+}
+
+/// Returns the level of a name, which may also be a method of `console`. An unknown name is `info`.
+pub fn parse_level(name: &str) -> LoggingLevel {
+    match name.to_ascii_lowercase().as_str() {
+        "debug" | "trace" => LoggingLevel::Debug,
+        "notice" => LoggingLevel::Notice,
+        "warn" | "warning" => LoggingLevel::Warning,
+        "error" => LoggingLevel::Error,
+        "critical" | "fatal" => LoggingLevel::Critical,
+        "alert" => LoggingLevel::Alert,
+        "emergency" => LoggingLevel::Emergency,
+        _ => LoggingLevel::Info,
+    }
+}
+
+/// Creates the watcher for the run of a request, and the future that forwards its events to the client.
+///
+/// The future ends when the last watcher is dropped, or with the queued events when `answered` is cancelled. It must be
+/// polled in the task of the request, so that messages go to the stream of the request. If the request calls a `single`
+/// tool, progress of the tool is progress of the request; otherwise each event of a call is one step.
+pub fn watcher(
+    context: &RequestContext<RoleServer>,
+    session: Option<Level>,
+    single: bool,
+    answered: CancellationToken,
+) -> (Watcher, impl Future<Output = ()> + use<>) {
+    let (sender, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
+    let watcher: Watcher = Some(Arc::new(move |event| drop(sender.try_send(event))));
+    let token = context.meta.get_progress_token();
+    let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
+    // Without a session, a request gets log messages only if it names a level.
+    let min_level = match (context.meta.log_level(), modern) {
+        (Some(level), _) => Some(Level::from(level)),
+        (None, true) => None,
+        (None, false) => Some(session.unwrap_or(DEFAULT_LEVEL)),
+    };
+    // The progress of a single tool may begin at 0, and each step must be greater than the one before.
+    let progress = if single { -1.0 } else { 0.0 };
+    let peer = context.peer.clone();
+    let mut forwarder = Forwarder { peer, token, min_level, single, progress, has_upstream_progress: false, run: None };
+    let forwarding = async move {
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = receiver.recv() => next,
+                () = answered.cancelled() => {
+                    receiver.close();
+                    receiver.recv().await
+                }
+            };
+            let Some(event) = next else { break };
+            forwarder.forward(event).await;
+        }
+    };
+    (watcher, forwarding)
+}
+
+struct Forwarder {
+    peer: Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    /// The lowest level of log messages; `None` if the client wants none.
+    min_level: Option<Level>,
+    single: bool,
+    /// The last progress that was sent.
+    progress: f64,
+    /// Whether the upstream of the single tool has sent progress itself.
+    has_upstream_progress: bool,
+    /// The run of the events; `None` if no script runs.
+    run: Option<RunId>,
+}
+
+impl Forwarder {
+    async fn forward(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::Started { run } => self.run = Some(run),
+            RunEvent::CallStarted { tool, call, input } => {
+                self.send_step(format!("{tool} …")).await;
+                self.log("codecall.tools", LoggingLevel::Info, || {
+                    let call = call.to_string();
+                    self.with_run_id(
+                        json!({"event": "tool_call_start", "toolName": tool, "input": input, "callId": call}),
+                    )
+                })
+                .await;
+            }
+            RunEvent::CallEnded { tool, call, input, duration, error } => {
+                let ms = duration.as_millis();
+                let outcome = error.as_ref().map_or("ok", |error| &error.code);
+                // The upstream's own progress has ended with the call.
+                if !self.has_upstream_progress {
+                    self.send_step(format!("{tool}: {outcome}, {ms} ms")).await;
+                }
+                self.log("codecall.tools", LoggingLevel::Info, || {
+                    let status = if error.is_some() { "error" } else { "ok" };
+                    let mut data = json!({
+                        "event": "tool_call_end", "toolName": tool, "input": input, "callId": call.to_string(),
+                        "status": status, "durationMs": u64::try_from(ms).unwrap_or(u64::MAX),
+                    });
+                    if let Some(error) = error {
+                        data["error"] = json!({"code": error.code, "message": error.message});
+                    }
+                    self.with_run_id(data)
+                })
+                .await;
+            }
+            RunEvent::CallReported { tool, report: Report::Progress { progress, total, message } } => {
+                self.send_upstream_progress(&tool, progress, total, message).await;
+            }
+            RunEvent::CallReported { tool, report: Report::Said(said) } => {
+                let Said { level, logger, data } = said;
+                let app = tool.split([':', '.']).next().unwrap_or_default().to_owned();
+                let logger = logger.map_or_else(|| app.clone(), |logger| format!("{app}.{logger}"));
+                self.log(&logger, parse_level(&level), || data).await;
+            }
+            RunEvent::Message(Message::Log { level, message, metadata }) => {
+                self.log("codecall.script", parse_level(&level), || {
+                    let mut data = json!({"message": message});
+                    if let Some(metadata) = metadata {
+                        data["metadata"] = parse_json(&metadata);
+                    }
+                    self.with_run_id(data)
+                })
+                .await;
+            }
+            RunEvent::Message(Message::Notify { event, payload }) => {
+                let params = self.with_run_id(json!({"event": event, "payload": parse_json(&payload)}));
+                let notification = CustomNotification::new("notifications/codecall/event", Some(params));
+                let _ = self.peer.send_notification(ServerNotification::CustomNotification(notification)).await;
+            }
+        }
+    }
+
+    /// Adds the id of the run, if a script runs.
+    fn with_run_id(&self, mut data: Value) -> Value {
+        if let Some(run) = &self.run {
+            data["runId"] = run.as_str().into();
+        }
+        data
+    }
+
+    /// Forwards progress that an upstream has sent. MCP requires that progress only grows, but messages of a call may
+    /// arrive in another order.
+    async fn send_upstream_progress(&mut self, tool: &str, progress: f64, total: Option<f64>, message: Option<String>) {
+        if !self.single {
+            let so_far = total.map_or_else(|| progress.to_string(), |total| format!("{progress} of {total}"));
+            let text = message.map_or_else(|| so_far.clone(), |message| format!("{message} ({so_far})"));
+            return self.send_step(format!("{tool}: {text}")).await;
+        }
+        if let Some(token) = &self.token
+            && progress > self.progress
+        {
+            (self.progress, self.has_upstream_progress) = (progress, true);
+            let mut params = ProgressNotificationParam::new(token.clone(), progress);
+            (params.total, params.message) = (total, message);
+            let _ = self.peer.notify_progress(params).await;
+        }
+    }
+
+    /// Sends the next step of progress.
+    async fn send_step(&mut self, text: String) {
+        if let Some(token) = &self.token {
+            self.progress += 1.0;
+            let params = ProgressNotificationParam::new(token.clone(), self.progress).with_message(text);
+            let _ = self.peer.notify_progress(params).await;
+        }
+    }
+
+    async fn log(&self, logger: &str, level: LoggingLevel, data: impl FnOnce() -> Value) {
+        if self.min_level.is_some_and(|min_level| Level::from(level) >= min_level) {
+            let mut params = LoggingMessageNotificationParam::new(level, data());
+            params.logger = Some(logger.into());
+            let _ = self.peer.notify_logging_message(params).await;
+        }
+    }
+}
+
+fn parse_json(text: &str) -> Value {
+    codecall_base::json::parse(text).unwrap_or_default()
+}
