@@ -229,7 +229,7 @@ async fn steps_are_the_same() {
                 json!({"id": "code_01JD0000000000000000000000", "code": code, "tools": tools, "limits": limits});
             let request = serde_json::from_value(request).expect("a request");
             let taken = hub.stateless().evaluate(request, CancellationToken::new()).await.expect("a step");
-            (taken.value, taken.is_error, taken.said)
+            (taken.value, taken.is_error, taken.messages)
         };
         let (mut here, mut there) = (step(&threads).await, step(&isolated).await);
         assert_eq!(here.0["status"], expected, "{code}: {}", here.0);
