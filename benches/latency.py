@@ -1,7 +1,7 @@
 """How long a client over MCP waits: small runs beside endless ones, and searches in many tools.
 
-    cargo build --release && python benches/latency.py target/release/codecall
-    cargo build --release --features embeddings && python benches/latency.py target/release/codecall FOLDER_OF_A_MODEL
+    cargo build --profile dist && python benches/latency.py target/dist/codecall
+    cargo build --profile dist --features embeddings && python benches/latency.py target/dist/codecall FOLDER_OF_A_MODEL
 
 Needs nothing but Python. With a model it measures only how long first searches by meaning take. The figures of
 docs/limits.md and docs/search.md are these, on a machine with nothing else to do.

@@ -1,6 +1,6 @@
 """A server under mixed load for a long time: what it holds before, meanwhile and after, and how long others wait.
 
-    cargo build --release && python benches/soak.py target/release/codecall --minutes 60 --write docs
+    cargo build --profile dist && python benches/soak.py target/dist/codecall --minutes 60 --write docs
 
 Four parts: alone (only two clients that are measured, one asking /healthz and one running plain scripts), beside ordinary
 clients, beside hostile ones as well (scripts, upstreams, connections), and a pause after them. Without `--write` it only
