@@ -65,7 +65,7 @@ pub fn parse() -> Result<CommandLine, ExitCode> {
     CommandLine::try_parse().map_err(|error| {
         // Where it goes is gone when this fails: nobody is left to be told.
         let told = error.render().to_string();
-        match terminal::block(&told) {
+        match terminal::escape_block(&told) {
             Cow::Borrowed(_) => drop(error.print()),
             Cow::Owned(told) => drop(write!(std::io::stderr(), "{told}")),
         }
@@ -151,7 +151,7 @@ impl Fault {
     pub fn report(self) -> ExitCode {
         let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
         let told = format!("error: {}\n  help: {help}", self.message);
-        let _ = writeln!(std::io::stderr(), "{}", terminal::block(&codecall::redact::logged(&told)));
+        let _ = writeln!(std::io::stderr(), "{}", terminal::escape_block(&codecall::redact::redact_log_line(&told)));
         ExitCode::from(2)
     }
 }
@@ -185,8 +185,8 @@ impl std::io::Write for Log {
     /// An event is written at once, so that no secret comes in two parts.
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        let clean = codecall::redact::logged(text.trim_end_matches('\n'));
-        std::io::stderr().write_all(format!("{}\n", terminal::line(&clean)).as_bytes())?;
+        let clean = codecall::redact::redact_log_line(text.trim_end_matches('\n'));
+        std::io::stderr().write_all(format!("{}\n", terminal::escape_line(&clean)).as_bytes())?;
         Ok(event.len())
     }
 

@@ -14,8 +14,8 @@ use crate::meta::{self, Answer};
 use codecall_base::error::Error;
 use codecall_base::event::Watcher;
 use codecall_base::offload;
-use codecall_base::tool::{ErrorCode, LONGEST_NAME, ToolError, ToolResult};
-use codecall_upstream::News;
+use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
+use codecall_upstream::UpstreamNotification;
 use news::Wanted;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -128,10 +128,11 @@ impl Front {
         if meta::named(name).is_some() {
             let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
             let weight = offload::weight(&answer.value);
-            return Some(offload::now(weight, || self.result(answer)));
+            return Some(offload::run_without_permit(weight, || self.result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
-        let given = |result: ToolResult| offload::now(offload::weight(result.value()), || self.given(result));
+        let given =
+            |result: ToolResult| offload::run_without_permit(offload::weight(result.value()), || self.given(result));
         Some(result.map_or_else(failed, given))
     }
 
@@ -279,13 +280,13 @@ impl ServerHandler for Front {
                     Err(_) => return Ok(()),
                 },
                 told = news.recv() => match told {
-                    Ok(News::Resources) if accepted.resources_list_changed == Some(true) => {
+                    Ok(UpstreamNotification::ResourceListChanged) if accepted.resources_list_changed == Some(true) => {
                         sink.notify_resource_list_changed().await
                     }
-                    Ok(News::Prompts) if accepted.prompts_list_changed == Some(true) => {
+                    Ok(UpstreamNotification::PromptListChanged) if accepted.prompts_list_changed == Some(true) => {
                         sink.notify_prompt_list_changed().await
                     }
-                    Ok(News::Updated(uri)) if wanted.contains(&uri) => sink.notify_resource_updated(uri).await,
+                    Ok(UpstreamNotification::ResourceUpdated(uri)) if wanted.contains(&uri) => sink.notify_resource_updated(uri).await,
                     // Without a session, log messages belong to requests that ask for them.
                     Ok(_) | Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return Ok(()),
@@ -360,9 +361,9 @@ impl ServerHandler for Front {
         let answered = CancellationToken::new();
         let (watcher, forwarding) = watch::watcher(&context, self.wanted.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
-        if request.name.len() > LONGEST_NAME {
+        if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
-            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
             return Err(ErrorData::invalid_params(message, None));
         }
         let answer = self.answer(&request.name, arguments, watcher, context.ct.child_token());

@@ -45,7 +45,7 @@ where
         UpstreamKind::Stdio(config) => config,
         UpstreamKind::Http(_) => return None,
     };
-    Some(McpServer::over(app, config, streams))
+    Some(McpServer::from_streams(app, config, streams))
 }
 
 /// Everything that errors and texts are cleaned of.
@@ -71,9 +71,9 @@ pub fn clean_data(value: &mut Value) {
 /// Read a message of an MCP server. Gives what it was taken for.
 #[must_use]
 pub fn incoming(text: &[u8]) -> &'static str {
-    match incoming::read(text) {
+    match incoming::parse(text) {
         incoming::Incoming::Message(_) => "message",
-        incoming::Incoming::Broken { .. } => "broken",
-        incoming::Incoming::Noise => "noise",
+        incoming::Incoming::Malformed { .. } => "malformed",
+        incoming::Incoming::Ignored => "ignored",
     }
 }

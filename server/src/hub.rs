@@ -13,7 +13,7 @@ use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
-use codecall_upstream::{News, Upstream, connect};
+use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
 use rmcp::ErrorData;
 use rmcp::model;
@@ -42,7 +42,7 @@ pub struct Hub {
     code_runs: Option<Runs>,
     stateless: Stateless,
     /// What upstreams say on their own, where their resources and prompts are passed through.
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<UpstreamNotification>,
     /// How many clients want to hear of a resource, by its address.
     subscribed: Mutex<BTreeMap<String, usize>>,
     /// What holds for the MCP servers that are started here, a line for each.
@@ -69,7 +69,7 @@ impl Hub {
         more: Vec<Arc<dyn Upstream>>,
         hooks: Vec<Arc<dyn Hook>>,
     ) -> Result<Arc<Self>, Error> {
-        config.secrets.guard_logs();
+        config.secrets.install_for_logs();
         let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             more.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
@@ -88,8 +88,8 @@ impl Hub {
         let news = broadcast::Sender::new(MOST_NEWS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
-                if let Some(offers) = upstream.offers() {
-                    tokio::spawn(pass_on(offers.news(), Arc::clone(&pipeline), news.clone()));
+                if let Some(offers) = upstream.resources_and_prompts() {
+                    tokio::spawn(pass_on(offers.notifications(), Arc::clone(&pipeline), news.clone()));
                 }
             }
         }
@@ -114,7 +114,7 @@ impl Hub {
     /// What upstreams say without being asked, from now on. Nothing, unless their resources and prompts
     /// are passed through.
     #[must_use]
-    pub fn news(&self) -> broadcast::Receiver<News> {
+    pub fn news(&self) -> broadcast::Receiver<UpstreamNotification> {
         self.news.subscribe()
     }
 
@@ -154,8 +154,8 @@ impl Hub {
 
     /// An address does not say whose it is: all upstreams are asked, and one that agrees is enough.
     async fn ask_for_changes(&self, uri: &str, wanted: bool) -> Result<(), ErrorData> {
-        let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.offers());
-        let answers = join_all(offering.map(|offers| offers.subscribe(uri, wanted))).await;
+        let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.resources_and_prompts());
+        let answers = join_all(offering.map(|offers| offers.set_subscribed(uri, wanted))).await;
         let mut refused = None;
         for answer in answers {
             match answer {
@@ -173,7 +173,7 @@ impl Hub {
     /// Wait until every upstream has been reached or has failed for the first time, at most
     /// `patience`.
     pub async fn ready(&self, patience: Duration) {
-        let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.settled()));
+        let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.first_attempt()));
         let _ = tokio::time::timeout(patience, settled).await;
         self.catalogue.catch_up();
     }
@@ -236,7 +236,7 @@ impl Hub {
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
             if let RunEvent::Message(message) = &mut event {
-                secrets.message(message);
+                secrets.redact_message(message);
             }
             watcher(event);
         }))
@@ -307,13 +307,17 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
 }
 
 /// Pass on what an upstream says, without secrets, for as long as it is there.
-async fn pass_on(mut said: broadcast::Receiver<News>, pipeline: Arc<Pipeline>, news: broadcast::Sender<News>) {
+async fn pass_on(
+    mut said: broadcast::Receiver<UpstreamNotification>,
+    pipeline: Arc<Pipeline>,
+    news: broadcast::Sender<UpstreamNotification>,
+) {
     loop {
         match said.recv().await {
-            Ok(News::Said(mut told)) => {
+            Ok(UpstreamNotification::Log(mut told)) => {
                 told.data = (*pipeline.shown(&Arc::new(told.data))).clone();
                 told.logger = told.logger.map(|logger| pipeline.shown_text(&logger));
-                let _ = news.send(News::Said(told));
+                let _ = news.send(UpstreamNotification::Log(told));
             }
             Ok(told) => drop(news.send(told)),
             Err(broadcast::error::RecvError::Lagged(_)) => {}

@@ -14,7 +14,7 @@ use crate::hub::Hub;
 use codecall_base::call::Caller;
 use codecall_base::event::Watcher;
 use codecall_base::offload::{self, weight};
-use codecall_base::tool::{LONGEST_NAME, Names};
+use codecall_base::tool::{MAX_NAME_BYTES, NameStyle};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
@@ -109,7 +109,7 @@ impl Answer {
 
 /// The listed name of a meta-tool.
 #[must_use]
-pub fn spelled(tool: &dyn MetaTool, names: Names) -> String {
+pub fn spelled(tool: &dyn MetaTool, names: NameStyle) -> String {
     match tool.own_name() {
         Some(name) => name.to_owned(),
         None => format!("codecall{}{}", names.separator(), tool.id()),
@@ -152,15 +152,15 @@ pub async fn call(
         }
     };
     let weight = weight(&answer.value);
-    let cleaned = offload::run(weight, || pipeline.secrets().value(&mut answer.value)).await;
+    let cleaned = offload::run(weight, || pipeline.secrets().redact_value(&mut answer.value)).await;
     Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
 /// Read the arguments of a request.
 fn read<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let problem = codecall_base::error::mended(&error.inner().to_string(), &[]);
-        Box::new(refusal(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
+        let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string(), &[]);
+        Box::new(refusal(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem)))
     })
 }
 
@@ -177,7 +177,7 @@ fn refusal(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = codecall_base::text::cut(problem, LONGEST_PROBLEM);
+    let problem = codecall_base::text::truncate(problem, LONGEST_PROBLEM);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
@@ -198,7 +198,7 @@ impl Texts {
     }
 }
 
-/// Names of tools, apps or tags that somebody may have given to something.
+/// NameStyle of tools, apps or tags that somebody may have given to something.
 ///
 /// # Errors
 /// There are too many, or one is too long.
@@ -207,8 +207,8 @@ fn names(key: &str, names: Texts) -> Result<Vec<String>, String> {
     if names.len() > MOST_NAMES {
         return Err(format!("'{key}' has {} entries; give at most {MOST_NAMES}", names.len()));
     }
-    match names.iter().find(|name| name.len() > LONGEST_NAME) {
-        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),
+    match names.iter().find(|name| name.len() > MAX_NAME_BYTES) {
+        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {MAX_NAME_BYTES}", long.len())),
         None => Ok(names),
     }
 }

@@ -4,7 +4,7 @@ use super::expand::expand;
 use super::policy::Wanted;
 use super::secrets::Found;
 use super::*;
-use codecall_base::tool::{Names, ToolFilter, is_reserved};
+use codecall_base::tool::{NameStyle, ToolFilter, is_reserved};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -28,7 +28,7 @@ struct Root {
     search: SearchKeys,
     max_definitions: Option<usize>,
     direct_calls: DirectCallsKeys,
-    names: Names,
+    names: NameStyle,
     structured: Option<bool>,
     pool: PoolKeys,
     isolation: Option<Value>,
@@ -378,7 +378,7 @@ fn server(app: &str, mut entry: Value, environment: Environment<'_>) -> Result<O
 /// Read a table. `more` are names that are valid there besides the fields.
 pub fn keys<T: DeserializeOwned>(value: Value, path: &str, more: &[&str]) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let problem = codecall_base::error::mended(&error.inner().to_string(), more);
+        let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string(), more);
         let mut inner = error.path().to_string();
         if problem.starts_with("unknown key") {
             inner.truncate(inner.rfind('.').unwrap_or(0));

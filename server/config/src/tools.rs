@@ -1,6 +1,6 @@
 //! Which tools exist and which are listed, as it is configured.
 
-use codecall_base::tool::{Example, Names, ToolFilter};
+use codecall_base::tool::{Example, NameStyle, ToolFilter};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub struct ToolPolicy {
     /// What clients see beside the meta-tools.
     pub expose: Expose,
     /// Spelling of listed names.
-    pub names: Names,
+    pub names: NameStyle,
 }
 
 impl ToolPolicy {

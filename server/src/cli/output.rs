@@ -22,7 +22,7 @@ fn print(text: &str) -> Result<(), Fault> {
 
 /// Print lines for people. Where a part of one must not begin another, it has been made safe before.
 pub fn lines(lines: &[String]) -> Result<(), Fault> {
-    if lines.is_empty() { Ok(()) } else { print(&terminal::block(&lines.join("\n"))) }
+    if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
 /// Print JSON: indented for a person, one line for a program.
@@ -32,7 +32,7 @@ pub fn json(text: &str) -> Result<(), Fault> {
 
 /// Print JSON that has its lines already.
 pub fn json_as_it_is(text: &str) -> Result<(), Fault> {
-    print(&if is_terminal() { terminal::json(text) } else { Cow::Borrowed(text) })
+    print(&if is_terminal() { terminal::escape_json(text) } else { Cow::Borrowed(text) })
 }
 
 /// Whether a person reads along.

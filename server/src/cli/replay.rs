@@ -90,10 +90,10 @@ impl Replay {
         let show = Show { journal: &told.journal, names: &told.names, outcome: told.outcome.as_deref() };
         if self.json || !is_terminal() {
             let lines = show.json(&rounds, &step);
-            lines.iter().try_for_each(|line| output::json_as_it_is(&config.secrets.json_text(line)))?;
+            lines.iter().try_for_each(|line| output::json_as_it_is(&config.secrets.redact_json(line)))?;
         } else {
             let lines: Vec<String> =
-                show.text(&rounds, &step).iter().map(|line| config.secrets.text(line).into_owned()).collect();
+                show.text(&rounds, &step).iter().map(|line| config.secrets.redact_text(line).into_owned()).collect();
             output::lines(&lines)?;
         }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);
@@ -114,7 +114,8 @@ impl Replay {
             self.journal.clone()
         } else {
             let path = Path::new(&self.journal);
-            files::read_text(path, files::RECORDING).map_err(|error| unreadable(path, &error).with_help(FORMS))?
+            files::read_text(path, files::MAX_RECORDING_BYTES)
+                .map_err(|error| unreadable(path, &error).with_help(FORMS))?
         };
         let text = text.trim();
         let place = |problem: &str| Fault::new(format!("--journal: {problem}"));
@@ -255,7 +256,7 @@ impl Show<'_> {
                 lines.push(format!(
                     "  {} {} {}",
                     self.name(call.number),
-                    terminal::line(&call.tool),
+                    terminal::escape_line(&call.tool),
                     short(&call.input)
                 ));
             }
@@ -264,7 +265,7 @@ impl Show<'_> {
                 lines.push(match &answer.result {
                     Ok(result) => format!("  {name} = {}", short(result)),
                     Err(error) => {
-                        format!("  {name} failed: {}: {}", terminal::line(&error.code), short(&error.message))
+                        format!("  {name} failed: {}: {}", terminal::escape_line(&error.code), short(&error.message))
                     }
                 });
             }
@@ -276,7 +277,7 @@ impl Show<'_> {
                     lines.push(format!(
                         "  {} {} {}",
                         self.name(call.number),
-                        terminal::line(&call.tool),
+                        terminal::escape_line(&call.tool),
                         short(&call.input)
                     ));
                 }
@@ -284,10 +285,10 @@ impl Show<'_> {
                 lines.push(format!("The journal ends here; the script waits for {}", waiting.join(", ")));
             }
             Step::Done(done) => {
-                lines.push(output::indented(&terminal::json(&done.outcome.to_json())));
+                lines.push(output::indented(&terminal::escape_json(&done.outcome.to_json())));
                 if let Some(told) = self.outcome {
                     let same = without_space(told) == without_space(&done.outcome.to_json());
-                    let told = output::indented(&terminal::json(told));
+                    let told = output::indented(&terminal::escape_json(told));
                     lines.push(if same { "as recorded".into() } else { format!("not as recorded, which was\n{told}") });
                 }
             }
@@ -297,9 +298,9 @@ impl Show<'_> {
                     (Some(round), None) => format!(" in round {round}"),
                     (None, _) => String::new(),
                 };
-                lines.push(format!("diverged{place}: {}", terminal::line(&divergence.message)));
+                lines.push(format!("diverged{place}: {}", terminal::escape_line(&divergence.message)));
             }
-            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", terminal::line(&failure.message))),
+            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", terminal::escape_line(&failure.message))),
         }
         lines
     }
@@ -307,7 +308,7 @@ impl Show<'_> {
     /// What a call is called: its name in the messages, else its number.
     fn name(&self, number: u32) -> String {
         match self.names.get(number as usize) {
-            Some(name) => terminal::line(name).into_owned(),
+            Some(name) => terminal::escape_line(name).into_owned(),
             None => format!("#{number}"),
         }
     }
@@ -319,5 +320,5 @@ const MOST: usize = 160;
 fn short(text: &str) -> String {
     // No more than a part is looked at.
     let part: String = text.chars().take(2 * MOST).map(|c| if c == '\n' { ' ' } else { c }).collect();
-    terminal::cut(&terminal::line(&part), MOST).into_owned()
+    terminal::truncate(&terminal::escape_line(&part), MOST).into_owned()
 }

@@ -42,7 +42,7 @@ const MOST: usize = 300;
 
 /// Names and first lines of descriptions, in two columns.
 pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
-    let shown = |text: &str| terminal::cut(&terminal::line(text), MOST).into_owned();
+    let shown = |text: &str| terminal::truncate(&terminal::escape_line(text), MOST).into_owned();
     let rows: Vec<(String, String)> =
         rows.into_iter().map(|(name, text)| (shown(name), shown(text.lines().next().unwrap_or_default()))).collect();
     let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(NAMES);

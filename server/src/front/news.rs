@@ -2,8 +2,8 @@
 //! `direct`: changes of lists and of resources that were subscribed to, log messages.
 
 use super::{GRACE_PERIOD, Level, Peers, watch};
-use codecall_base::event::Said;
-use codecall_upstream::News;
+use codecall_base::event::LogMessage;
+use codecall_upstream::UpstreamNotification;
 use rmcp::RoleServer;
 use rmcp::model::*;
 use rmcp::service::{Peer, ServiceError};
@@ -33,17 +33,19 @@ impl Wanted {
         if wanted { resources.insert(uri.to_owned()) } else { resources.remove(uri) }
     }
 
-    fn wants(&self, news: &News) -> bool {
+    fn wants(&self, news: &UpstreamNotification) -> bool {
         match news {
-            News::Resources | News::Prompts => true,
-            News::Updated(uri) => self.resources.lock().unwrap_or_else(PoisonError::into_inner).contains(uri),
-            News::Said(said) => watch::wants(self.level(), &said.level).is_some(),
+            UpstreamNotification::ResourceListChanged | UpstreamNotification::PromptListChanged => true,
+            UpstreamNotification::ResourceUpdated(uri) => {
+                self.resources.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+            }
+            UpstreamNotification::Log(said) => watch::wants(self.level(), &said.level).is_some(),
         }
     }
 }
 
 /// Tell the clients of a connection, for as long as it is there.
-pub async fn pass_on(mut news: Receiver<News>, peers: Weak<Mutex<Peers>>, wanted: Weak<Wanted>) {
+pub async fn pass_on(mut news: Receiver<UpstreamNotification>, peers: Weak<Mutex<Peers>>, wanted: Weak<Wanted>) {
     loop {
         let told = match news.recv().await {
             Ok(told) => told,
@@ -60,12 +62,14 @@ pub async fn pass_on(mut news: Receiver<News>, peers: Weak<Mutex<Peers>>, wanted
 }
 
 #[expect(deprecated, reason = "clients of today ask for log messages")]
-async fn tell(peer: &Peer<RoleServer>, news: News) -> Result<(), ServiceError> {
+async fn tell(peer: &Peer<RoleServer>, news: UpstreamNotification) -> Result<(), ServiceError> {
     match news {
-        News::Resources => peer.notify_resource_list_changed().await,
-        News::Prompts => peer.notify_prompt_list_changed().await,
-        News::Updated(uri) => peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await,
-        News::Said(Said { level, logger, data }) => {
+        UpstreamNotification::ResourceListChanged => peer.notify_resource_list_changed().await,
+        UpstreamNotification::PromptListChanged => peer.notify_prompt_list_changed().await,
+        UpstreamNotification::ResourceUpdated(uri) => {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+        }
+        UpstreamNotification::Log(LogMessage { level, logger, data }) => {
             let mut told = LoggingMessageNotificationParam::new(watch::named(&level), data);
             told.logger = logger;
             peer.notify_logging_message(told).await

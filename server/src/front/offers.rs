@@ -4,7 +4,7 @@
 
 use crate::hub::Hub;
 use codecall_config::Expose;
-use codecall_upstream::Offers;
+use codecall_upstream::ResourcesAndPrompts;
 use futures_util::future::{BoxFuture, join_all};
 use rmcp::ErrorData;
 use rmcp::model::*;
@@ -19,12 +19,12 @@ pub fn are_exposed(hub: &Hub) -> bool {
 
 /// All resources, in the order of the apps.
 pub async fn resources(hub: &Hub) -> Vec<Resource> {
-    all(hub, |offers| offers.resources()).await.into_iter().map(|(_, resource)| resource).collect()
+    all(hub, |offers| offers.list_resources()).await.into_iter().map(|(_, resource)| resource).collect()
 }
 
 /// All templates of resources, in the order of the apps.
 pub async fn templates(hub: &Hub) -> Vec<ResourceTemplate> {
-    all(hub, |offers| offers.templates()).await.into_iter().map(|(_, template)| template).collect()
+    all(hub, |offers| offers.list_resource_templates()).await.into_iter().map(|(_, template)| template).collect()
 }
 
 /// All prompts by their names here.
@@ -36,7 +36,7 @@ pub async fn prompts(hub: &Hub) -> Vec<Prompt> {
 pub async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let mut failure = None;
     for (_, offers) in offering(hub) {
-        match offers.read(uri).await {
+        match offers.read_resource(uri).await {
             Ok(result) => return Ok(clean(hub, result)),
             Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {}
             Err(error) => failure = failure.or(Some(error)),
@@ -55,7 +55,7 @@ pub async fn prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<GetPro
     let Some((_, offers)) = offering(hub).find(|(other, _)| *other == app) else {
         return Err(ErrorData::internal_error("its server is not there", None));
     };
-    match offers.prompt(&own, request.arguments).await {
+    match offers.get_prompt(&own, request.arguments).await {
         Ok(result) => Ok(clean(hub, result)),
         Err(error) => Err(clean(hub, error)),
     }
@@ -63,7 +63,7 @@ pub async fn prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<GetPro
 
 /// Prompts with their app and their own name. A name that two have gets the app in front.
 async fn named_prompts(hub: &Hub) -> Vec<(String, String, Prompt)> {
-    let found: Vec<(String, Prompt)> = all(hub, |offers| offers.prompts()).await;
+    let found: Vec<(String, Prompt)> = all(hub, |offers| offers.list_prompts()).await;
     let mut times: HashMap<String, usize> = HashMap::new();
     for (_, prompt) in &found {
         *times.entry(prompt.name.clone()).or_default() += 1;
@@ -79,15 +79,15 @@ async fn named_prompts(hub: &Hub) -> Vec<(String, String, Prompt)> {
     named.collect()
 }
 
-fn offering(hub: &Hub) -> impl Iterator<Item = (&str, &dyn Offers)> {
-    hub.catalogue().upstreams().filter_map(|upstream| Some((upstream.app(), upstream.offers()?)))
+fn offering(hub: &Hub) -> impl Iterator<Item = (&str, &dyn ResourcesAndPrompts)> {
+    hub.catalogue().upstreams().filter_map(|upstream| Some((upstream.app(), upstream.resources_and_prompts()?)))
 }
 
 type Answer<'a, T> = BoxFuture<'a, Result<Vec<T>, ErrorData>>;
 
 async fn all<T: Serialize + DeserializeOwned>(
     hub: &Hub,
-    ask: impl Fn(&dyn Offers) -> Answer<'_, T>,
+    ask: impl Fn(&dyn ResourcesAndPrompts) -> Answer<'_, T>,
 ) -> Vec<(String, T)> {
     let asked = offering(hub).map(|(app, offers)| {
         let answer = ask(offers);
@@ -110,6 +110,6 @@ fn clean<T: Serialize + DeserializeOwned>(hub: &Hub, given: T) -> T {
         return given;
     }
     let Ok(mut value) = serde_json::to_value(&given) else { return given };
-    secrets.value(&mut value);
+    secrets.redact_value(&mut value);
     serde_json::from_value(value).unwrap_or(given)
 }

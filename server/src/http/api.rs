@@ -48,8 +48,8 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
             // Where it is: the place is told with a path, not with a line.
             let text = inner.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-            let problem = codecall_base::error::mended(text, &[]);
-            return Problem::request(codecall_base::error::placed(&path, &problem)).about(path);
+            let problem = codecall_base::error::sanitize_serde_error(text, &[]);
+            return Problem::request(codecall_base::error::with_path(&path, &problem)).about(path);
         }
         let (line, column) = (inner.line(), inner.column());
         Problem::request(format!("The body is not valid JSON at line {line}, column {column}"))

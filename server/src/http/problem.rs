@@ -5,7 +5,7 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use codecall_base::tool::LONGEST_NAME;
+use codecall_base::tool::MAX_NAME_BYTES;
 use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ impl Problem {
     /// The same about a part of the request.
     #[must_use]
     pub fn about(self, param: impl Into<String>) -> Self {
-        Self { param: Some(bounded(param.into(), LONGEST_NAME)), ..self }
+        Self { param: Some(bounded(param.into(), MAX_NAME_BYTES)), ..self }
     }
 
     /// As JSON.

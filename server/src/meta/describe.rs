@@ -98,7 +98,8 @@ impl MetaTool for Describe {
             match read(self, request.arguments) {
                 // Schemas are compiled, and examples of their authors are run.
                 Ok(arguments) => {
-                    let described = offload::run(offload::SMALL + 1, || self.describe(request.hub, arguments)).await;
+                    let described =
+                        offload::run(offload::INLINE_LIMIT + 1, || self.describe(request.hub, arguments)).await;
                     described.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
                 }
                 Err(refused) => *refused,

@@ -110,7 +110,7 @@ impl MetaTool for Invoke {
             };
             match hub.pipeline().data(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
-                Err(error) => offload::now(bytes, || failed(error, tool, &given)),
+                Err(error) => offload::run_without_permit(bytes, || failed(error, tool, &given)),
             }
         })
     }
@@ -119,7 +119,7 @@ impl MetaTool for Invoke {
 /// A call that cannot be read as one: it never comes to the chain, and is recorded all the same.
 fn misshapen(hub: &Hub, given: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| given.get(key)?.as_str());
-    let tool = codecall_base::text::cut(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
+    let tool = codecall_base::text::truncate(tool.unwrap_or("codecall:invoke"), LONGEST_NAME).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
     hub.pipeline().refused(
         &tool,

@@ -250,7 +250,7 @@ fn unknown(kind: &str, asked: Option<&[String]>, known: &BTreeSet<&str>) -> Vec<
 
 /// Why a query has no tools, and what to do.
 fn nothing(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
-    let query = codecall_base::text::cut(query, LONGEST_QUERY);
+    let query = codecall_base::text::truncate(query, LONGEST_QUERY);
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
         (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),
@@ -268,7 +268,7 @@ fn shortened(text: &str) -> String {
     if text.len() <= LONGEST_DESCRIPTION {
         return text.to_owned();
     }
-    let cut = codecall_base::text::cut(text, LONGEST_DESCRIPTION);
+    let cut = codecall_base::text::truncate(text, LONGEST_DESCRIPTION);
     format!("{}…", cut.rsplit_once(char::is_whitespace).map_or(cut, |(words, _)| words))
 }
 

@@ -248,5 +248,5 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 #[test]
 fn own_names_are_those_that_no_other_tool_is_listed_under() {
     let own: Vec<&str> = ALL.into_iter().filter_map(|tool| tool.own_name()).collect();
-    assert_eq!(own, codecall_base::tool::OWN_NAMES);
+    assert_eq!(own, codecall_base::tool::RESERVED_NAMES);
 }

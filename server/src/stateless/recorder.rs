@@ -51,7 +51,7 @@ impl Recorder {
                 match &mut answer.result {
                     Ok(result) => clean(result, secrets),
                     Err(ToolError { message, details, .. }) => {
-                        secrets.clean(message);
+                        secrets.redact_string(message);
                         details.iter_mut().for_each(|details| clean(details, secrets));
                     }
                 }
@@ -120,13 +120,15 @@ fn clean(json: &mut String, secrets: &Redactor) {
     match json::parse(json) {
         Ok(value) => {
             let mut cleaned = value.clone();
-            secrets.value(&mut cleaned);
+            secrets.redact_value(&mut cleaned);
             if cleaned != value {
                 *json = cleaned.to_string();
             }
         }
         // Too deep to be looked into: better nothing of it than a secret.
-        Err(_) if secrets.text(json) != json.as_str() => *json = Value::from(codecall_base::redact::MASK).to_string(),
+        Err(_) if secrets.redact_text(json) != json.as_str() => {
+            *json = Value::from(codecall_base::redact::MASK).to_string()
+        }
         Err(_) => {}
     }
 }

@@ -97,14 +97,15 @@ impl Stateless {
         let policy = self.policy(std::mem::take(&mut request.limits))?;
         let (config, scripts) = (self.config.clone(), Arc::clone(&self.scripts));
         let evaluated = self.blocking(cancel, move || request.run(policy, &config, &scripts)).await?;
-        let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
-        offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
+        let mut evaluation =
+            evaluated.map_err(|problem| Refusal::Invalid(self.secrets.redact_text(&problem).into_owned()))?;
+        offload::run(weight(&evaluation.value), || self.secrets.redact_value(&mut evaluation.value))
             .await
             .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
         evaluation.said.retain(|message| length(message) <= max_message_bytes);
         evaluation.said.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
-        evaluation.said.iter_mut().for_each(|message| self.secrets.message(message));
+        evaluation.said.iter_mut().for_each(|message| self.secrets.redact_message(message));
         Ok(evaluation)
     }
 

@@ -10,7 +10,7 @@
 mod thesaurus;
 mod words;
 
-use codecall_base::text::cut;
+use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -200,7 +200,7 @@ impl Index {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
-        for word in words(cut(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
+        for word in words(truncate(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
             // Where the whole is not known, its parts are the words.
             let whole = word.parts.is_empty() || self.words.contains_key(word.stem.as_str());
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };
@@ -268,22 +268,22 @@ fn counts(tool: &ToolDefinition, title: Option<&str>) -> HashMap<String, f32> {
             *counts.entry(word.stem).or_default() += count;
         }
     };
-    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
+    let description = truncate(tool.description.trim(), LONGEST_DESCRIPTION);
     let (summary, text) = description.split_at(summary(description));
     let mut parameters = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            parameters.push(cut(name, LONGEST_NAME));
+            parameters.push(truncate(name, LONGEST_NAME));
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                parameters.push(cut(text, LONGEST_PARAMETER));
+                parameters.push(truncate(text, LONGEST_PARAMETER));
             }
         }
     }
-    add(&[cut(&tool.name, LONGEST_NAME)], NAME);
+    add(&[truncate(&tool.name, LONGEST_NAME)], NAME);
     let tags = tool.title.as_deref().into_iter().chain(tool.tags.iter().map(String::as_str));
-    let tags: Vec<&str> = tags.map(|text| cut(text, LONGEST_NAME)).collect();
+    let tags: Vec<&str> = tags.map(|text| truncate(text, LONGEST_NAME)).collect();
     add(&tags, TITLE);
-    add(&[&tool.app, cut(title.unwrap_or_default(), LONGEST_NAME)], APP);
+    add(&[&tool.app, truncate(title.unwrap_or_default(), LONGEST_NAME)], APP);
     add(&[summary], SUMMARY);
     add(&[text], TEXT);
     add(&parameters, PARAMETER);
@@ -292,7 +292,7 @@ fn counts(tool: &ToolDefinition, title: Option<&str>) -> HashMap<String, f32> {
 
 /// Where the first sentence ends.
 fn summary(text: &str) -> usize {
-    let most = cut(text, LONGEST_SUMMARY).len();
+    let most = truncate(text, LONGEST_SUMMARY).len();
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());
     most.min(sentence).min(line)

@@ -67,7 +67,7 @@ impl ChatRequest {
         let own = match body.remove("codecall") {
             None | Some(Value::Null) => Own::default(),
             Some(own) => Own::deserialize(own).map_err(|error| {
-                let problem = codecall_base::error::mended(&error.to_string(), &[]);
+                let problem = codecall_base::error::sanitize_serde_error(&error.to_string(), &[]);
                 Problem::request(format!("'codecall': {problem}")).about("codecall")
             })?,
         };

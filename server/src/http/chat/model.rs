@@ -112,7 +112,7 @@ impl ModelServer {
                 Err(sse_stream::Error::Body(error)) => broken(&*error).to_json().to_string(),
                 Err(_) => nonsense("is not a stream of events").to_json().to_string(),
             };
-            Ok::<_, Infallible>(Event::default().data(secrets.text(&data)))
+            Ok::<_, Infallible>(Event::default().data(secrets.redact_text(&data)))
         });
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
@@ -163,7 +163,7 @@ impl ModelServer {
             body.extend_from_slice(&piece.map_err(|error| broken(&error))?);
         }
         let mut value: Value = serde_json::from_slice(&body).map_err(|_| nonsense("is not JSON"))?;
-        self.secrets.value(&mut value);
+        self.secrets.redact_value(&mut value);
         Ok(value)
     }
 
@@ -188,7 +188,7 @@ impl ModelServer {
             }
             let mut chunk: Value =
                 serde_json::from_str(&data).map_err(|_| nonsense("has an event that is not JSON"))?;
-            self.secrets.value(&mut chunk);
+            self.secrets.redact_value(&mut chunk);
             if chunk["error"].is_object() {
                 let problem = Problem::new(StatusCode::BAD_GATEWAY, "The model server has stopped with an error");
                 let told = Told { body: Some(json!({"error": chunk["error"]})), ..Told::default() };

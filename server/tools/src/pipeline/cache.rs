@@ -48,7 +48,7 @@ impl Cache {
     }
 
     fn ask(&self, call: &HookCall, input: Map<String, Value>) -> Before {
-        let Some(rule) = self.config.rules.iter().find(|rule| rule.tool.fits(&call.tool)) else {
+        let Some(rule) = self.config.rules.iter().find(|rule| rule.tool.matches(&call.tool)) else {
             return Before::Go(input);
         };
         let key = format!("{} {}", call.name, canonical(&input));

@@ -35,7 +35,7 @@ impl RateLimits {
     /// # Errors
     /// There were too many: `RATE_LIMIT`, with `retryAfterMs` in its details.
     pub fn count(&self, name: &str, tool: &ToolDefinition) -> Result<(), ToolError> {
-        for (rule, limiter) in self.rules.iter().filter(|(rule, _)| rule.tool.fits(tool)) {
+        for (rule, limiter) in self.rules.iter().filter(|(rule, _)| rule.tool.matches(tool)) {
             let Err(full) = limiter.check_key(&name.to_owned()) else { continue };
             let wait = full.wait_time_from(self.clock.now()).as_millis();
             let window = rule.window.0.as_millis();
