@@ -86,7 +86,7 @@ fn restrict_with_landlock(permissions: &Permissions) -> Result<Protections, Stri
 
 /// Creates a rule for a path. Access rights that only apply to folders are removed for a file.
 fn beneath(path: &Path, access: landlock::BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, String> {
-    let message = |problem: &dyn std::fmt::Display| format!("'{}' cannot be allowed:  {problem}", path.display());
+    let message = |problem: &dyn std::fmt::Display| format!("'{}' cannot be allowed: {problem}", path.display());
     let is_folder = path.metadata().map_err(|error| message(&error))?.is_dir();
     let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
     Ok(PathBeneath::new(PathFd::new(path).map_err(|error| message(&error))?, access))
