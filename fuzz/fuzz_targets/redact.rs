@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use codecall::redact::{MASK, Redactor, SHORTEST};
+use codecall::redact::{MASK, MIN_SECRET_CHARS, Redactor};
 use cpu_time::ThreadTime;
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -24,10 +24,10 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data.iter());
-    let length = SHORTEST + choices.below(20);
+    let length = MIN_SECRET_CHARS + choices.below(20);
     let secret: String = (0..length).map(|_| LETTERS[choices.below(LETTERS.len())]).collect();
     let secret = secret.trim();
-    if secret.chars().count() < SHORTEST || MASK.contains(secret) {
+    if secret.chars().count() < MIN_SECRET_CHARS || MASK.contains(secret) {
         return;
     }
     let before: String = (0..choices.below(8)).map(|_| LETTERS[choices.below(LETTERS.len())]).collect();
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     let text = format!("{before}{spelled}{after}");
 
     let redactor = Redactor::new([secret]);
-    let clean = redactor.text(&text);
+    let clean = redactor.redact_text(&text);
     for decoded in decodings(&clean) {
         let found = decoded.windows(secret.len()).any(|part| part == secret.as_bytes());
         assert!(!found, "the secret {secret:?} leaves {text:?} as {clean:?}");
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     let times = 1 + choices.below(64) * 16;
     let long = text.repeat(times);
     let began = ThreadTime::now();
-    let clean = redactor.text(&long);
+    let clean = redactor.redact_text(&long);
     assert!(clean.len() <= long.len() + times * MASK.len() * 2);
     assert!(began.elapsed() < LONGEST, "{:?} for {} bytes", began.elapsed(), long.len());
 });

@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
     let said = tokio::spawn(say(data.to_vec(), BufReader::new(from), to));
     let upstream = codecall::fuzzing::upstream("u", &CONFIG, tokio::io::split(client)).expect("a child process");
     let used = async {
-        upstream.settled().await;
+        upstream.first_attempt().await;
         look_at(&upstream);
         for tool in upstream.tools().into_iter().take(2) {
             let call = UpstreamCall {
@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
                 timeout: Duration::from_secs(1),
                 cancel: Default::default(),
                 run: None,
-                listener: Default::default(),
+                watcher: Default::default(),
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does
             // not answer either.
@@ -54,7 +54,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
                 let _ = (result.clone().into_data("t"), result.into_mcp());
             }
         }
-        let _ = upstream.trouble();
+        let _ = upstream.unavailable_reason();
         upstream.close().await;
     };
     tokio::time::timeout(PATIENCE, used).await.expect("an upstream that has ended is not waited for");

@@ -68,7 +68,7 @@ pub fn parse() -> Result<CommandLine, ExitCode> {
     CommandLine::try_parse().map_err(|error| {
         // A failed write is ignored: there is nowhere to report it.
         let message = error.render().to_string();
-        match terminal::block(&message) {
+        match terminal::escape_block(&message) {
             Cow::Borrowed(_) => drop(error.print()),
             Cow::Owned(message) => drop(write!(std::io::stderr(), "{message}")),
         }
@@ -155,7 +155,7 @@ impl CommandError {
     pub fn report(self) -> ExitCode {
         let help = self.help.as_deref().unwrap_or("try 'codecall --help'");
         let message = format!("error: {}\n  help: {help}", self.message);
-        let _ = writeln!(std::io::stderr(), "{}", terminal::block(&codecall::redact::logged(&message)));
+        let _ = writeln!(std::io::stderr(), "{}", terminal::escape_block(&codecall::redact::redact_log_line(&message)));
         ExitCode::from(2)
     }
 }
@@ -189,8 +189,8 @@ impl std::io::Write for LogWriter {
     /// tracing writes each event with one call, so a secret is never split.
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(event);
-        let clean = codecall::redact::logged(text.trim_end_matches('\n'));
-        std::io::stderr().write_all(format!("{}\n", terminal::line(&clean)).as_bytes())?;
+        let clean = codecall::redact::redact_log_line(text.trim_end_matches('\n'));
+        std::io::stderr().write_all(format!("{}\n", terminal::escape_line(&clean)).as_bytes())?;
         Ok(event.len())
     }
 

@@ -42,7 +42,7 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     match &config.kind {
-        UpstreamKind::Stdio(_) => Some(McpServer::over(app, config, streams)),
+        UpstreamKind::Stdio(_) => Some(McpServer::from_streams(app, config, streams)),
         UpstreamKind::Http(_) => None,
     }
 }
@@ -70,9 +70,9 @@ pub fn clean_data(value: &mut Value) {
 /// Parses a message of an MCP server. Returns how it was classified.
 #[must_use]
 pub fn incoming(text: &[u8]) -> &'static str {
-    match incoming::read(text) {
+    match incoming::parse(text) {
         incoming::Incoming::Message(_) => "message",
-        incoming::Incoming::Broken { .. } => "broken",
-        incoming::Incoming::Noise => "noise",
+        incoming::Incoming::Malformed { .. } => "malformed",
+        incoming::Incoming::Ignored => "ignored",
     }
 }

@@ -13,7 +13,7 @@ use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::{Hook, Pipeline, ToolCall};
 use codecall_tools::results::Results;
 use codecall_tools::search::Engine;
-use codecall_upstream::{News, Upstream, connect};
+use codecall_upstream::{Upstream, UpstreamNotification, connect};
 use futures_util::future::join_all;
 use rmcp::ErrorData;
 use rmcp::model;
@@ -55,7 +55,7 @@ pub struct Hub {
     code_runs: Option<Runs>,
     stateless: Stateless,
     /// Notifications of upstreams, if resources and prompts are exposed.
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<UpstreamNotification>,
     /// Number of subscriptions to a resource, by its URI.
     subscribed: Mutex<BTreeMap<String, usize>>,
     /// The restrictions of confined MCP servers, a line for each.
@@ -80,7 +80,7 @@ impl Hub {
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
         let stores = stores.unwrap_or_else(|| Stores::in_memory(&config));
-        config.secrets.guard_logs();
+        config.secrets.install_for_logs();
         let search = Engine::open(&config.search)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             upstreams.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
@@ -100,8 +100,8 @@ impl Hub {
         let news = broadcast::Sender::new(MAX_NOTIFICATIONS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
-                if let Some(offers) = upstream.offers() {
-                    tokio::spawn(forward_notifications(offers.news(), Arc::clone(&pipeline), news.clone()));
+                if let Some(resources) = upstream.resources_and_prompts() {
+                    tokio::spawn(forward_notifications(resources.notifications(), Arc::clone(&pipeline), news.clone()));
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Hub {
 
     /// Returns a receiver of the notifications of upstreams. There are none unless resources and prompts are exposed.
     #[must_use]
-    pub fn news(&self) -> broadcast::Receiver<News> {
+    pub fn news(&self) -> broadcast::Receiver<UpstreamNotification> {
         self.news.subscribe()
     }
 
@@ -165,8 +165,8 @@ impl Hub {
 
     /// Subscribes or unsubscribes at all upstreams, because a URI does not name its upstream. One success is enough.
     async fn subscribe_upstreams(&self, uri: &str, wanted: bool) -> Result<(), ErrorData> {
-        let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.offers());
-        let answers = join_all(offering.map(|offers| offers.subscribe(uri, wanted))).await;
+        let offering = self.catalogue.upstreams().filter_map(|upstream| upstream.resources_and_prompts());
+        let answers = join_all(offering.map(|upstream| upstream.set_subscribed(uri, wanted))).await;
         let mut refused = None;
         for answer in answers {
             match answer {
@@ -183,7 +183,7 @@ impl Hub {
 
     /// Waits until every upstream has connected or failed for the first time, at most `timeout`.
     pub async fn ready(&self, timeout: Duration) {
-        let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.settled()));
+        let settled = join_all(self.catalogue.upstreams().map(|upstream| upstream.first_attempt()));
         let _ = tokio::time::timeout(timeout, settled).await;
         self.catalogue.catch_up();
     }
@@ -245,7 +245,7 @@ impl Hub {
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
             if let RunEvent::Message(message) = &mut event {
-                secrets.message(message);
+                secrets.redact_message(message);
             }
             watcher(event);
         }))
@@ -316,16 +316,16 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
 
 /// Forwards the notifications of an upstream, redacted, until it is closed.
 async fn forward_notifications(
-    mut receiver: broadcast::Receiver<News>,
+    mut receiver: broadcast::Receiver<UpstreamNotification>,
     pipeline: Arc<Pipeline>,
-    sender: broadcast::Sender<News>,
+    sender: broadcast::Sender<UpstreamNotification>,
 ) {
     loop {
         match receiver.recv().await {
-            Ok(News::Said(mut message)) => {
+            Ok(UpstreamNotification::Log(mut message)) => {
                 message.data = (*pipeline.shown(&Arc::new(message.data))).clone();
                 message.logger = message.logger.map(|logger| pipeline.shown_text(&logger));
-                let _ = sender.send(News::Said(message));
+                let _ = sender.send(UpstreamNotification::Log(message));
             }
             Ok(notification) => drop(sender.send(notification)),
             Err(broadcast::error::RecvError::Lagged(_)) => {}

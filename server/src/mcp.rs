@@ -14,8 +14,8 @@ use crate::meta::{self, Answer};
 use codecall_base::error::Error;
 use codecall_base::event::Watcher;
 use codecall_base::offload;
-use codecall_base::tool::{ErrorCode, LONGEST_NAME, ToolError, ToolResult};
-use codecall_upstream::News;
+use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
+use codecall_upstream::UpstreamNotification;
 use notifications::Subscriptions;
 use rmcp::model::*;
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
@@ -130,10 +130,12 @@ impl Handler {
         if meta::find(name).is_some() {
             let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
             let weight = offload::weight(&answer.value);
-            return Some(offload::now(weight, || self.meta_tool_result(answer)));
+            return Some(offload::run_without_permit(weight, || self.meta_tool_result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
-        let convert = |result: ToolResult| offload::now(offload::weight(result.value()), || self.tool_result(result));
+        let convert = |result: ToolResult| {
+            offload::run_without_permit(offload::weight(result.value()), || self.tool_result(result))
+        };
         Some(result.map_or_else(error_result, convert))
     }
 
@@ -286,13 +288,13 @@ impl ServerHandler for Handler {
                     Err(_) => return Ok(()),
                 },
                 notification = notifications.recv() => match notification {
-                    Ok(News::Resources) if accepted.resources_list_changed == Some(true) => {
+                    Ok(UpstreamNotification::ResourceListChanged) if accepted.resources_list_changed == Some(true) => {
                         sink.notify_resource_list_changed().await
                     }
-                    Ok(News::Prompts) if accepted.prompts_list_changed == Some(true) => {
+                    Ok(UpstreamNotification::PromptListChanged) if accepted.prompts_list_changed == Some(true) => {
                         sink.notify_prompt_list_changed().await
                     }
-                    Ok(News::Updated(uri)) if uris.contains(&uri) => sink.notify_resource_updated(uri).await,
+                    Ok(UpstreamNotification::ResourceUpdated(uri)) if uris.contains(&uri) => sink.notify_resource_updated(uri).await,
                     // Without a session, only a request that asks for log messages gets them.
                     Ok(_) | Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return Ok(()),
@@ -367,9 +369,9 @@ impl ServerHandler for Handler {
         let answered = CancellationToken::new();
         let (watcher, forwarding) = run_events::watcher(&context, self.subscriptions.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
-        if request.name.len() > LONGEST_NAME {
+        if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
-            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+            let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
             return Err(ErrorData::invalid_params(message, None));
         }
         let answer = self.call(&request.name, arguments, watcher, context.ct.child_token());

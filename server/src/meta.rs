@@ -15,7 +15,7 @@ use crate::hub::Hub;
 use codecall_base::call::Caller;
 use codecall_base::event::Watcher;
 use codecall_base::offload::{self, weight};
-use codecall_base::tool::{LONGEST_NAME, Names, OWN_NAMES};
+use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
@@ -42,7 +42,7 @@ pub static ALL: [&dyn MetaTool; 6] = [
 
 /// A tool of the server itself.
 pub trait MetaTool: Send + Sync {
-    /// Its name without the prefix: `search`. One in [`OWN_NAMES`] is listed without a prefix.
+    /// Its name without the prefix: `search`. One in [`RESERVED_NAMES`] is listed without a prefix.
     fn id(&self) -> &'static str;
     /// Whether the configuration enables it.
     fn is_enabled(&self, config: &Config) -> bool {
@@ -106,18 +106,18 @@ impl Answer {
 
 /// Returns the name under which a meta-tool is listed.
 #[must_use]
-pub fn listed_name(tool: &dyn MetaTool, names: Names) -> String {
+pub fn listed_name(tool: &dyn MetaTool, names: NameStyle) -> String {
     match tool.id() {
-        id if OWN_NAMES.contains(&id) => id.to_owned(),
+        id if RESERVED_NAMES.contains(&id) => id.to_owned(),
         id => format!("codecall{}{id}", names.separator()),
     }
 }
 
-/// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`OWN_NAMES`].
+/// Returns the meta-tool of a name, with any of the three prefixes or the unprefixed name of [`RESERVED_NAMES`].
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn MetaTool> {
     let unprefixed = || name.strip_prefix("codecall")?.strip_prefix([':', '.', '_']);
-    let id = if OWN_NAMES.contains(&name) { name } else { unprefixed()? };
+    let id = if RESERVED_NAMES.contains(&name) { name } else { unprefixed()? };
     ALL.into_iter().find(|tool| tool.id() == id)
 }
 
@@ -147,15 +147,15 @@ pub async fn call(
         }
     };
     let weight = weight(&answer.value);
-    let cleaned = offload::run(weight, || pipeline.secrets().value(&mut answer.value)).await;
+    let cleaned = offload::run(weight, || pipeline.secrets().redact_value(&mut answer.value)).await;
     Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
 /// Deserializes the arguments of a request.
 fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let problem = codecall_base::error::mended(&error.inner().to_string());
-        Box::new(invalid_arguments(tool, &codecall_base::error::placed(&error.path().to_string(), &problem)))
+        let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string());
+        Box::new(invalid_arguments(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem)))
     })
 }
 
@@ -172,7 +172,7 @@ fn invalid_arguments(tool: &dyn MetaTool, problem: &str) -> Answer {
             format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
         })
         .collect();
-    let problem = codecall_base::text::cut(problem, MAX_PROBLEM_BYTES);
+    let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
     Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
 }
 
@@ -228,8 +228,8 @@ fn parse_names(key: &str, names: StringOrList) -> Result<Vec<String>, String> {
     if names.len() > MAX_NAMES {
         return Err(format!("'{key}' has {} entries; give at most {MAX_NAMES}", names.len()));
     }
-    match names.iter().find(|name| name.len() > LONGEST_NAME) {
-        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {LONGEST_NAME}", long.len())),
+    match names.iter().find(|name| name.len() > MAX_NAME_BYTES) {
+        Some(long) => Err(format!("'{key}' has an entry of {} bytes; names have at most {MAX_NAME_BYTES}", long.len())),
         None => Ok(names),
     }
 }

@@ -1,4 +1,4 @@
-//! A tool call before its tool is known: who makes it, in what run, and how long it may take.
+//! The context of a tool call: who makes it, in which run, and how long it may take.
 
 use crate::event::{RunId, Watcher};
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio_util::sync::CancellationToken;
 pub enum Caller {
     /// A script.
     Script,
-    /// `codecall_invoke`.
+    /// The meta-tool `codecall_invoke`.
     Invoke,
-    /// A client, by the name of the tool in the list of tools.
+    /// A client that calls a listed tool by its name.
     Direct,
 }
 
 impl Caller {
-    /// As audit records name it.
+    /// Returns the name for audit records.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,18 +41,18 @@ pub struct RunScope {
     pub permit: Option<Arc<OwnedSemaphorePermit>>,
 }
 
-/// What a call has from whoever makes it, whatever its tool is.
+/// What the caller sets for a call, independent of the tool.
 #[derive(Clone)]
 pub struct CallContext {
-    /// Who makes it.
+    /// Who makes the call.
     pub caller: Caller,
-    /// The run whose script makes it; absent: no script does.
+    /// The run whose script makes the call; `None` if no script does.
     pub run: Option<RunScope>,
-    /// How long it may take.
+    /// The time limit of the call.
     pub timeout: Duration,
-    /// Who is told that it begins and how it ends.
+    /// Receives the events of the call.
     pub watcher: Watcher,
-    /// Fires when nobody wants the result any more.
+    /// Cancelled when the result is no longer wanted.
     pub cancel: CancellationToken,
 }
 

@@ -1,42 +1,42 @@
-//! What stops the server from starting or serving. Failures of tools and scripts are results, not
-//! errors of this type.
+//! Errors that stop the server from starting or serving. A failure of a tool or a script is a result, not an error of
+//! this type.
 
-use crate::text::{cut, nearest};
+use crate::text::{nearest, truncate};
 
-/// Longest key or place of a wrong value in a message, in bytes.
-const LONGEST_SHOWN: usize = 200;
+/// Maximum length of a key or path in a message, in bytes.
+const MAX_SHOWN_BYTES: usize = 200;
 
-/// Why the server does not start or go on. The text never holds a value of the configuration.
+/// Why the server cannot start or continue. The message never contains a value of the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The configuration is wrong; every message names the key.
+    /// The configuration is invalid; the message names the key.
     #[error("{0}")]
     Config(String),
-    /// An upstream could not be used.
+    /// An upstream cannot be used.
     #[error("upstream '{app}': {message}")]
     Upstream {
-        /// Its id.
+        /// The id of its app.
         app: String,
-        /// What happened.
+        /// The reason.
         message: String,
     },
-    /// Speaking with the client failed.
+    /// The communication with the client has failed.
     #[error("{0}")]
     Protocol(String),
-    /// A file could not be read, a pipe broke.
+    /// A file or a pipe cannot be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
-/// What serde says of a wrong value, without the value (it may be a secret) and with the nearest
-/// name for an unknown key.
+/// Removes the value from serde's message about a wrong value, because it may be a secret, and suggests the nearest key
+/// for an unknown one.
 #[must_use]
-pub fn mended(message: &str) -> String {
+pub fn sanitize_serde_error(message: &str) -> String {
     if let Some((_, expected)) = message.split_once(", expected ")
         && (message.starts_with("invalid type")
             || message.starts_with("invalid value")
@@ -63,17 +63,17 @@ pub fn mended(message: &str) -> String {
 pub fn unknown_key(unknown: &str, known: &[&str]) -> String {
     match nearest(unknown, known.iter().copied(), 1).first() {
         Some(near) => format!("unknown key '{unknown}'; did you mean '{near}'?"),
-        None => format!("unknown key '{}'; known are {}", cut(unknown, LONGEST_SHOWN), known.join(", ")),
+        None => format!("unknown key '{}'; known are {}", truncate(unknown, MAX_SHOWN_BYTES), known.join(", ")),
     }
 }
 
-/// What is wrong with a value, and where; an unknown key tells its place itself.
+/// Adds the path of a wrong value to a message. A message about an unknown key names it already.
 #[must_use]
-pub fn placed(path: &str, problem: &str) -> String {
+pub fn with_path(path: &str, problem: &str) -> String {
     if path == "." || problem.starts_with("unknown key") {
         problem.to_owned()
     } else {
-        format!("'{}': {problem}", cut(path, LONGEST_SHOWN))
+        format!("'{}': {problem}", truncate(path, MAX_SHOWN_BYTES))
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_hold_no_more_than_a_piece_of_a_key() {
+    fn long_keys_are_truncated_in_messages() {
         let key = "k".repeat(100_000);
-        assert!(mended(&format!("unknown field `{key}`, expected `a` or `b`")).len() < 500);
-        assert!(placed(&key, "wrong").len() < 500);
+        assert!(sanitize_serde_error(&format!("unknown field `{key}`, expected `a` or `b`")).len() < 500);
+        assert!(with_path(&key, "wrong").len() < 500);
     }
 }

@@ -1,4 +1,4 @@
-//! What happens in a run and in its tool calls, as it is told to whoever watches.
+//! Events of a run and of its tool calls, and the callbacks that receive them.
 
 use crate::tool::ToolError;
 use agentscript::Message;
@@ -8,17 +8,17 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Identifies a run: 128 random bits, as 32 hexadecimal digits. It stands in log lines, audit records, notifications
-/// and `_meta`.
+/// Identifies a run: 128 random bits, written as 32 hexadecimal digits. Log lines, audit records, notifications and
+/// `_meta` contain it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunId(Arc<str>);
 
 impl RunId {
-    /// A new one.
+    /// Returns a new random id.
     #[must_use]
     pub fn random() -> Self {
         let mut bytes = [0; 16];
-        // Without a source of randomness it is still another one each time.
+        // If the system has no source of randomness, the hasher's keys still make each id different.
         if getrandom::fill(&mut bytes).is_err() {
             let hash = |part: u8| RandomState::new().hash_one(part).to_le_bytes();
             bytes = [hash(0), hash(1)].as_flattened().try_into().unwrap_or_default();
@@ -26,7 +26,7 @@ impl RunId {
         Self(format!("{:032x}", u128::from_le_bytes(bytes)).into())
     }
 
-    /// Its digits.
+    /// Returns the hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -39,99 +39,99 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Something that happens in a run.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub enum RunEvent {
-    /// A script begins. All that follows is of its run.
+    /// A script starts. All later events of this watcher belong to its run.
     Started {
-        /// The run.
+        /// The id of the run.
         run: RunId,
     },
-    /// The script has said something.
+    /// The script has sent a log message or a notification.
     Message(Message),
-    /// A tool call begins.
+    /// A tool call starts.
     CallStarted {
-        /// Its full name, or what the caller called it where there is none.
+        /// The tool's full name; for an unknown tool, the name that the caller used.
         tool: String,
-        /// Number of the call in this process.
+        /// Sequence number of the call in this process.
         call: u64,
-        /// The input, with personal data masked and without secrets.
+        /// The input, with personal data masked and secrets redacted.
         input: Arc<Value>,
     },
     /// A tool call has ended.
     CallEnded {
-        /// Its full name, or what the caller called it where there is none.
+        /// The tool's full name; for an unknown tool, the name that the caller used.
         tool: String,
-        /// Number of the call in this process.
+        /// Sequence number of the call in this process.
         call: u64,
-        /// The input, with personal data masked and without secrets.
+        /// The input, with personal data masked and secrets redacted.
         input: Arc<Value>,
-        /// How long it took.
+        /// The duration of the call.
         duration: Duration,
-        /// How it failed.
+        /// The error of a call that failed.
         error: Option<ToolError>,
     },
-    /// The upstream of a tool call has said something of it: without personal data, where they are
-    /// masked, and without secrets.
-    CallReported {
+    /// The upstream has sent progress or a log message about a call. Personal data is masked if masking is configured,
+    /// and secrets are redacted.
+    CallUpdated {
         /// The tool's full name.
         tool: String,
-        /// What it has said.
-        report: Report,
+        /// What the upstream has sent.
+        update: CallUpdate,
     },
 }
 
-/// Who is told what happens in a run, as it happens. It must return at once.
+/// Receives the events of a run as they happen; `None` if nobody wants them. It must return at once.
 pub type Watcher = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
 
-/// What is said of a call under way.
+/// What an upstream sends about a call before its result.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Report {
-    /// How far it has come.
+pub enum CallUpdate {
+    /// A progress notification of MCP.
     Progress {
-        /// More than what was told before.
+        /// The progress so far; it only grows.
         progress: f64,
-        /// What it comes to at the end, where that is known.
+        /// The progress at the end, if the upstream knows it.
         total: Option<f64>,
-        /// In words.
+        /// A description for people.
         message: Option<String>,
     },
     /// A log message.
-    Said(Said),
+    Log(LogMessage),
 }
 
-/// A log message.
+/// A log message of MCP.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct LogMessage {
     /// `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert` or `emergency`.
     pub level: String,
-    /// Who says it, in the words of the upstream.
+    /// The name of the logger, as the upstream calls it.
     pub logger: Option<String>,
-    /// What is said.
+    /// The message: any JSON.
     pub data: Value,
 }
 
-/// Who is told what is said of a call. Must return at once.
+/// Receives the updates of one call. The callback must return at once.
 #[derive(Clone, Default)]
-pub struct Listener(Option<Arc<dyn Fn(Report) + Send + Sync>>);
+pub struct CallWatcher(Option<Arc<dyn Fn(CallUpdate) + Send + Sync>>);
 
-impl Listener {
-    /// A function that is told.
+impl CallWatcher {
+    /// Creates a watcher that calls a function for each update.
     #[must_use]
-    pub fn new(told: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(told)))
+    pub fn new(callback: impl Fn(CallUpdate) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(callback)))
     }
 
-    /// Tell it.
-    pub fn tell(&self, report: Report) {
-        if let Some(told) = &self.0 {
-            told(report);
+    /// Passes an update to the callback, if there is one.
+    pub fn notify(&self, update: CallUpdate) {
+        if let Some(callback) = &self.0 {
+            callback(update);
         }
     }
 }
 
-impl fmt::Debug for Listener {
+impl fmt::Debug for CallWatcher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_some() { "Listener(…)" } else { "Listener(nobody)" })
+        formatter.write_str(if self.0.is_some() { "CallWatcher(…)" } else { "CallWatcher(none)" })
     }
 }

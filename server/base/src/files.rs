@@ -1,144 +1,144 @@
-//! Files from outside and of our own: the one way in which the program reads and writes them.
+//! Reads and writes files. All other modules use these functions.
 //!
-//! Nothing is read or written but regular files: a pipe, a device or a folder that stands where a file is
-//! named would wait for ever, never end, or be replaced. What is written is for its owner alone.
+//! Only regular files are read and written: with a pipe or a device in the place of a file, reading might block or
+//! never end. Written files are readable by their owner only.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Error, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Longest configuration, in bytes.
-pub const CONFIGURATION: u64 = 4 << 20;
-/// Longest script and longest JSON that is named on the command line, in bytes. The limit of a script itself
-/// is that of its policy.
-pub const INPUT: u64 = 64 << 20;
-/// Longest recording, journal and fixture, in bytes.
-pub const RECORDING: u64 = 512 << 20;
-/// Longest file of a model, in bytes.
-pub const MODEL: u64 = 4 << 30;
+/// Maximum size of a configuration file, in bytes.
+pub const MAX_CONFIG_BYTES: u64 = 4 << 20;
+/// Maximum size of a script or JSON file named on the command line, in bytes. The policy limits the size of a script
+/// further.
+pub const MAX_INPUT_BYTES: u64 = 64 << 20;
+/// Maximum size of a recording, a journal or a fixture, in bytes.
+pub const MAX_RECORDING_BYTES: u64 = 512 << 20;
+/// Maximum size of a file of an embedding model, in bytes.
+pub const MAX_MODEL_BYTES: u64 = 4 << 30;
 
-/// A regular file of at most `most` bytes.
+/// Reads a regular file of at most `max_bytes` bytes.
 ///
 /// # Errors
-/// It is not there, is something else, cannot be read or is longer.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+/// The file does not exist, is not a regular file, cannot be read, or is too large.
+pub fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let mut options = OpenOptions::new();
     options.read(true);
-    // Opening a pipe waits for its writer.
-    without_waiting(&mut options);
+    // Without it, opening a pipe blocks until it has a writer.
+    set_nonblocking(&mut options);
     let file = options.open(path)?;
-    let found = file.metadata()?;
-    regular(&found)?;
-    if found.len() > most {
-        return Err(too_long(most));
+    let metadata = file.metadata()?;
+    require_regular(&metadata)?;
+    if metadata.len() > max_bytes {
+        return Err(too_large(max_bytes));
     }
-    bounded(file, most)
+    read_stream(file, max_bytes)
 }
 
-/// The same as text.
+/// Reads a regular file as text.
 ///
 /// # Errors
-/// Those of [`read`], and that it is not UTF-8.
-pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
-    text(read(path, most)?)
+/// Those of [`read`], and text that is not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
+    into_text(read(path, max_bytes)?)
 }
 
-/// A stream of at most `most` bytes, to its end.
+/// Reads a stream of at most `max_bytes` bytes to its end.
 ///
 /// # Errors
-/// It cannot be read or is longer.
-pub fn bounded(from: impl std::io::Read, most: u64) -> Result<Vec<u8>, Error> {
+/// The stream cannot be read or is too long.
+pub fn read_stream(from: impl std::io::Read, max_bytes: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    from.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()) {
-        Ok(length) if length <= most => Ok(bytes),
-        Ok(_) | Err(_) => Err(too_long(most)),
+        Ok(length) if length <= max_bytes => Ok(bytes),
+        Ok(_) | Err(_) => Err(too_large(max_bytes)),
     }
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, Error> {
+fn into_text(bytes: Vec<u8>) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Error::new(ErrorKind::InvalidData, format!("not UTF-8 at byte {at}"))
     })
 }
 
-fn too_long(most: u64) -> Error {
-    Error::new(ErrorKind::FileTooLarge, format!("it has more than {most} bytes, which is the most that is read"))
+fn too_large(max_bytes: u64) -> Error {
+    Error::new(ErrorKind::FileTooLarge, format!("it has more than {max_bytes} bytes, which is the limit"))
 }
 
-/// Open a file to write at its end, or make it. Only its owner can read a file that is made.
+/// Opens a file to append to it, and creates it if it does not exist. Only its owner can read a created file.
 ///
 /// # Errors
-/// It cannot be opened, is a link or something else than a file, or belongs to somebody else.
-pub fn append(path: &Path) -> Result<File, Error> {
+/// The file cannot be opened, is not a regular file, or belongs to another user. Symbolic links are not followed.
+pub fn open_append(path: &Path) -> Result<File, Error> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
-    private(&mut options);
-    let file = options.open(path).map_err(|error| explained(path, error))?;
-    ours(&file.metadata()?)?;
+    set_private(&mut options);
+    let file = options.open(path).map_err(|error| explain_link(path, error))?;
+    require_own(&file.metadata()?)?;
     Ok(file)
 }
 
-/// See that a file of our own can be opened to be written in place, and make it where it is not there.
+/// Checks that a file can be written in place, and creates it if it does not exist.
 ///
 /// # Errors
-/// Those of [`append`].
-pub fn claim(path: &Path) -> Result<(), Error> {
-    append(path).map(drop)
+/// Those of [`open_append`].
+pub fn ensure_writable(path: &Path) -> Result<(), Error> {
+    open_append(path).map(drop)
 }
 
-/// A file that is there as a whole or not at all. It takes the place of a regular file of the same owner,
-/// and of nothing else.
+/// A file that is replaced as a whole or not at all. It only replaces a regular file of the same owner.
 #[derive(Debug)]
 pub struct AtomicFile {
     path: PathBuf,
-    /// What becomes the file; beside it, as only within a folder it can take its place.
-    draft: PathBuf,
+    /// The temporary file, in the same folder: `rename` is atomic only within a file system.
+    temporary: PathBuf,
+    /// Whether the temporary file has been renamed.
     written: bool,
 }
 
 impl AtomicFile {
-    /// See that the file can be written, and leave the one that may be there as it is.
+    /// Checks that the file can be written and creates the temporary file. An existing file is not changed yet.
     ///
     /// # Errors
-    /// It cannot: there is no such folder, or something stands there that must not be replaced.
-    pub fn begin(path: &Path) -> Result<Self, Error> {
-        replaceable(path)?;
+    /// The folder does not exist, or the path is something that must not be replaced.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        require_replaceable(path)?;
         let name = path.file_name().ok_or_else(|| refused("it is not a file"))?;
-        let mut unguessable = [0; 8];
-        getrandom::fill(&mut unguessable).map_err(|_| refused("there are no random numbers"))?;
-        let mut draft = name.to_owned();
-        draft.push(format!(".{:016x}.part", u64::from_le_bytes(unguessable)));
-        let file = Self { path: path.to_owned(), draft: path.with_file_name(draft), written: false };
-        file.create()?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|_| refused("the system has no source of random numbers"))?;
+        let mut temporary = name.to_owned();
+        temporary.push(format!(".{:016x}.part", u64::from_le_bytes(random)));
+        let file = Self { path: path.to_owned(), temporary: path.with_file_name(temporary), written: false };
+        file.create_temporary()?;
         Ok(file)
     }
 
-    fn create(&self) -> Result<File, Error> {
+    fn create_temporary(&self) -> Result<File, Error> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        private(&mut options);
-        options.open(&self.draft)
+        set_private(&mut options);
+        options.open(&self.temporary)
     }
 
-    /// Write it. A later text replaces it.
+    /// Writes the content. A later call replaces it.
     ///
     /// # Errors
-    /// It cannot be written; then what was there before still is.
+    /// It cannot be written; the previous content is kept.
     pub fn write(&mut self, text: &[u8]) -> Result<(), Error> {
-        let mut draft = if self.written {
-            self.create()?
+        let mut temporary = if self.written {
+            self.create_temporary()?
         } else {
             let mut options = OpenOptions::new();
             options.write(true);
-            private(&mut options);
-            options.open(&self.draft)?
+            set_private(&mut options);
+            options.open(&self.temporary)?
         };
         self.written = false;
-        draft.write_all(text)?;
-        replaceable(&self.path)?;
-        std::fs::rename(&self.draft, &self.path)?;
+        temporary.write_all(text)?;
+        require_replaceable(&self.path)?;
+        std::fs::rename(&self.temporary, &self.path)?;
         self.written = true;
         Ok(())
     }
@@ -146,24 +146,24 @@ impl AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // Where it has become the file, its name is free, and may be somebody else's by now.
+        // After the rename, another process may use the name of the temporary file.
         if !self.written {
-            let _ = std::fs::remove_file(&self.draft);
+            let _ = std::fs::remove_file(&self.temporary);
         }
     }
 }
 
-/// That nothing stands there, or a file of our own.
-fn replaceable(path: &Path) -> Result<(), Error> {
+/// Requires that the path does not exist or is a regular file of this user.
+fn require_replaceable(path: &Path) -> Result<(), Error> {
     match path.symlink_metadata() {
-        Ok(found) => ours(&found),
+        Ok(metadata) => require_own(&metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-fn regular(found: &Metadata) -> Result<(), Error> {
-    let kind = found.file_type();
+fn require_regular(metadata: &Metadata) -> Result<(), Error> {
+    let kind = metadata.file_type();
     if kind.is_file() {
         Ok(())
     } else if kind.is_dir() {
@@ -175,10 +175,10 @@ fn regular(found: &Metadata) -> Result<(), Error> {
     }
 }
 
-fn ours(found: &Metadata) -> Result<(), Error> {
-    regular(found)?;
+fn require_own(metadata: &Metadata) -> Result<(), Error> {
+    require_regular(metadata)?;
     #[cfg(unix)]
-    if std::os::unix::fs::MetadataExt::uid(found) != rustix::process::geteuid().as_raw() {
+    if std::os::unix::fs::MetadataExt::uid(metadata) != rustix::process::geteuid().as_raw() {
         return Err(Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }
     Ok(())
@@ -188,39 +188,39 @@ fn refused(why: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// What the system says of a link that is not followed is about loops of links.
-fn explained(path: &Path, error: Error) -> Error {
+/// Replaces the error of a link that is not followed: the system's message is about loops of links.
+fn explain_link(path: &Path, error: Error) -> Error {
     match path.symlink_metadata() {
-        Ok(found) if !found.is_file() => regular(&found).err().unwrap_or(error),
+        Ok(metadata) if !metadata.is_file() => require_regular(&metadata).err().unwrap_or(error),
         Ok(_) | Err(_) => error,
     }
 }
 
-/// For its owner alone, without following a link.
+/// Makes a created file accessible to its owner only, and does not follow symbolic links.
 #[cfg(unix)]
-fn private(options: &mut OpenOptions) {
+fn set_private(options: &mut OpenOptions) {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600).custom_flags(flags(OFlags::NOFOLLOW | OFlags::NONBLOCK));
 }
 
 #[cfg(unix)]
-fn without_waiting(options: &mut OpenOptions) {
+fn set_nonblocking(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.custom_flags(flags(rustix::fs::OFlags::NONBLOCK));
 }
 
 #[cfg(unix)]
 fn flags(flags: rustix::fs::OFlags) -> i32 {
-    // The system's flags are few enough bits.
+    // All flags of the system fit into an `i32`.
     i32::try_from(flags.bits()).unwrap_or_default()
 }
 
 #[cfg(not(unix))]
-fn private(_: &mut OpenOptions) {}
+fn set_private(_: &mut OpenOptions) {}
 
 #[cfg(not(unix))]
-fn without_waiting(_: &mut OpenOptions) {}
+fn set_nonblocking(_: &mut OpenOptions) {}
 
 #[cfg(all(test, unix))]
 mod tests;

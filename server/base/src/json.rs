@@ -1,17 +1,17 @@
-//! JSON that scripts have made, and how much it is.
+//! Parses and measures JSON that scripts have written.
 
 use serde_json::Value;
 
-/// JSON that a script has made. Half a surrogate pair, as cutting a text may leave it, becomes U+FFFD:
-/// the texts of a script are UTF-16, those of the protocol are not.
+/// Parses JSON that a script has written. A lone surrogate becomes U+FFFD: strings of a script are UTF-16 and may
+/// contain one, for example after `slice`; strings of the protocol must not.
 ///
 /// # Errors
-/// It nests more deeply than readers of JSON follow.
+/// The JSON is nested more deeply than serde_json accepts.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(text).or_else(|_| serde_json::from_str(&well_formed(text)))
+    serde_json::from_str(text).or_else(|_| serde_json::from_str(&replace_lone_surrogates(text)))
 }
 
-fn well_formed(text: &str) -> String {
+fn replace_lone_surrogates(text: &str) -> String {
     let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -26,7 +26,7 @@ fn well_formed(text: &str) -> String {
                 continue;
             }
             Some(_) => 6,
-            // What is escaped is ASCII.
+            // An escaped character is ASCII.
             None => 2.min(escape.len()),
         };
         out.push_str(&escape[..length]);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_pair_becomes_a_replacement_character() {
+    fn a_lone_surrogate_becomes_a_replacement_character() {
         for (text, expected) in [
             (r#""\ud83d\ude00 a""#, "\u{1f600} a"),
             (r#""\ud83d""#, "\u{fffd}"),

@@ -1,5 +1,5 @@
-//! The vocabulary of CodeCall: what a tool, a call, a run and an error are, and what keeps texts, values and files of
-//! others harmless. It must not know the configuration, nor what tools come from.
+//! The types that all of CodeCall shares (tools, calls, events of runs, errors), and functions that make untrusted
+//! text, values and files safe to handle. It must not know the configuration, nor where tools come from.
 
 #![forbid(unsafe_code)]
 

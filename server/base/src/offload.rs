@@ -1,9 +1,8 @@
-//! Work in proportion to data of tools, scripts and clients: what is small is done in place, what is
-//! large in threads of its own, under permits, a few at a time and with a low priority, so that nobody who asks
-//! for little waits for it.
+//! Runs work whose time is proportional to the size of data. Work on small data runs in place. Work on large data runs
+//! on threads of its own, with permits and a low priority, so that small requests do not wait for it.
 //!
-//! Work cannot be interrupted. Whoever hands it over bounds it first (see [`crate::schema`] for the one
-//! kind whose time does not follow from the size of its data).
+//! Work cannot be interrupted, so the caller limits it first. [`crate::schema`] does that for validation, whose time
+//! does not follow from the size of the data.
 
 use crate::priority::Thread;
 use crate::tool::ErrorCode;
@@ -14,22 +13,22 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bytes of JSON that are worked on in place: less than a millisecond.
-pub const SMALL: usize = 64 * 1024;
-/// Native stack of large work: readers of JSON recurse, as deeply as they allow.
-const STACK: usize = 8 << 20;
-/// How long large work waits for its permit.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum size of JSON that is processed in place, in bytes: it takes less than a millisecond.
+pub const INLINE_LIMIT: usize = 64 * 1024;
+/// Native stack of the threads, in bytes: JSON parsers recurse up to their depth limit.
+const STACK_BYTES: usize = 8 << 20;
+/// How long large work waits for a permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Permits for large work, as many as there are processors, at least two.
+/// Permits for large work: one for each processor, but at least two.
 static PERMITS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     Arc::new(Semaphore::new(processors.max(2)))
 });
 
-/// There was no permit for large work in time.
+/// Large work got no permit in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("The server is busy with large data of others; try again later, or with less")]
+#[error("The server is busy with large data of other requests; try again later, or with less data")]
 pub struct Busy;
 
 impl From<Busy> for crate::tool::ToolError {
@@ -38,49 +37,49 @@ impl From<Busy> for crate::tool::ToolError {
     }
 }
 
-/// Do `work` on about `bytes` of JSON.
+/// Runs `work` on about `bytes` of JSON.
 ///
 /// # Errors
-/// It is large, and there is no permit for it in time.
+/// The data is large, and there was no permit in time.
 pub async fn run<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Result<T, Busy> {
-    let _permit = if bytes > SMALL { Some(permit().await?) } else { None };
-    Ok(now(bytes, work))
+    let _permit = if bytes > INLINE_LIMIT { Some(acquire_permit().await?) } else { None };
+    Ok(run_without_permit(bytes, work))
 }
 
-/// The same without waiting for a permit, for what is bounded by others already.
-pub fn now<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
-    let is_shared =
+/// Runs `work` like [`run`], but without a permit: for work whose concurrency is already limited.
+pub fn run_without_permit<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
+    let is_multi_thread =
         || Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if bytes > SMALL && is_shared() { tokio::task::block_in_place(|| elsewhere(work)) } else { work() }
+    if bytes > INLINE_LIMIT && is_multi_thread() { tokio::task::block_in_place(|| on_own_thread(work)) } else { work() }
 }
 
-/// In a thread of its own. This one waits; in its place in the runtime is another one.
-fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    // Without a thread to be had it is done here.
+/// Runs work on a new thread. The current thread blocks; the runtime has replaced it by another one.
+fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    // If no thread can be started, the work runs here.
     let mut work = Some(work);
     let done = std::thread::scope(|scope| {
         let work = &mut work;
-        let lowered = move || {
-            Thread::current().lower();
+        let run_lowered = move || {
+            Thread::current().lower_priority();
             work.take().map(|work| work())
         };
-        let thread = std::thread::Builder::new().name("large-work".into()).stack_size(STACK);
-        thread.spawn_scoped(scope, lowered).ok()?.join().unwrap_or_else(|panic| resume_unwind(panic))
+        let thread = std::thread::Builder::new().name("large-work".into()).stack_size(STACK_BYTES);
+        thread.spawn_scoped(scope, run_lowered).ok()?.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     match (done, work) {
         (Some(done), _) => done,
         (None, Some(work)) => work(),
-        (None, None) => unreachable!("work that is begun ends or panics"),
+        (None, None) => unreachable!("work that has started returns or panics"),
     }
 }
 
-async fn permit() -> Result<OwnedSemaphorePermit, Busy> {
-    let permit = tokio::time::timeout(PATIENCE, Arc::clone(&PERMITS).acquire_owned());
-    // It is never closed.
+async fn acquire_permit() -> Result<OwnedSemaphorePermit, Busy> {
+    let permit = tokio::time::timeout(PERMIT_TIMEOUT, Arc::clone(&PERMITS).acquire_owned());
+    // The semaphore is never closed.
     permit.await.map_err(|_| Busy)?.map_err(|_| Busy)
 }
 
-/// About as many bytes as the JSON of a value has; more than [`SMALL`] is not counted to its end.
+/// Estimates the size of a value as JSON, in bytes. Counting stops above [`INLINE_LIMIT`].
 #[must_use]
 pub fn weight(value: &Value) -> usize {
     let mut bytes = 0;
@@ -88,21 +87,21 @@ pub fn weight(value: &Value) -> usize {
     bytes
 }
 
-/// About as many bytes as the JSON of an object has.
+/// Estimates the size of an object as JSON, in bytes, like [`weight`].
 #[must_use]
 pub fn weight_of<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>) -> usize {
     let mut bytes = 0;
     for (key, member) in members {
         bytes += key.len() + 4;
         weigh(member, &mut bytes);
-        if bytes > SMALL {
+        if bytes > INLINE_LIMIT {
             break;
         }
     }
     bytes
 }
 
-/// Values nest as deeply as readers of JSON follow, so this may recurse.
+/// Adds the size of a value. It may recurse, because JSON parsers limit the depth of values.
 fn weigh(value: &Value, bytes: &mut usize) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => *bytes += 8,
@@ -111,7 +110,7 @@ fn weigh(value: &Value, bytes: &mut usize) {
             *bytes += 2;
             for item in items {
                 weigh(item, bytes);
-                if *bytes > SMALL {
+                if *bytes > INLINE_LIMIT {
                     return;
                 }
             }
@@ -121,7 +120,7 @@ fn weigh(value: &Value, bytes: &mut usize) {
             for (key, member) in members {
                 *bytes += key.len() + 4;
                 weigh(member, bytes);
-                if *bytes > SMALL {
+                if *bytes > INLINE_LIMIT {
                     return;
                 }
             }
@@ -135,16 +134,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_large_is_known_without_being_counted() {
+    fn counting_stops_above_the_limit() {
         assert_eq!(weight(&json!(null)), 8);
         let small = json!({"a": [1, "two", {"b": null}]});
         assert!((20..60).contains(&weight(&small)), "{}", weight(&small));
-        assert!(weight(&json!(vec![1; 1_000_000])) < 2 * SMALL);
-        assert!(weight(&json!("x".repeat(SMALL))) > SMALL);
+        assert!(weight(&json!(vec![1; 1_000_000])) < 2 * INLINE_LIMIT);
+        assert!(weight(&json!("x".repeat(INLINE_LIMIT))) > INLINE_LIMIT);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn large_work_leaves_the_thread_to_others() {
+    async fn large_work_does_not_block_the_runtime() {
         let others = tokio::spawn(async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             std::time::Instant::now()
@@ -153,13 +152,14 @@ mod tests {
             std::thread::sleep(Duration::from_millis(400));
             std::time::Instant::now()
         };
-        let ended = tokio::spawn(async move { run(SMALL + 1, long).await }).await.expect("ends").expect("a permit");
+        let ended =
+            tokio::spawn(async move { run(INLINE_LIMIT + 1, long).await }).await.expect("ends").expect("a permit");
         assert!(others.await.expect("ends") < ended);
     }
 
     #[tokio::test]
-    async fn one_thread_does_it_in_place() {
+    async fn a_single_threaded_runtime_works_in_place() {
         assert_eq!(run(usize::MAX, || 1).await, Ok(1));
-        assert_eq!(now(usize::MAX, || 1), 1);
+        assert_eq!(run_without_permit(usize::MAX, || 1), 1);
     }
 }

@@ -1,14 +1,15 @@
-//! Threads that give way to others: what takes long must not make what is short wait for a processor.
+//! Lowers the priority of threads with long work, so that short work does not wait for a processor.
 //!
-//! A thread is lowered once and never raised again, which a process without privileges may not do; so a thread that
-//! was lowered ends with its work. Elsewhere than on Linux priorities belong to processes, and nothing happens.
+//! The priority is never raised again, which would need privileges, so such a thread ends with its work. On systems
+//! other than Linux priorities belong to processes, and nothing happens.
 
 #[cfg(target_os = "linux")]
 use rustix::{process, thread};
 use std::time::Duration;
 
-/// How much nicer (see `nice(2)`) a thread with long work is: beside one of the others it gets a tenth of a processor.
-const LOWERED: i32 = 10;
+/// How much the nice value (see `nice(2)`) is raised: next to a thread of normal priority it gets a tenth of a
+/// processor.
+const NICE_INCREMENT: i32 = 10;
 
 /// A thread of this process.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The thread that asks.
+    /// Returns the current thread.
     #[must_use]
     pub fn current() -> Self {
         Self {
@@ -27,24 +28,24 @@ impl Thread {
         }
     }
 
-    /// How long it has had a processor; absent where nobody tells.
+    /// Returns the CPU time of the thread; `None` if the system does not provide it.
     #[must_use]
-    pub fn processor_time(self) -> Option<Duration> {
+    pub fn cpu_time(self) -> Option<Duration> {
         #[cfg(target_os = "linux")]
         {
             let path = format!("/proc/self/task/{}/schedstat", self.id.as_raw_nonzero());
-            let told = std::fs::read_to_string(path).ok()?;
-            told.split(' ').next()?.parse().map(Duration::from_nanos).ok()
+            let stat = std::fs::read_to_string(path).ok()?;
+            stat.split(' ').next()?.parse().map(Duration::from_nanos).ok()
         }
         #[cfg(not(target_os = "linux"))]
         None
     }
 
-    /// Let it give way to others from now on. Where that fails it is as important as they are.
-    pub fn lower(self) {
+    /// Lowers the priority of the thread. If that fails, it keeps its priority.
+    pub fn lower_priority(self) {
         #[cfg(target_os = "linux")]
         if let Ok(nice) = process::getpriority_process(Some(self.id))
-            && let Err(error) = process::setpriority_process(Some(self.id), nice.saturating_add(LOWERED))
+            && let Err(error) = process::setpriority_process(Some(self.id), nice.saturating_add(NICE_INCREMENT))
         {
             tracing::debug!(%error, "a thread with long work keeps its priority");
         }
@@ -56,27 +57,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_lowered_and_others_are_not() {
+    fn only_this_thread_gets_a_lower_priority() {
         let nice = |thread: Thread| process::getpriority_process(Some(thread.id)).expect("it is there");
         let before = nice(Thread::current());
         let lowered = std::thread::spawn(move || {
-            Thread::current().lower();
+            Thread::current().lower_priority();
             nice(Thread::current())
         });
-        assert_eq!(lowered.join().expect("it ends"), (before + LOWERED).min(19));
+        assert_eq!(lowered.join().expect("it ends"), (before + NICE_INCREMENT).min(19));
         assert_eq!(nice(Thread::current()), before);
     }
 
     #[test]
-    fn time_on_a_processor_is_that_of_a_thread() {
+    fn cpu_time_is_that_of_one_thread() {
         let thread = Thread::current();
-        let before = thread.processor_time().expect("Linux tells");
+        let before = thread.cpu_time().expect("Linux provides it");
         std::thread::sleep(Duration::from_millis(20));
-        let slept = thread.processor_time().expect("Linux tells") - before;
-        let mut turns = 0_u64;
-        while thread.processor_time().expect("Linux tells") - before < slept + Duration::from_millis(5) {
-            turns += 1;
+        let slept = thread.cpu_time().expect("Linux provides it") - before;
+        let mut iterations = 0_u64;
+        while thread.cpu_time().expect("Linux provides it") - before < slept + Duration::from_millis(5) {
+            iterations += 1;
         }
-        assert!(slept < Duration::from_millis(10) && turns > 0, "{slept:?}, {turns}");
+        assert!(slept < Duration::from_millis(10) && iterations > 0, "{slept:?}, {iterations}");
     }
 }

@@ -1,34 +1,34 @@
-//! Secrets of the configuration, taken out of everything that leaves: results, errors, descriptions,
-//! notifications, audit records and logs. The one place that knows them.
+//! Redacts the secrets of the configuration in everything that leaves the server: results, errors, descriptions,
+//! notifications, audit records and logs.
 //!
-//! A secret is found as it is, and behind one or two layers of escapes (of JSON, JavaScript, addresses and
-//! HTML), base64 (either alphabet, with line breaks, anywhere in something longer) and hex. What a script has
-//! made of one in a way of its own is not found; therefore results are cleaned before a script sees them.
+//! A secret is found in plain text, and behind one or two layers of encoding: escapes (of JSON, JavaScript, URLs and
+//! HTML), base64 (either alphabet, with line breaks, also inside longer encoded data) and hex. A script could encode a
+//! secret in another way, so results are redacted before a script sees them.
 
-mod layers;
+mod finder;
 
 use crate::tool::{ToolDefinition, ToolError};
 use agentscript::Message;
 use aho_corasick::AhoCorasick;
-use layers::Finder;
+use finder::SecretFinder;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 pub const MASK: &str = "[secret]";
 
-/// Shorter values are no secrets: they would be found everywhere.
-pub const SHORTEST: usize = 6;
+/// Minimum length of a secret, in characters. Shorter values would be found by accident.
+pub const MIN_SECRET_CHARS: usize = 6;
 
-/// The redactor of this process's logs; set once, by whoever reads the configuration first.
-static OF_LOGS: OnceLock<Arc<Redactor>> = OnceLock::new();
+/// The redactor for the logs of this process; set once, when the first configuration is read.
+static LOG_REDACTOR: OnceLock<Arc<Redactor>> = OnceLock::new();
 
-/// Finds secrets.
+/// Replaces secrets by [`MASK`].
 #[derive(Clone, Default)]
 pub struct Redactor {
-    finder: Option<Arc<Finder>>,
+    finder: Option<Arc<SecretFinder>>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -39,13 +39,13 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Finds these; those that are shorter than [`SHORTEST`] are left out.
+    /// Creates a redactor for these secrets. Those that are shorter than [`MIN_SECRET_CHARS`] are ignored.
     #[must_use]
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known: BTreeSet<String> = BTreeSet::new();
-        for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.chars().count() >= SHORTEST) {
+        for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.chars().count() >= MIN_SECRET_CHARS) {
             known.insert(secret.to_owned());
-            // As forms write it.
+            // Form encoding writes a space as a plus sign.
             known.insert(secret.replace(' ', "+"));
         }
         let (Some(shortest), Some(longest)) =
@@ -54,48 +54,47 @@ impl Redactor {
             return Self::default();
         };
         let finder = AhoCorasick::new(known);
-        // Too many secrets to be found at once: better none can be used than that one gets out.
-        let finder = finder.map(|finder| Finder::new(finder, shortest, longest)).unwrap_or_else(|error| {
-            tracing::error!(%error, "the secrets of the configuration cannot be told apart; all texts are hidden");
+        // The automaton would be too large: hiding all text is safer than leaking a secret.
+        let finder = finder.map(|finder| SecretFinder::new(finder, shortest, longest)).unwrap_or_else(|error| {
+            tracing::error!(%error, "there are too many secrets in the configuration; all text is hidden");
             hide_everything()
         });
         Self { finder: Some(Arc::new(finder)) }
     }
 
-    /// Whether there are no secrets.
+    /// Whether there are no secrets to redact.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.finder.is_none()
     }
 
-    /// A text without secrets.
+    /// Redacts a text. The result is `Borrowed` if it contains no secret.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.finder.as_ref().and_then(|finder| finder.masked(text, MASK)) {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.finder.as_ref().and_then(|finder| finder.mask(text, MASK)) {
             Some(clean) => Cow::Owned(clean),
             None => Cow::Borrowed(text),
         }
     }
 
-    /// A text without secrets, in its place.
-    pub fn clean(&self, text: &mut String) {
-        if let Cow::Owned(clean) = self.text(text) {
+    /// Redacts a string in place.
+    pub fn redact_string(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact_text(text) {
             *text = clean;
         }
     }
 
-    /// A value without secrets, in its keys neither. Values of JSON nest as deeply as its readers
-    /// follow, so this may recurse.
-    pub fn value(&self, value: &mut Value) {
+    /// Redacts a value in place, also its keys. It may recurse, because JSON parsers limit the depth of values.
+    pub fn redact_value(&self, value: &mut Value) {
         if self.is_empty() {
             return;
         }
         match value {
-            Value::String(text) => self.clean(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(members) => self.members(members),
+            Value::String(text) => self.redact_string(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(members) => self.redact_members(members),
             Value::Number(number) => {
-                if let Cow::Owned(clean) = self.text(&number.to_string()) {
+                if let Cow::Owned(clean) = self.redact_text(&number.to_string()) {
                     *value = Value::String(clean);
                 }
             }
@@ -103,59 +102,59 @@ impl Redactor {
         }
     }
 
-    fn members(&self, members: &mut Map<String, Value>) {
-        if members.keys().any(|key| matches!(self.text(key), Cow::Owned(_))) {
-            let mut alike: HashMap<String, usize> = HashMap::new();
+    fn redact_members(&self, members: &mut Map<String, Value>) {
+        if members.keys().any(|key| matches!(self.redact_text(key), Cow::Owned(_))) {
+            let mut counts: HashMap<String, usize> = HashMap::new();
             for (key, member) in std::mem::take(members) {
-                let key = self.text(&key).into_owned();
-                // Keys that differ in a secret alone stay as many as they are.
+                let key = self.redact_text(&key).into_owned();
+                // Keys that only differ in a secret stay distinct.
                 let mut name = key.clone();
                 while members.contains_key(&name) {
-                    let count = alike.entry(key.clone()).or_insert(1);
+                    let count = counts.entry(key.clone()).or_insert(1);
                     *count += 1;
                     name = format!("{key} ({count})");
                 }
                 members.insert(name, member);
             }
         }
-        members.values_mut().for_each(|member| self.value(member));
+        members.values_mut().for_each(|member| self.redact_value(member));
     }
 
-    /// An error without secrets.
-    pub fn error(&self, error: &mut ToolError) {
-        self.clean(&mut error.code);
-        self.clean(&mut error.message);
-        error.details.iter_mut().for_each(|details| self.json(details));
+    /// Redacts an error in place.
+    pub fn redact_error(&self, error: &mut ToolError) {
+        self.redact_string(&mut error.code);
+        self.redact_string(&mut error.message);
+        error.details.iter_mut().for_each(|details| self.redact_json_string(details));
     }
 
-    /// What a script says to the client, without secrets.
-    pub fn message(&self, message: &mut Message) {
+    /// Redacts a log message or a notification of a script in place.
+    pub fn redact_message(&self, message: &mut Message) {
         match message {
             Message::Log { message, metadata, .. } => {
-                self.clean(message);
-                metadata.iter_mut().for_each(|metadata| self.json(metadata));
+                self.redact_string(message);
+                metadata.iter_mut().for_each(|metadata| self.redact_json_string(metadata));
             }
             Message::Notify { event, payload } => {
-                self.clean(event);
-                self.json(payload);
+                self.redact_string(event);
+                self.redact_json_string(payload);
             }
         }
     }
 
-    /// JSON text without secrets, in texts, keys and numbers. All else stays as it is written.
+    /// Redacts the strings, keys and numbers of JSON text. Everything else is copied unchanged, also the whitespace.
     #[must_use]
-    pub fn json_text<'a>(&self, json: &'a str) -> Cow<'a, str> {
+    pub fn redact_json<'a>(&self, json: &'a str) -> Cow<'a, str> {
         if self.is_empty() {
             return Cow::Borrowed(json);
         }
         let mut out: Option<String> = None;
-        // Up to where the text has been taken over.
+        // The part of the text that was copied to `out`.
         let mut done = 0;
         let mut at = 0;
         while at < json.len() {
-            let length = token(&json.as_bytes()[at..]);
+            let length = token_length(&json.as_bytes()[at..]);
             let token = &json[at..at + length];
-            if let Some(clean) = self.clean_token(token) {
+            if let Some(clean) = self.redact_token(token) {
                 let out = out.get_or_insert_with(String::new);
                 out.push_str(&json[done..at]);
                 out.push_str(&clean);
@@ -169,64 +168,64 @@ impl Redactor {
         }
     }
 
-    /// A text or a number of JSON, as JSON without secrets; none: there are none in it.
-    fn clean_token(&self, token: &str) -> Option<String> {
+    /// Redacts a string or a number of JSON. Returns JSON, or `None` if it contains no secret.
+    fn redact_token(&self, token: &str) -> Option<String> {
         let text: Cow<'_, str> = match token.strip_prefix('"') {
-            // What is no text of JSON (half of a surrogate pair) is looked at as it is written.
+            // An invalid string (such as one with a lone surrogate) is searched as it is written.
             Some(inside) => match serde_json::from_str::<String>(token) {
                 Ok(text) => text.into(),
                 Err(_) => inside.strip_suffix('"').unwrap_or(inside).into(),
             },
             None => token.into(),
         };
-        match self.text(&text) {
+        match self.redact_text(&text) {
             Cow::Borrowed(_) => None,
             Cow::Owned(clean) => Some(Value::from(clean).to_string()),
         }
     }
 
-    /// JSON text without secrets, in its place.
-    fn json(&self, text: &mut String) {
+    /// Redacts a string in place, as JSON if it is valid JSON.
+    fn redact_json_string(&self, text: &mut String) {
         match serde_json::from_str::<serde::de::IgnoredAny>(text) {
             Ok(_) => {
-                if let Cow::Owned(clean) = self.json_text(text) {
+                if let Cow::Owned(clean) = self.redact_json(text) {
                     *text = clean;
                 }
             }
-            Err(_) => self.clean(text),
+            Err(_) => self.redact_string(text),
         }
     }
 
-    /// What clients see of a tool, without secrets. Its name stays: it is how it is called.
-    pub fn definition(&self, tool: &mut ToolDefinition) {
+    /// Redacts a tool definition in place, except for its names: clients call the tool by them.
+    pub fn redact_definition(&self, tool: &mut ToolDefinition) {
         if self.is_empty() {
             return;
         }
-        self.clean(&mut tool.description);
-        tool.title.iter_mut().for_each(|title| self.clean(title));
-        self.value(&mut tool.input_schema);
-        tool.output_schema.iter_mut().for_each(|schema| self.value(schema));
-        self.members(&mut tool.annotations);
+        self.redact_string(&mut tool.description);
+        tool.title.iter_mut().for_each(|title| self.redact_string(title));
+        self.redact_value(&mut tool.input_schema);
+        tool.output_schema.iter_mut().for_each(|schema| self.redact_value(schema));
+        self.redact_members(&mut tool.annotations);
         for example in &mut tool.examples {
-            self.clean(&mut example.description);
-            self.clean(&mut example.code);
+            self.redact_string(&mut example.description);
+            self.redact_string(&mut example.code);
         }
     }
 
-    /// Clean the logs of this process too. The first one stays: a process serves one configuration.
-    pub fn guard_logs(self: &Arc<Self>) {
-        let _ = OF_LOGS.set(Arc::clone(self));
+    /// Also redacts the logs of this process. Only the first call has an effect: a process serves one configuration.
+    pub fn install_for_logs(self: &Arc<Self>) {
+        let _ = LOG_REDACTOR.set(Arc::clone(self));
     }
 }
 
-/// A line for the log without secrets.
+/// Redacts a line of the log.
 #[must_use]
-pub fn logged(line: &str) -> Cow<'_, str> {
-    OF_LOGS.get().map_or(Cow::Borrowed(line), |redactor| redactor.text(line))
+pub fn redact_log_line(line: &str) -> Cow<'_, str> {
+    LOG_REDACTOR.get().map_or(Cow::Borrowed(line), |redactor| redactor.redact_text(line))
 }
 
-/// The length of the token of JSON that a text begins with: a text, a number or word, or one other letter.
-fn token(json: &[u8]) -> usize {
+/// Returns the length of the first token of JSON text: a string, a number or word, or one other byte.
+fn token_length(json: &[u8]) -> usize {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.') || !byte.is_ascii();
     match json.first() {
         Some(b'"') => {
@@ -234,7 +233,7 @@ fn token(json: &[u8]) -> usize {
             while let Some(byte) = json.get(at) {
                 match byte {
                     b'"' => return at + 1,
-                    // What comes next is escaped; it is ASCII, or this is no JSON.
+                    // The next character is escaped. In valid JSON it is ASCII.
                     b'\\' if json.get(at + 1).is_some_and(u8::is_ascii) => at += 2,
                     _ => at += 1,
                 }
@@ -246,12 +245,12 @@ fn token(json: &[u8]) -> usize {
     }
 }
 
-/// Finds every letter.
-fn hide_everything() -> Finder {
+/// Returns a finder that finds every character.
+fn hide_everything() -> SecretFinder {
     let letters = (0_u8..=127).map(|letter| [letter]);
-    // A hundred patterns of one letter each cannot be too many.
+    // An automaton for 128 patterns of one byte is small.
     let finder = AhoCorasick::new(letters).unwrap_or_else(|_| unreachable!("a small automaton can be built"));
-    Finder::new(finder, 1, 1)
+    SecretFinder::new(finder, 1, 1)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! What a process gives up for good, before it touches anything that somebody else has written: files,
-//! ports, system calls, memory. It is applied by a process to itself, while it has a single thread, and
-//! everything that it starts inherits it.
+//! Restricts a process for good: its files, ports, system calls and memory.
 //!
-//! Linux has all of it (Landlock for files and ports, seccomp for system calls); other systems have
-//! limits alone, and [`Walls`] says so. Nothing here decides what is allowed.
+//! A process restricts itself while it has a single thread and before it handles untrusted data. Processes that it
+//! starts inherit the restrictions. Linux supports all of them (Landlock for files and ports, seccomp for system calls);
+//! other systems support only resource limits, which [`Protections`] reports. The caller decides what is allowed.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -12,19 +11,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What to do where something cannot be enforced.
+/// What to do if a protection cannot be enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
     /// Do not start.
     #[default]
     Required,
-    /// Start with what can be enforced, and say in the status what that is.
+    /// Start with the protections that are available, and report them in the status.
     BestEffort,
 }
 
 impl Strictness {
-    /// As it is written.
+    /// Returns the name in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,30 +33,30 @@ impl Strictness {
     }
 }
 
-/// What holds for a process that has confined itself.
+/// Which protections are enforced for a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Walls {
-    /// Landlock: files.
+pub struct Protections {
+    /// Landlock restricts files.
     pub files: bool,
-    /// Landlock: TCP ports.
+    /// Landlock restricts TCP ports.
     pub ports: bool,
-    /// seccomp: system calls.
+    /// seccomp restricts system calls.
     pub calls: bool,
-    /// Limits of memory and processor time.
+    /// Memory and CPU time are limited.
     pub limits: bool,
 }
 
-impl Walls {
-    /// For status and logs: `files, ports, calls, limits`, or what is missing of it.
+impl Protections {
+    /// Describes the protections for status and logs: `files, ports, system calls, limits`, or what is missing.
     #[must_use]
     pub fn describe(self) -> String {
         let Self { files, ports, calls, limits } = self;
         let all = [(files, "files"), (ports, "ports"), (calls, "system calls"), (limits, "limits")];
-        let named = |wanted: bool| {
+        let names_of = |wanted: bool| {
             let names: Vec<&str> = all.iter().filter(|(holds, _)| *holds == wanted).map(|(_, name)| *name).collect();
             names.join(", ")
         };
-        match (named(true), named(false)) {
+        match (names_of(true), names_of(false)) {
             (holds, missing) if missing.is_empty() => holds,
             (holds, missing) if holds.is_empty() => format!("nothing (missing: {missing})"),
             (holds, missing) => format!("{holds} (missing: {missing})"),
@@ -65,117 +64,117 @@ impl Walls {
     }
 }
 
-/// What a program may still do that is confined.
+/// What a confined program may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
-    /// Files and folders that it may read, and programs that it may start.
+pub struct Permissions {
+    /// Files and folders that it may read and execute.
     pub read: Vec<PathBuf>,
-    /// Files and folders in which it may also write.
+    /// Files and folders that it may also write.
     pub write: Vec<PathBuf>,
-    /// TCP ports to which it may connect; absent: all, and every other kind of network. Empty: no network.
+    /// TCP ports that it may connect to; `None` allows all networking, an empty list none.
     pub connect: Option<Vec<u16>>,
-    /// Bytes of data that each of its processes may have; absent: no limit.
+    /// Memory limit of each of its processes, in bytes; `None` for no limit.
     pub max_memory_bytes: Option<u64>,
 }
 
-/// Which walls this system has for such a program, without raising any.
+/// Returns which protections this system supports for a program, without enforcing any.
 #[must_use]
-pub fn probe(allowed: &Allowed) -> Walls {
+pub fn probe(permissions: &Permissions) -> Protections {
     #[cfg(target_os = "linux")]
-    return linux::probe(allowed);
+    return linux::probe(permissions);
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = allowed;
-        Walls { limits: cfg!(unix), ..Walls::default() }
+        let _ = permissions;
+        Protections { limits: cfg!(unix), ..Protections::default() }
     }
 }
 
-/// Whether the walls are those that the program needs.
+/// Whether the protections enforce the permissions.
 #[must_use]
-pub fn suffices(walls: Walls, allowed: &Allowed) -> bool {
-    let ports = walls.ports || allowed.connect.as_ref().is_none_or(Vec::is_empty);
-    walls.files && walls.calls && ports
+pub fn is_sufficient(protections: Protections, permissions: &Permissions) -> bool {
+    let ports = protections.ports || permissions.connect.as_ref().is_none_or(Vec::is_empty);
+    protections.files && protections.calls && ports
 }
 
-/// Confine this process, and what it starts, to what is allowed.
+/// Restricts this process, and processes that it starts, to these permissions.
 ///
 /// # Errors
-/// A path that is not there, or the system refuses what it has.
-pub fn confine(allowed: &Allowed) -> Result<Walls, String> {
-    let limits = program_limits(allowed);
+/// A path does not exist, or the system refuses a protection that it supports.
+pub fn confine_program(permissions: &Permissions) -> Result<Protections, String> {
+    let limits = set_program_limits(permissions);
     #[cfg(target_os = "linux")]
-    let walls = linux::confine(allowed)?;
+    let protections = linux::confine_program(permissions)?;
     #[cfg(not(target_os = "linux"))]
-    let walls = Walls::default();
-    Ok(Walls { limits, ..walls })
+    let protections = Protections::default();
+    Ok(Protections { limits, ..protections })
 }
 
-/// Leave this process nothing but its three streams, time, and so many bytes of memory on top of what it
-/// has: what the interpreter needs.
+/// Restricts this process to what the interpreter needs: its three standard streams, time, and `memory_bytes` of memory
+/// in addition to what it uses now.
 ///
 /// # Errors
-/// The system refuses what it has.
-pub fn seal(memory_bytes: u64, cpu_seconds: u64) -> Result<Walls, String> {
+/// The system refuses a protection that it supports.
+pub fn confine_worker(memory_bytes: u64, cpu_seconds: u64) -> Result<Protections, String> {
     let base = address_space();
     #[cfg(target_os = "linux")]
-    let walls = linux::close_files()?;
+    let protections = linux::deny_files_and_ports()?;
     #[cfg(not(target_os = "linux"))]
-    let walls = Walls::default();
-    // Rules of Landlock are made with a descriptor, so that limits come second.
-    let limits = sealed_limits(base.map(|base| base.saturating_add(memory_bytes)), cpu_seconds);
+    let protections = Protections::default();
+    // Landlock rules need a file descriptor, so the limits come second.
+    let limits = set_worker_limits(base.map(|base| base.saturating_add(memory_bytes)), cpu_seconds);
     #[cfg(target_os = "linux")]
-    let walls = Walls { calls: linux::keep_calls(), ..walls };
-    Ok(Walls { limits, ..walls })
+    let protections = Protections { calls: linux::restrict_worker_calls(), ..protections };
+    Ok(Protections { limits, ..protections })
 }
 
-/// Address space that the process has now, in bytes; absent where nobody says.
+/// Returns the size of this process's address space, in bytes; `None` if the system does not provide it.
 #[must_use]
 pub fn address_space() -> Option<u64> {
     let pages: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
-    Some(pages * PAGE)
+    Some(pages * PAGE_BYTES)
 }
 
-/// Memory of a process that is resident, in bytes; absent where nobody says.
+/// Returns the resident memory of a process, in bytes; `None` if the system does not provide it.
 #[must_use]
-pub fn resident(process: u32) -> Option<u64> {
+pub fn resident_memory(process: u32) -> Option<u64> {
     let pages: u64 = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * PAGE)
+    Some(pages * PAGE_BYTES)
 }
 
-/// Larger pages make the figures smaller than they are, which is of no harm where growth is looked at.
-const PAGE: u64 = 4096;
+/// The usual page size. On a system with larger pages the results are too small, but still show growth.
+const PAGE_BYTES: u64 = 4096;
 
 #[cfg(unix)]
-fn limit(resource: rustix::process::Resource, value: u64) -> bool {
+fn set_limit(resource: rustix::process::Resource, value: u64) -> bool {
     use rustix::process::{Rlimit, getrlimit, setrlimit};
-    // Nobody but root may raise the hard limit.
+    // Only root may raise the hard limit.
     let value = getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
     setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) }).is_ok()
 }
 
 #[cfg(unix)]
-fn program_limits(allowed: &Allowed) -> bool {
+fn set_program_limits(permissions: &Permissions) -> bool {
     use rustix::process::Resource;
-    // Of the address space, runtimes such as Node's reserve far more than they use.
-    allowed.max_memory_bytes.is_none_or(|bytes| limit(Resource::Data, bytes)) & limit(Resource::Core, 0)
+    // The address space is not limited: runtimes such as Node reserve far more than they use.
+    permissions.max_memory_bytes.is_none_or(|bytes| set_limit(Resource::Data, bytes)) & set_limit(Resource::Core, 0)
 }
 
 #[cfg(unix)]
-fn sealed_limits(address_space: Option<u64>, cpu_seconds: u64) -> bool {
+fn set_worker_limits(address_space: Option<u64>, cpu_seconds: u64) -> bool {
     use rustix::process::Resource;
-    // The length of files is not among them: standard error may be one.
-    address_space.is_some_and(|bytes| limit(Resource::As, bytes))
-        & limit(Resource::Cpu, cpu_seconds)
-        & limit(Resource::Nofile, 3)
-        & limit(Resource::Core, 0)
+    // The size of files is not limited, because stderr may be a file.
+    address_space.is_some_and(|bytes| set_limit(Resource::As, bytes))
+        & set_limit(Resource::Cpu, cpu_seconds)
+        & set_limit(Resource::Nofile, 3)
+        & set_limit(Resource::Core, 0)
 }
 
 #[cfg(not(unix))]
-fn program_limits(_allowed: &Allowed) -> bool {
+fn set_program_limits(_allowed: &Permissions) -> bool {
     false
 }
 
 #[cfg(not(unix))]
-fn sealed_limits(_address_space: Option<u64>, _cpu_seconds: u64) -> bool {
+fn set_worker_limits(_address_space: Option<u64>, _cpu_seconds: u64) -> bool {
     false
 }

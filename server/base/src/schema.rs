@@ -1,34 +1,33 @@
-//! JSON schemas of tools as what checks values, with a bound on the time that this takes.
+//! Validates values against the JSON schemas of tools, in bounded time.
 //!
-//! A schema is somebody else's program: a few references make it look at a value 2^44 times. So how
-//! often schemas would be looked at is counted first (`cost`), and what is too much is not checked but
-//! refused. Patterns are matched in linear time; those that need more are left out, which is said.
+//! A schema is untrusted: with a few references it can require 2^44 evaluations of a subschema. So the number of
+//! evaluations is computed first (`cost`), and a check that would need too many is refused. Patterns are matched in
+//! linear time; those that need more are removed from the schema, with a warning.
 
 mod cost;
-mod parts;
+mod keywords;
 
 use crate::offload;
 use cost::{Graph, TooComplex};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-/// Largest schema, in values.
-const MOST_VALUES: usize = 100_000;
-/// How often schemas may be looked at in one check.
-const MOST_LOOKS: u64 = 20_000_000;
-/// The same where the errors are wanted, each of which takes memory.
-const MOST_LOOKS_FOR_ERRORS: u64 = 300_000;
-/// Looks that are few enough for any thread.
-const FEW_LOOKS: u64 = 20_000;
-/// Native stack of the thread that compiles a schema, which recurses as its references nest.
-const STACK: usize = 64 * 1024 * 1024;
-/// Compiled bytes of a pattern, and what a match of one byte costs then, from good to bad. A pattern that
-/// needs more is left out.
+/// Maximum size of a schema, in JSON values.
+const MAX_SCHEMA_VALUES: usize = 100_000;
+/// Maximum cost of a check: one unit is about one evaluation of a subschema.
+const MAX_COST: u64 = 20_000_000;
+/// Maximum cost of a check that collects its errors, which take memory.
+const MAX_COST_WITH_ERRORS: u64 = 300_000;
+/// Maximum cost of a check that may run on any thread.
+const MAX_QUICK_COST: u64 = 20_000;
+/// Native stack of the thread that compiles a schema, in bytes: compilation recurses along nested references.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Maximum sizes of a compiled pattern in bytes, with the cost of matching one byte. A larger pattern is removed.
 const PATTERN_SIZES: [(usize, u64); 3] = [(8 << 10, 2), (64 << 10, 16), (512 << 10, 128)];
 
-/// Bytes of all patterns of a schema that are looked at: before its size is known, a pattern takes 200 times its bytes
-/// and a microsecond for each. Those that are too much are left out too.
-const MOST_PATTERNS: usize = 128 << 10;
+/// Maximum length of all patterns of a schema, in bytes; the patterns above it are removed. Compiling a pattern takes up
+/// to 200 bytes of memory and a microsecond for each of its bytes before its size is known.
+const MAX_PATTERN_BYTES: usize = 128 << 10;
 
 /// A compiled schema.
 pub struct Schema {
@@ -36,105 +35,108 @@ pub struct Schema {
     graph: Graph,
 }
 
-/// Why a schema checks nothing.
+/// Why a schema cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
-    /// It is no schema.
+pub enum SchemaError {
+    /// It is not a valid JSON schema.
     #[error("it is not valid: {0}")]
     Invalid(String),
-    /// It is too large, or its parts hold each other too often.
+    /// It is too large, or its references lead to too many evaluations.
     #[error("it is too complex to be checked")]
     TooComplex,
 }
 
-/// Why a value is not what its schema asks for.
-pub enum Misfit<'a> {
-    /// It does not fit, for these reasons; empty: there are too many to be looked for.
+/// Why a value is not accepted.
+pub enum CheckError<'a> {
+    /// The value is invalid. The list is empty if collecting the errors would take too much memory.
     Errors(Vec<jsonschema::ValidationError<'a>>),
-    /// To check it would take too long.
+    /// The check would take too long.
     TooComplex,
 }
 
 impl Schema {
-    /// Compile a schema.
+    /// Compiles a schema.
     ///
     /// # Errors
-    /// It is none, or too complex.
-    pub fn new(schema: &Value) -> Result<Self, Unusable> {
-        let mut values = MOST_VALUES;
+    /// The schema is invalid or too complex.
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
+        let mut values = MAX_SCHEMA_VALUES;
         if !is_at_most(schema, &mut values) {
-            return Err(Unusable::TooComplex);
+            return Err(SchemaError::TooComplex);
         }
-        let few = MOST_VALUES - values < 500;
-        offload::now(if few { 0 } else { offload::SMALL + 1 }, || Self::compiled(schema))
+        let is_small = MAX_SCHEMA_VALUES - values < 500;
+        offload::run_without_permit(if is_small { 0 } else { offload::INLINE_LIMIT + 1 }, || Self::compile(schema))
     }
 
-    fn compiled(schema: &Value) -> Result<Self, Unusable> {
+    fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let mut schema = schema.clone();
         let mut patterns = Patterns::default();
         patterns.prune(&mut schema);
-        for pattern in &patterns.left_out {
-            let pattern = crate::text::cut(pattern, 200);
-            tracing::warn!(pattern, "a pattern of a schema needs more than linear time; it is not checked");
+        for pattern in &patterns.removed {
+            let pattern = crate::text::truncate(pattern, 200);
+            tracing::warn!(
+                pattern,
+                "a pattern of a schema needs more than linear time, or too much memory; it is not checked"
+            );
         }
-        let graph = Graph::new(&schema, &patterns.weights).map_err(|TooComplex| Unusable::TooComplex)?;
+        let graph = Graph::new(&schema, &patterns.weights).map_err(|TooComplex| SchemaError::TooComplex)?;
         let build = || {
             let options = jsonschema::options().with_pattern_options(pattern_options(PATTERN_SIZES[2].0));
             options
                 .build(&schema)
-                .map_err(|error| Unusable::Invalid(crate::text::cut(&error.to_string(), 300).to_owned()))
+                .map_err(|error| SchemaError::Invalid(crate::text::truncate(&error.to_string(), 300).to_owned()))
         };
         let validator = if graph.is_flat() { build()? } else { with_stack(build)? };
         Ok(Self { validator, graph })
     }
 
-    /// Whether a check of a value is short.
+    /// Whether checking a value is quick enough for any thread.
     #[must_use]
     pub fn is_quick(&self, value: &Value) -> bool {
-        self.graph.quick(value, FEW_LOOKS).is_some()
+        self.graph.quick(value, MAX_QUICK_COST).is_some()
     }
 
-    /// Check a value. It may take about a second, unless it is [quick](Self::is_quick).
+    /// Checks a value. This may take about a second, unless it is [quick](Self::is_quick).
     ///
     /// # Errors
-    /// It does not fit, or that cannot be found out in time.
-    pub fn check<'a>(&'a self, value: &'a Value) -> Result<(), Misfit<'a>> {
+    /// The value is invalid, or the check would take too long.
+    pub fn check<'a>(&'a self, value: &'a Value) -> Result<(), CheckError<'a>> {
         if self.is_quick(value) {
-            return self.decide(value, true);
+            return self.validate(value, true);
         }
-        let cost = self.graph.cost(value, MOST_LOOKS).map_err(|TooComplex| Misfit::TooComplex)?;
-        self.decide(value, cost <= MOST_LOOKS_FOR_ERRORS)
+        let cost = self.graph.cost(value, MAX_COST).map_err(|TooComplex| CheckError::TooComplex)?;
+        self.validate(value, cost <= MAX_COST_WITH_ERRORS)
     }
 
-    /// Whether a value fits.
+    /// Whether a value is valid.
     #[must_use]
     pub fn fits(&self, value: &Value) -> bool {
         self.check(value).is_ok()
     }
 
-    fn decide<'a>(&'a self, value: &'a Value, with_errors: bool) -> Result<(), Misfit<'a>> {
+    fn validate<'a>(&'a self, value: &'a Value, with_errors: bool) -> Result<(), CheckError<'a>> {
         if self.validator.is_valid(value) {
             return Ok(());
         }
-        Err(Misfit::Errors(if with_errors { self.validator.iter_errors(value).collect() } else { Vec::new() }))
+        Err(CheckError::Errors(if with_errors { self.validator.iter_errors(value).collect() } else { Vec::new() }))
     }
 }
 
-/// Whether a value holds no more values than are `left`, which are counted down.
-fn is_at_most(value: &Value, left: &mut usize) -> bool {
-    let Some(less) = left.checked_sub(1) else { return false };
-    *left = less;
+/// Whether a value contains at most `remaining` values. Each one decreases `remaining`.
+fn is_at_most(value: &Value, remaining: &mut usize) -> bool {
+    let Some(less) = remaining.checked_sub(1) else { return false };
+    *remaining = less;
     match value {
-        Value::Array(items) => items.iter().all(|item| is_at_most(item, left)),
-        Value::Object(members) => members.values().all(|member| is_at_most(member, left)),
+        Value::Array(items) => items.iter().all(|item| is_at_most(item, remaining)),
+        Value::Object(members) => members.values().all(|member| is_at_most(member, remaining)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
-/// Do work that recurses on a thread with room for it.
+/// Runs work that recurses on a thread with a large stack.
 fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("schema".into()).stack_size(STACK);
+        let thread = std::thread::Builder::new().name("schema".into()).stack_size(STACK_BYTES);
         match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => std::panic::panic_any(format!("no thread for a schema: {error}")),
@@ -142,9 +144,9 @@ fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// What tells whether a text fits a pattern; absent: it is none, or it is not matched in linear time.
+/// Compiles a pattern. Returns `None` if it is invalid or cannot be matched in linear time.
 #[must_use]
-pub fn pattern(pattern: &str) -> Option<Validator> {
+pub fn compile_pattern(pattern: &str) -> Option<Validator> {
     let schema = serde_json::json!({"pattern": pattern});
     jsonschema::options().with_pattern_options(pattern_options(PATTERN_SIZES[1].0)).build(&schema).ok()
 }
@@ -156,15 +158,15 @@ fn pattern_options(size: usize) -> PatternOptions<jsonschema::Regex> {
 /// The patterns of a schema.
 #[derive(Default)]
 struct Patterns {
-    /// What a match of one byte costs.
+    /// The cost of matching one byte, by pattern.
     weights: std::collections::HashMap<String, u64>,
-    /// Bytes of those that were looked at.
+    /// Length of the patterns that were compiled, in bytes.
     bytes: usize,
-    left_out: Vec<String>,
+    removed: Vec<String>,
 }
 
 impl Patterns {
-    /// Take out of a schema what is not matched in linear time, and what depends on it.
+    /// Removes the patterns that cannot be matched in linear time from a schema, and the keywords that depend on them.
     fn prune(&mut self, schema: &mut Value) {
         let Value::Object(members) = schema else { return };
         if let Some(Value::String(pattern)) = members.get("pattern")
@@ -180,21 +182,21 @@ impl Patterns {
                 }
             }
         }
-        self.prune_parts(members);
+        self.prune_subschemas(members);
     }
 
-    fn prune_parts(&mut self, members: &mut Map<String, Value>) {
+    fn prune_subschemas(&mut self, members: &mut Map<String, Value>) {
         for (key, part) in members.iter_mut() {
-            match (parts::kind(key), part) {
-                (Some(parts::Kind::Map), Value::Object(schemas)) => {
+            match (keywords::subschemas(key), part) {
+                (Some(keywords::Subschemas::Map), Value::Object(schemas)) => {
                     schemas.values_mut().for_each(|schema| self.prune(schema));
                 }
-                (Some(parts::Kind::Schema | parts::Kind::List), Value::Array(schemas)) => {
+                (Some(keywords::Subschemas::Schema | keywords::Subschemas::List), Value::Array(schemas)) => {
                     schemas.iter_mut().for_each(|schema| self.prune(schema));
                 }
-                (Some(parts::Kind::Schema), schema) => self.prune(schema),
-                // References lead to places that are named as anybody likes.
-                (None, Value::Object(schemas)) if !parts::is_data(key) => {
+                (Some(keywords::Subschemas::Schema), schema) => self.prune(schema),
+                // A reference may lead into an unknown keyword.
+                (None, Value::Object(schemas)) if !keywords::is_data(key) => {
                     schemas.values_mut().for_each(|schema| self.prune(schema));
                 }
                 (Some(_) | None, _) => {}
@@ -207,8 +209,8 @@ impl Patterns {
             return true;
         }
         self.bytes = self.bytes.saturating_add(pattern.len());
-        if self.bytes > MOST_PATTERNS {
-            self.left_out.push(pattern.to_owned());
+        if self.bytes > MAX_PATTERN_BYTES {
+            self.removed.push(pattern.to_owned());
             return false;
         }
         let schema = serde_json::json!({"pattern": pattern});
@@ -220,7 +222,7 @@ impl Patterns {
                 true
             }
             None => {
-                self.left_out.push(pattern.to_owned());
+                self.removed.push(pattern.to_owned());
                 false
             }
         }

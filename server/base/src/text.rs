@@ -1,62 +1,63 @@
-//! Texts of others: cut where they are long, and names that are near to what was meant.
+//! Truncates text, and finds the names nearest to a misspelled one.
 
-/// The beginning of `text`, at most `most` bytes.
+/// Returns the start of `text`, at most `max_bytes` bytes, up to a character boundary.
 #[must_use]
-pub fn cut(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
+pub fn truncate(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     &text[..end]
 }
 
-/// The names nearest to `name` by edit distance, the nearest first, at most `most`; none that is
-/// too far to be meant. A name of more than 64 bytes is like no other, and no more than 500 are compared
-/// letter by letter.
+/// Returns the names that are similar to `name` by edit distance, the most similar first, at most `max`.
+///
+/// To bound the time, a name of more than 64 bytes is similar to none, and the edit distance is computed for the 500
+/// names that have the most letters in common.
 #[must_use]
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    if name.len() > LONGEST_COMPARED {
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
+    if name.len() > MAX_NAME_BYTES {
         return Vec::new();
     }
     let wanted = name.to_lowercase();
-    let letters = Letters::of(own(&wanted));
-    let mut alike: Vec<(f64, String, &str)> = known
-        .take(MOST_KNOWN)
-        .filter(|candidate| candidate.len() <= 2 * LONGEST_COMPARED)
+    let letters = LetterCounts::from_text(without_app(&wanted));
+    let mut candidates: Vec<(f64, String, &str)> = known
+        .take(MAX_CANDIDATES)
+        .filter(|candidate| candidate.len() <= 2 * MAX_NAME_BYTES)
         .map(|candidate| (candidate.to_lowercase(), candidate))
-        .map(|(small, candidate)| (letters.likeness(&Letters::of(own(&small))), small, candidate))
-        .filter(|(likeness, ..)| *likeness >= 0.35)
+        .map(|(lower, candidate)| (letters.similarity(&LetterCounts::from_text(without_app(&lower))), lower, candidate))
+        .filter(|(similarity, ..)| *similarity >= 0.35)
         .collect();
-    if alike.len() > MOST_COMPARED {
-        alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
-        alike.truncate(MOST_COMPARED);
+    if candidates.len() > MAX_COMPARED {
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.2.cmp(b.2)));
+        candidates.truncate(MAX_COMPARED);
     }
-    let mut found: Vec<(f64, &str)> = alike
+    let mut found: Vec<(f64, &str)> = candidates
         .into_iter()
-        .map(|(_, small, candidate)| (likeness(&wanted, &small), candidate))
-        .filter(|(likeness, _)| *likeness >= 0.55)
+        .map(|(_, lower, candidate)| (similarity(&wanted, &lower), candidate))
+        .filter(|(similarity, _)| *similarity >= 0.55)
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+    found.into_iter().take(max).map(|(_, candidate)| candidate).collect()
 }
 
-/// Longest name that is compared with others, in bytes.
-const LONGEST_COMPARED: usize = 64;
-/// Names that are looked at.
-const MOST_KNOWN: usize = 20_000;
-/// Names that are compared letter by letter: those that have about the same letters.
-const MOST_COMPARED: usize = 500;
+/// Maximum length of a compared name, in bytes.
+const MAX_NAME_BYTES: usize = 64;
+/// Maximum number of names whose letters are counted.
+const MAX_CANDIDATES: usize = 20_000;
+/// Maximum number of names whose edit distance is computed.
+const MAX_COMPARED: usize = 500;
 
-/// A name without its app.
-fn own(name: &str) -> &str {
+/// Returns a name without its app.
+fn without_app(name: &str) -> &str {
     name.split_once([':', '.']).map_or(name, |(_, own)| own)
 }
 
-/// How many letters of each kind a text has, kinds of some letters taken together.
-struct Letters([u16; 64]);
+/// How often each letter occurs in a text. Some rare letters share a counter.
+struct LetterCounts([u16; 64]);
 
-impl Letters {
-    fn of(text: &str) -> Self {
+impl LetterCounts {
+    fn from_text(text: &str) -> Self {
         let mut counts = [0; 64];
         for c in text.chars() {
             counts[c as usize % 64] += 1;
@@ -64,9 +65,9 @@ impl Letters {
         Self(counts)
     }
 
-    /// How alike two texts can be at most, in whatever order their letters are. The app counts for three
-    /// tenths of the 0.55 that are asked for, so own names have to be alike by 0.35 at least.
-    fn likeness(&self, other: &Self) -> f64 {
+    /// Returns an upper bound for the similarity of two texts: the similarity of their letters in any order. A name
+    /// needs a similarity of 0.55, to which an equal app adds 0.3, so names without their apps need at least 0.35.
+    fn similarity(&self, other: &Self) -> f64 {
         let (mut missing, mut more, mut own, mut others) = (0, 0, 0, 0);
         for (a, b) in self.0.iter().zip(&other.0) {
             (missing, more) = (missing + a.saturating_sub(*b), more + b.saturating_sub(*a));
@@ -76,8 +77,8 @@ impl Letters {
     }
 }
 
-/// How alike two names are: the own part counts more than the app, which many share.
-fn likeness(wanted: &str, candidate: &str) -> f64 {
+/// Returns the similarity of two names. The part after the app counts more than the app, which many names share.
+fn similarity(wanted: &str, candidate: &str) -> f64 {
     let split = |name: &str| name.split_once([':', '.']).map(|(app, own)| (app.to_owned(), own.to_owned()));
     let (Some((wanted_app, wanted_own)), Some((app, own))) = (split(wanted), split(candidate)) else {
         let own = candidate.split_once(':').map_or(candidate, |(_, own)| own);

@@ -1,58 +1,57 @@
-//! What a tool is, for all who speak of one: its definition, its names, and patterns of names.
+//! Definitions, names, filters and results of tools.
 
 mod filter;
-mod names;
+mod name;
 mod result;
 
 pub use agentscript::{ErrorCode, ToolError};
-pub use filter::names;
-pub use filter::{ToolFilter, ToolPattern, matches};
-pub use names::{LONGEST_NAME, Names, OWN_NAMES, is_reserved};
+pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
+pub use name::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, is_reserved};
 pub use result::ToolResult;
 use serde_json::{Map, Value};
 
-/// A tool, as its upstream describes it.
+/// A tool as its upstream describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolDefinition {
-    /// The app it belongs to. Empty: its name alone is its full name.
+    /// The id of the app that it belongs to. If empty, the full name is the name alone.
     pub app: String,
     /// Its name in the upstream.
     pub name: String,
-    /// A name for people.
+    /// A display name for people.
     pub title: Option<String>,
-    /// What it does.
+    /// A description of what it does.
     pub description: String,
-    /// JSON schema of its input: an object.
+    /// JSON schema of its input, which is an object.
     pub input_schema: Value,
     /// JSON schema of its result.
     pub output_schema: Option<Value>,
-    /// Hints about its behaviour (`readOnlyHint`, …): an object.
+    /// Annotations of MCP about its behaviour, such as `readOnlyHint`.
     pub annotations: Map<String, Value>,
-    /// For filters.
+    /// Tags that filters can match.
     pub tags: Vec<String>,
-    /// How it is used, by whoever wrote it.
+    /// Usage examples from the author of the tool.
     pub examples: Vec<Example>,
-    /// Kind of the upstream.
+    /// The kind of its upstream, such as `mcp`.
     pub source: &'static str,
-    /// Whether it is in the list of tools beside the meta-tools; absent: as the mode says. For tools
-    /// written in Rust: what a server says of itself decides nothing.
+    /// Whether it is listed next to the meta-tools; by default the mode decides. Only tools written in Rust can set it:
+    /// an MCP server must not decide where its tools are visible.
     pub visible_in_list_tools: Option<bool>,
-    /// Whether it is indexed: found, described and called from scripts; absent: as the mode says.
+    /// Whether scripts can find, describe and call it; by default the mode decides.
     pub enabled_in_code_call: Option<bool>,
 }
 
-/// How a tool is used.
+/// A usage example of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// What it shows.
+    /// What the example shows.
     pub description: String,
-    /// A script.
+    /// The script.
     pub code: String,
 }
 
 impl ToolDefinition {
-    /// The name that scripts and clients use: `app:name`.
+    /// Returns the name that scripts and clients use: `app:name`.
     #[must_use]
     pub fn full_name(&self) -> String {
         if self.app.is_empty() { self.name.clone() } else { format!("{}:{}", self.app, self.name) }

@@ -172,7 +172,7 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let text = files::read_text(path, files::CONFIGURATION)
+        let text = files::read_text(path, files::MAX_CONFIG_BYTES)
             .map_err(|source| Error::Io { path: path.display().to_string(), source })?;
         let json = path.extension().is_some_and(|extension| extension == "json") || text.trim_start().starts_with('{');
         let format = if json { Format::Json } else { Format::Toml };

@@ -9,7 +9,7 @@ use super::schema::{self, properties};
 use super::secrets::Found;
 use super::vm::VmConfig;
 use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
-use codecall_base::error::mended;
+use codecall_base::error::sanitize_serde_error;
 use codecall_base::redact::Redactor;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -79,7 +79,7 @@ fn table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String> {
 /// What is wrong, naming the key.
 pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
-        let problem = mended(&error.inner().to_string());
+        let problem = sanitize_serde_error(&error.inner().to_string());
         let at = match error.path().to_string().as_str() {
             "" | "." => path.to_owned(),
             inner if path.is_empty() => inner.to_owned(),

@@ -6,7 +6,7 @@
 //! must not be one.
 
 use base64::Engine as _;
-use codecall_base::redact::SHORTEST;
+use codecall_base::redact::MIN_SECRET_CHARS;
 use percent_encoding::percent_decode_str;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -185,7 +185,7 @@ impl Found {
 
     fn keep(&mut self, value: &str) {
         let value = value.trim();
-        if value.chars().count() >= SHORTEST && !self.0.iter().any(|known| known == value) {
+        if value.chars().count() >= MIN_SECRET_CHARS && !self.0.iter().any(|known| known == value) {
             self.0.push(value.to_owned());
         }
     }

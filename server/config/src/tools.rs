@@ -1,7 +1,7 @@
 //! Which tools exist, and which are listed. These are top-level keys.
 
 use super::mcp_servers::check_app;
-use codecall_base::tool::{Example, Names, ToolFilter};
+use codecall_base::tool::{Example, NameStyle, ToolFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct ToolPolicy {
     /// What is listed beside the meta-tools.
     pub expose: Expose,
     /// How listed names are spelled. All three spellings are always accepted.
-    pub names: Names,
+    pub names: NameStyle,
 }
 
 impl ToolPolicy {

@@ -6,8 +6,8 @@ use agentscript::{Call, CallId, Outcome, ToolError};
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::json;
 use codecall_base::offload;
-use codecall_base::text::cut;
-use codecall_base::tool::{ErrorCode, LONGEST_NAME};
+use codecall_base::text::truncate;
+use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES};
 use codecall_tools::pipeline::{Pipeline, ToolCall};
 use codecall_tools::sample;
 use serde_json::{Value, json as object};
@@ -49,7 +49,7 @@ impl Calls {
 
     async fn answer(&self, call: Call) -> Result<String, ToolError> {
         let Call { id, tool, input: text, timeout_ms, .. } = call;
-        let named = cut(&tool, LONGEST_NAME);
+        let named = truncate(&tool, MAX_NAME_BYTES);
         if !self.context.fits(&format!("The input of tool '{named}'"), text.len()) {
             return Err(aborted(named));
         }
@@ -90,7 +90,7 @@ impl Calls {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
-                RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallReported { .. } => {}
+                RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => {}
             }
             if let Some(watcher) = &watcher {
                 watcher(event);
@@ -124,7 +124,8 @@ impl Calls {
 
     fn dry_run(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
         let weight = offload::weight_of(&call.input);
-        let shown = offload::now(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
+        let shown =
+            offload::run_without_permit(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
         self.log.begin(id, u64::from(id.0), &call.tool, &shown);
         let entry = self.pipeline.admit(call);
         self.log.end(id, Duration::ZERO, entry.as_ref().err());
@@ -179,7 +180,7 @@ impl CallLog {
         let mut rows = self.rows();
         rows.made += 1;
         if rows.calls.len() < self.most {
-            let (tool, input) = (cut(tool, LONGEST_NAME).to_owned(), shortened(input));
+            let (tool, input) = (truncate(tool, MAX_NAME_BYTES).to_owned(), shortened(input));
             let record =
                 Record { number, tool, input, began: Instant::now(), duration: None, error: None, known: false };
             rows.calls.insert(id, record);
@@ -281,7 +282,7 @@ impl Record {
 }
 
 fn told(error: &ToolError) -> Value {
-    object!({"code": error.code, "message": cut(&error.message, LONGEST_MESSAGE)})
+    object!({"code": error.code, "message": truncate(&error.message, LONGEST_MESSAGE)})
 }
 
 /// An input for the log: its text, cut, where it is long.
@@ -290,9 +291,9 @@ fn shortened(input: &Value) -> Value {
         return if text.len() <= LONGEST_INPUT {
             input.clone()
         } else {
-            format!("{}…", cut(text, LONGEST_INPUT)).into()
+            format!("{}…", truncate(text, LONGEST_INPUT)).into()
         };
     }
     let text = input.to_string();
-    if text.len() <= LONGEST_INPUT { input.clone() } else { format!("{}…", cut(&text, LONGEST_INPUT)).into() }
+    if text.len() <= LONGEST_INPUT { input.clone() } else { format!("{}…", truncate(&text, LONGEST_INPUT)).into() }
 }

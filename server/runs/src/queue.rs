@@ -308,7 +308,7 @@ impl State {
             let Some(slice) = self.slices.get_mut(&number) else { continue };
             if now.saturating_sub(*slice.spent.get_or_insert(now)) > LONG {
                 slice.lowered = true;
-                slice.thread.lower();
+                slice.thread.lower_priority();
             }
         }
     }
@@ -350,7 +350,7 @@ fn work(shared: &Arc<Shared>, level: Level) {
             }
             drop(state);
             if gives_way {
-                thread.lower();
+                thread.lower_priority();
             }
             let step = catch_unwind(AssertUnwindSafe(|| slice(task, &context)))
                 .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
@@ -421,7 +421,7 @@ fn watch(shared: &Arc<Shared>) {
             .map(|(level, spare)| (level, shared.wanted(&mut state, level, spare)));
         drop(state);
         // The system is asked without the lock: nobody waits for its answer.
-        let spent = looked_at.into_iter().filter_map(|(number, thread)| Some((number, thread.processor_time()?)));
+        let spent = looked_at.into_iter().filter_map(|(number, thread)| Some((number, thread.cpu_time()?)));
         let spent: Vec<(u64, Duration)> = spent.collect();
         for (level, wanted) in wanted {
             if let Err(error) = shared.hire(level, wanted) {

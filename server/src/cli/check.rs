@@ -55,8 +55,8 @@ impl Check {
 fn render(script: &ScriptFile, diagnostics: &[Diagnostic]) {
     let mut stderr = std::io::stderr().lock();
     for diagnostic in diagnostics {
-        let rendered = diagnostic.render(&terminal::line(&script.name), &script.text).to_string();
-        let _ = writeln!(stderr, "{}", terminal::block(&rendered));
+        let rendered = diagnostic.render(&terminal::escape_line(&script.name), &script.text).to_string();
+        let _ = writeln!(stderr, "{}", terminal::escape_block(&rendered));
     }
 }
 

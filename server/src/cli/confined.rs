@@ -91,7 +91,7 @@ impl Worker {
         use codecall::runs::worker::{Confinement, serve};
         let Self { confine, memory_bytes, cpu_seconds, cold, attempt } = *self;
         if let Some(attempt) = attempt {
-            let walls = codecall::sandbox::seal(memory_bytes, cpu_seconds).map(|walls| walls.describe());
+            let walls = codecall::sandbox::confine_worker(memory_bytes, cpu_seconds).map(|walls| walls.describe());
             let result = format!("{attempt:?}: {} {walls:?}\n", attempt.attempt());
             return match std::io::stdout().write_all(result.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -147,6 +147,6 @@ impl Confined {
         let Self { mode, read, write, max_memory_bytes, program, .. } = self;
         let confine = ConfineConfig { mode: mode.into(), read, write, connect, max_memory_bytes };
         let Some((command, args)) = program.split_first() else { return ExitCode::from(2) };
-        CommandError::new(codecall::confine::become_program(&confine, command, args)).report()
+        CommandError::new(codecall::confine::exec_confined(&confine, command, args)).report()
     }
 }

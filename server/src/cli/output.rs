@@ -21,7 +21,7 @@ fn print(text: &str) -> Result<(), CommandError> {
 
 /// Prints lines for people. The caller escapes parts that must not contain line breaks.
 pub fn print_lines(lines: &[String]) -> Result<(), CommandError> {
-    if lines.is_empty() { Ok(()) } else { print(&terminal::block(&lines.join("\n"))) }
+    if lines.is_empty() { Ok(()) } else { print(&terminal::escape_block(&lines.join("\n"))) }
 }
 
 /// Prints JSON: indented on a terminal, else as one line.
@@ -31,7 +31,7 @@ pub fn print_json(text: &str) -> Result<(), CommandError> {
 
 /// Prints JSON text as it is formatted.
 pub fn print_json_line(text: &str) -> Result<(), CommandError> {
-    print(&if is_terminal() { terminal::json(text) } else { Cow::Borrowed(text) })
+    print(&if is_terminal() { terminal::escape_json(text) } else { Cow::Borrowed(text) })
 }
 
 /// Whether stdout is a terminal.

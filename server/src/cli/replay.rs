@@ -92,10 +92,13 @@ impl Replay {
             Printer { journal: &source.journal, call_ids: &source.call_ids, outcome: source.outcome.as_deref() };
         if self.json || !is_terminal() {
             let lines = printer.to_json_lines(&rounds, &step);
-            lines.iter().try_for_each(|line| output::print_json_line(&config.secrets.json_text(line)))?;
+            lines.iter().try_for_each(|line| output::print_json_line(&config.secrets.redact_json(line)))?;
         } else {
-            let lines: Vec<String> =
-                printer.to_lines(&rounds, &step).iter().map(|line| config.secrets.text(line).into_owned()).collect();
+            let lines: Vec<String> = printer
+                .to_lines(&rounds, &step)
+                .iter()
+                .map(|line| config.secrets.redact_text(line).into_owned())
+                .collect();
             output::print_lines(&lines)?;
         }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);
@@ -117,7 +120,8 @@ impl Replay {
             self.journal.clone()
         } else {
             let path = Path::new(&self.journal);
-            files::read_text(path, files::RECORDING).map_err(|error| unreadable(path, &error).with_help(FORMS))?
+            files::read_text(path, files::MAX_RECORDING_BYTES)
+                .map_err(|error| unreadable(path, &error).with_help(FORMS))?
         };
         let text = text.trim();
         let invalid = |problem: &str| CommandError::new(format!("--journal: {problem}"));
@@ -267,7 +271,7 @@ impl Printer<'_> {
                 lines.push(format!(
                     "  {} {} {}",
                     self.call_label(call.number),
-                    terminal::line(&call.tool),
+                    terminal::escape_line(&call.tool),
                     shorten(&call.input)
                 ));
             }
@@ -276,7 +280,7 @@ impl Printer<'_> {
                 lines.push(match &answer.result {
                     Ok(result) => format!("  {name} = {}", shorten(result)),
                     Err(error) => {
-                        format!("  {name} failed: {}: {}", terminal::line(&error.code), shorten(&error.message))
+                        format!("  {name} failed: {}: {}", terminal::escape_line(&error.code), shorten(&error.message))
                     }
                 });
             }
@@ -288,7 +292,7 @@ impl Printer<'_> {
                     lines.push(format!(
                         "  {} {} {}",
                         self.call_label(call.number),
-                        terminal::line(&call.tool),
+                        terminal::escape_line(&call.tool),
                         shorten(&call.input)
                     ));
                 }
@@ -296,10 +300,10 @@ impl Printer<'_> {
                 lines.push(format!("The journal ends here; the script waits for {}", waiting.join(", ")));
             }
             Step::Done(done) => {
-                lines.push(output::indent(&terminal::json(&done.outcome.to_json())));
+                lines.push(output::indent(&terminal::escape_json(&done.outcome.to_json())));
                 if let Some(recorded) = self.outcome {
                     let same = compact(recorded) == compact(&done.outcome.to_json());
-                    let recorded = output::indent(&terminal::json(recorded));
+                    let recorded = output::indent(&terminal::escape_json(recorded));
                     let different = || format!("not as recorded, which was\n{recorded}");
                     lines.push(if same { "as recorded".into() } else { different() });
                 }
@@ -310,9 +314,9 @@ impl Printer<'_> {
                     (Some(round), None) => format!(" in round {round}"),
                     (None, _) => String::new(),
                 };
-                lines.push(format!("diverged{location}: {}", terminal::line(&divergence.message)));
+                lines.push(format!("diverged{location}: {}", terminal::escape_line(&divergence.message)));
             }
-            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", terminal::line(&failure.message))),
+            Step::Deadlock(failure) => lines.push(format!("deadlock: {}", terminal::escape_line(&failure.message))),
         }
         lines
     }
@@ -320,7 +324,7 @@ impl Printer<'_> {
     /// Returns the id of a call in the messages, else its number.
     fn call_label(&self, number: u32) -> String {
         match self.call_ids.get(number as usize) {
-            Some(id) => terminal::line(id).into_owned(),
+            Some(id) => terminal::escape_line(id).into_owned(),
             None => format!("#{number}"),
         }
     }
@@ -333,5 +337,5 @@ const MAX_VALUE_COLUMNS: usize = 160;
 fn shorten(text: &str) -> String {
     // Only the beginning of a long text is escaped.
     let part: String = text.chars().take(2 * MAX_VALUE_COLUMNS).map(|c| if c == '\n' { ' ' } else { c }).collect();
-    terminal::cut(&terminal::line(&part), MAX_VALUE_COLUMNS).into_owned()
+    terminal::truncate(&terminal::escape_line(&part), MAX_VALUE_COLUMNS).into_owned()
 }

@@ -52,7 +52,7 @@ impl Run {
         let mut all_ok = true;
         for script in &scripts {
             if let Some(fixture) = &running.fixture {
-                fixture.rewind();
+                fixture.reset();
             }
             let recorder = record.as_ref().map(|_| Recorder::new(&script.text, script.language, context.as_deref()));
             let request = ExecuteRequest {
@@ -69,7 +69,7 @@ impl Run {
             }
             all_ok &= finished.outcome.status() == Status::Ok;
             let json = if self.dry_run { finished.dry_run_json() } else { finished.outcome.to_json() };
-            let json = running.hub.pipeline().secrets().json_text(&json);
+            let json = running.hub.pipeline().secrets().redact_json(&json);
             let printed = if self.is_one() {
                 output::print_json(&json)
             } else {
@@ -90,7 +90,7 @@ impl Run {
             return Err(CommandError::new("--record: a journal is of one run, and there are several FILEs")
                 .with_help("record them one by one"));
         }
-        AtomicFile::begin(path).map_err(|error| self.unwritable(&error))
+        AtomicFile::create(path).map_err(|error| self.unwritable(&error))
     }
 
     fn unwritable(&self, error: &std::io::Error) -> CommandError {
@@ -125,9 +125,9 @@ impl ScriptFile {
     pub fn read(path: &Path, language: Option<Language>) -> Result<Self, CommandError> {
         let name = path.display().to_string();
         let bytes = if name == "-" {
-            files::bounded(std::io::stdin().lock(), files::INPUT)
+            files::read_stream(std::io::stdin().lock(), files::MAX_INPUT_BYTES)
         } else {
-            files::read(path, files::INPUT)
+            files::read(path, files::MAX_INPUT_BYTES)
         };
         let bytes = bytes.map_err(|error| unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -186,7 +186,7 @@ pub fn json_argument(flag: &str, argument: &str) -> Result<(String, Value), Comm
     let (text, source) = match argument.strip_prefix('@') {
         Some(file) => {
             let path = Path::new(file);
-            let text = files::read_text(path, files::INPUT).map_err(|error| unreadable(path, &error))?;
+            let text = files::read_text(path, files::MAX_INPUT_BYTES).map_err(|error| unreadable(path, &error))?;
             (text, file)
         }
         None => (argument.to_owned(), flag),

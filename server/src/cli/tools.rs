@@ -42,7 +42,7 @@ const MAX_TEXT_COLUMNS: usize = 300;
 
 /// Formats names and the first lines of descriptions in two columns.
 pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
-    let shown = |text: &str| terminal::cut(&terminal::line(text), MAX_TEXT_COLUMNS).into_owned();
+    let shown = |text: &str| terminal::truncate(&terminal::escape_line(text), MAX_TEXT_COLUMNS).into_owned();
     let rows: Vec<(String, String)> =
         rows.into_iter().map(|(name, text)| (shown(name), shown(text.lines().next().unwrap_or_default()))).collect();
     let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(MAX_NAME_COLUMNS);

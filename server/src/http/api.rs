@@ -50,8 +50,8 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, ErrorResponse> {
             // The path says where it is, so the line is omitted.
             let text = inner.to_string();
             let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-            let problem = codecall_base::error::mended(text);
-            return ErrorResponse::invalid(codecall_base::error::placed(&path, &problem)).with_param(path);
+            let problem = codecall_base::error::sanitize_serde_error(text);
+            return ErrorResponse::invalid(codecall_base::error::with_path(&path, &problem)).with_param(path);
         }
         let (line, column) = (inner.line(), inner.column());
         ErrorResponse::invalid(format!("The body is not valid JSON at line {line}, column {column}"))

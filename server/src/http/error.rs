@@ -7,7 +7,7 @@ use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use codecall_base::tool::{ErrorCode, LONGEST_NAME};
+use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES};
 use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
 use serde_json::{Value, json};
 use std::fmt;
@@ -135,7 +135,7 @@ impl ErrorResponse {
     /// Names the part of the request that is wrong.
     #[must_use]
     pub fn with_param(self, param: impl Into<String>) -> Self {
-        Self { param: Some(bounded(param.into(), LONGEST_NAME)), ..self }
+        Self { param: Some(bounded(param.into(), MAX_NAME_BYTES)), ..self }
     }
 
     /// Passes on what the model server said: its status, the whole body, and when to try again.

@@ -2,8 +2,8 @@
 //! subscribed resources, log messages.
 
 use super::{Level, NOTIFY_TIMEOUT, Peers, run_events};
-use codecall_base::event::Said;
-use codecall_upstream::News;
+use codecall_base::event::LogMessage;
+use codecall_upstream::UpstreamNotification;
 use rmcp::RoleServer;
 use rmcp::model::*;
 use rmcp::service::{Peer, ServiceError};
@@ -42,17 +42,23 @@ impl Subscriptions {
         self.resources.lock().unwrap_or_else(PoisonError::into_inner).remove(uri)
     }
 
-    fn includes(&self, notification: &News) -> bool {
+    fn includes(&self, notification: &UpstreamNotification) -> bool {
         match notification {
-            News::Resources | News::Prompts => true,
-            News::Updated(uri) => self.resources.lock().unwrap_or_else(PoisonError::into_inner).contains(uri),
-            News::Said(message) => run_events::is_logged(&message.level, self.level()),
+            UpstreamNotification::ResourceListChanged | UpstreamNotification::PromptListChanged => true,
+            UpstreamNotification::ResourceUpdated(uri) => {
+                self.resources.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+            }
+            UpstreamNotification::Log(message) => run_events::is_logged(&message.level, self.level()),
         }
     }
 }
 
 /// Forwards notifications to the clients of a connection until the connection is dropped.
-pub async fn forward(mut receiver: Receiver<News>, peers: Weak<Mutex<Peers>>, subscriptions: Weak<Subscriptions>) {
+pub async fn forward(
+    mut receiver: Receiver<UpstreamNotification>,
+    peers: Weak<Mutex<Peers>>,
+    subscriptions: Weak<Subscriptions>,
+) {
     loop {
         let notification = match receiver.recv().await {
             Ok(notification) => notification,
@@ -69,12 +75,14 @@ pub async fn forward(mut receiver: Receiver<News>, peers: Weak<Mutex<Peers>>, su
 }
 
 #[expect(deprecated, reason = "clients of today ask for log messages")]
-async fn send(peer: &Peer<RoleServer>, notification: News) -> Result<(), ServiceError> {
+async fn send(peer: &Peer<RoleServer>, notification: UpstreamNotification) -> Result<(), ServiceError> {
     match notification {
-        News::Resources => peer.notify_resource_list_changed().await,
-        News::Prompts => peer.notify_prompt_list_changed().await,
-        News::Updated(uri) => peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await,
-        News::Said(Said { level, logger, data }) => {
+        UpstreamNotification::ResourceListChanged => peer.notify_resource_list_changed().await,
+        UpstreamNotification::PromptListChanged => peer.notify_prompt_list_changed().await,
+        UpstreamNotification::ResourceUpdated(uri) => {
+            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
+        }
+        UpstreamNotification::Log(LogMessage { level, logger, data }) => {
             let mut params = LoggingMessageNotificationParam::new(run_events::parse_level(&level), data);
             params.logger = logger;
             peer.notify_logging_message(params).await

@@ -4,7 +4,7 @@
 
 use crate::hub::Hub;
 use codecall_config::Expose;
-use codecall_upstream::Offers;
+use codecall_upstream::ResourcesAndPrompts;
 use futures_util::future::{BoxFuture, join_all};
 use rmcp::ErrorData;
 use rmcp::model::*;
@@ -19,12 +19,16 @@ pub fn are_exposed(hub: &Hub) -> bool {
 
 /// Returns all resources, in the order of the apps.
 pub async fn list(hub: &Hub) -> Vec<Resource> {
-    list_all(hub, |offers| offers.resources()).await.into_iter().map(|(_, resource)| resource).collect()
+    list_all(hub, |upstream| upstream.list_resources()).await.into_iter().map(|(_, resource)| resource).collect()
 }
 
 /// Returns all resource templates, in the order of the apps.
 pub async fn list_templates(hub: &Hub) -> Vec<ResourceTemplate> {
-    list_all(hub, |offers| offers.templates()).await.into_iter().map(|(_, template)| template).collect()
+    list_all(hub, |upstream| upstream.list_resource_templates())
+        .await
+        .into_iter()
+        .map(|(_, template)| template)
+        .collect()
 }
 
 /// Returns all prompts, by their exposed names.
@@ -35,8 +39,8 @@ pub async fn list_prompts(hub: &Hub) -> Vec<Prompt> {
 /// Reads a resource from the first app that has it.
 pub async fn read(hub: &Hub, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let mut first_error = None;
-    for (_, offers) in exposing(hub) {
-        match offers.read(uri).await {
+    for (_, upstream) in exposing(hub) {
+        match upstream.read_resource(uri).await {
             Ok(result) => return Ok(redact(hub, result)),
             Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {}
             Err(error) => first_error = first_error.or(Some(error)),
@@ -52,10 +56,10 @@ pub async fn get_prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<Ge
     let Some((app, own, _)) = prompts.into_iter().find(|(_, _, prompt)| prompt.name == request.name) else {
         return Err(ErrorData::invalid_params(format!("Unknown prompt '{}'", request.name), None));
     };
-    let Some((_, offers)) = exposing(hub).find(|(other, _)| *other == app) else {
+    let Some((_, upstream)) = exposing(hub).find(|(other, _)| *other == app) else {
         return Err(ErrorData::internal_error("the server of this prompt is gone", None));
     };
-    match offers.prompt(&own, request.arguments).await {
+    match upstream.get_prompt(&own, request.arguments).await {
         Ok(result) => Ok(redact(hub, result)),
         Err(error) => Err(redact(hub, error)),
     }
@@ -63,7 +67,7 @@ pub async fn get_prompt(hub: &Hub, request: GetPromptRequestParams) -> Result<Ge
 
 /// Returns all prompts with their app and the upstream's own name. A name that is not unique gets the app as a prefix.
 async fn all_prompts(hub: &Hub) -> Vec<(String, String, Prompt)> {
-    let prompts: Vec<(String, Prompt)> = list_all(hub, |offers| offers.prompts()).await;
+    let prompts: Vec<(String, Prompt)> = list_all(hub, |upstream| upstream.list_prompts()).await;
     let mut counts: HashMap<String, usize> = HashMap::new();
     for (_, prompt) in &prompts {
         *counts.entry(prompt.name.clone()).or_default() += 1;
@@ -80,8 +84,8 @@ async fn all_prompts(hub: &Hub) -> Vec<(String, String, Prompt)> {
 }
 
 /// Returns the upstreams that have resources or prompts, with their apps.
-fn exposing(hub: &Hub) -> impl Iterator<Item = (&str, &dyn Offers)> {
-    hub.catalogue().upstreams().filter_map(|upstream| Some((upstream.app(), upstream.offers()?)))
+fn exposing(hub: &Hub) -> impl Iterator<Item = (&str, &dyn ResourcesAndPrompts)> {
+    hub.catalogue().upstreams().filter_map(|upstream| Some((upstream.app(), upstream.resources_and_prompts()?)))
 }
 
 type ListFuture<'a, T> = BoxFuture<'a, Result<Vec<T>, ErrorData>>;
@@ -89,10 +93,10 @@ type ListFuture<'a, T> = BoxFuture<'a, Result<Vec<T>, ErrorData>>;
 /// Lists the items of all upstreams at once, each with its app.
 async fn list_all<T: Serialize + DeserializeOwned>(
     hub: &Hub,
-    list: impl Fn(&dyn Offers) -> ListFuture<'_, T>,
+    list: impl Fn(&dyn ResourcesAndPrompts) -> ListFuture<'_, T>,
 ) -> Vec<(String, T)> {
-    let lists = exposing(hub).map(|(app, offers)| {
-        let list = list(offers);
+    let lists = exposing(hub).map(|(app, upstream)| {
+        let list = list(upstream);
         async move { (app, list.await) }
     });
     let mut all = Vec::new();
@@ -112,6 +116,6 @@ fn redact<T: Serialize + DeserializeOwned>(hub: &Hub, item: T) -> T {
         return item;
     }
     let Ok(mut value) = serde_json::to_value(&item) else { return item };
-    secrets.value(&mut value);
+    secrets.redact_value(&mut value);
     serde_json::from_value(value).unwrap_or(item)
 }

@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use agentscript::Message;
-use codecall_base::event::{Report, RunEvent, RunId, Said, Watcher};
+use codecall_base::event::{CallUpdate, LogMessage, RunEvent, RunId, Watcher};
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
@@ -165,11 +165,10 @@ impl Forwarder {
                 })
                 .await;
             }
-            RunEvent::CallReported { tool, report: Report::Progress { progress, total, message } } => {
+            RunEvent::CallUpdated { tool, update: CallUpdate::Progress { progress, total, message } } => {
                 self.send_upstream_progress(&tool, progress, total, message).await;
             }
-            RunEvent::CallReported { tool, report: Report::Said(said) } => {
-                let Said { level, logger, data } = said;
+            RunEvent::CallUpdated { tool, update: CallUpdate::Log(LogMessage { level, logger, data }) } => {
                 let app = tool.split([':', '.']).next().unwrap_or_default().to_owned();
                 let logger = logger.map_or_else(|| app.clone(), |logger| format!("{app}.{logger}"));
                 self.log(&logger, parse_level(&level), || data).await;

@@ -80,7 +80,7 @@ async fn with_a_session() {
 #[tokio::test]
 async fn without_a_session() {
     let mut client = Client::start(Config {
-        tools: codecall_config::ToolPolicy { names: codecall_base::tool::Names::Colon, ..Default::default() },
+        tools: codecall_config::ToolPolicy { names: codecall_base::tool::NameStyle::Colon, ..Default::default() },
         structured: false,
         ..Config::default()
     });

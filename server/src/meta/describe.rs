@@ -95,7 +95,8 @@ impl MetaTool for Describe {
             match parse(self, request.arguments) {
                 // Always large work: it compiles schemas and runs the examples of authors.
                 Ok(arguments) => {
-                    let described = offload::run(offload::SMALL + 1, || self.describe(request.hub, arguments)).await;
+                    let described =
+                        offload::run(offload::INLINE_LIMIT + 1, || self.describe(request.hub, arguments)).await;
                     described.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
                 }
                 Err(refused) => *refused,

@@ -156,7 +156,7 @@ async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> 
             Ok(Value::String(text)) => Value::String(text),
             Ok(_) | Err(_) => Value::String(json),
         };
-        hub.pipeline().secrets().value(&mut text);
+        hub.pipeline().secrets().redact_value(&mut text);
         text
     });
     match cleaned.await {
@@ -218,7 +218,9 @@ impl Execute {
             return Err(refused("'offset' and 'limit' belong to 'handle'"));
         }
         let text = |context: ObjectOrText| {
-            offload::now(context.weight(), || context.into_map().map(|context| Value::Object(context).to_string()))
+            offload::run_without_permit(context.weight(), || {
+                context.into_map().map(|context| Value::Object(context).to_string())
+            })
         };
         let context = arguments.context.map(text).transpose();
         let context = context.map_err(|problem| refused(&format!("'context' {problem}")))?;

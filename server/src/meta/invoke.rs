@@ -107,7 +107,7 @@ impl MetaTool for Invoke {
             };
             match hub.pipeline().data(call).await {
                 Ok(result) => Answer::ok(json!({"status": "ok", "result": result})),
-                Err(error) => offload::now(bytes, || error_answer(error, tool, &original)),
+                Err(error) => offload::run_without_permit(bytes, || error_answer(error, tool, &original)),
             }
         })
     }
@@ -116,7 +116,7 @@ impl MetaTool for Invoke {
 /// Records a call with invalid arguments, which the pipeline does not see otherwise. Returns the answer.
 fn record_invalid(hub: &Hub, arguments: Value, refused: Answer) -> Answer {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| arguments.get(key)?.as_str());
-    let tool = codecall_base::text::cut(tool.unwrap_or("codecall:invoke"), MAX_NAME_BYTES).to_owned();
+    let tool = codecall_base::text::truncate(tool.unwrap_or("codecall:invoke"), MAX_NAME_BYTES).to_owned();
     let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
     hub.pipeline().refused(
         &tool,

@@ -249,7 +249,7 @@ fn unknown_names(kind: &str, names: Option<&[String]>, known: &BTreeSet<&str>) -
 
 /// Returns the warning that a query has no tools: why, and what to do.
 fn no_match(query: &str, indexed: usize, before_filter: usize, best: Option<&Hit>) -> String {
-    let query = codecall_base::text::cut(query, MAX_QUERY_BYTES);
+    let query = codecall_base::text::truncate(query, MAX_QUERY_BYTES);
     match (indexed, before_filter, best) {
         (0, _, _) => "There are no tools at the moment".into(),
         (_, 0, _) => format!("No tool fits '{query}'; say in other words what the tool should do"),
@@ -267,7 +267,7 @@ fn truncate(text: &str) -> String {
     if text.len() <= MAX_DESCRIPTION_BYTES {
         return text.to_owned();
     }
-    let cut = codecall_base::text::cut(text, MAX_DESCRIPTION_BYTES);
+    let cut = codecall_base::text::truncate(text, MAX_DESCRIPTION_BYTES);
     format!("{}…", cut.rsplit_once(char::is_whitespace).map_or(cut, |(words, _)| words))
 }
 

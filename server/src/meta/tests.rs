@@ -325,8 +325,8 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 /// The catalogue, which knows no meta-tools, keeps these names free.
 #[test]
 fn every_own_name_is_that_of_a_meta_tool() {
-    for name in OWN_NAMES {
-        assert!(find(name).is_some_and(|tool| listed_name(tool, Names::Dot) == *name), "{name}");
+    for name in RESERVED_NAMES {
+        assert!(find(name).is_some_and(|tool| listed_name(tool, NameStyle::Dot) == *name), "{name}");
     }
-    assert_eq!(listed_name(&search::Search, Names::Dot), "codecall.search");
+    assert_eq!(listed_name(&search::Search, NameStyle::Dot), "codecall.search");
 }

@@ -53,7 +53,7 @@ impl Recorder {
                 match &mut answer.result {
                     Ok(result) => redact(result, secrets),
                     Err(ToolError { message, details, .. }) => {
-                        secrets.clean(message);
+                        secrets.redact_string(message);
                         details.iter_mut().for_each(|details| redact(details, secrets));
                     }
                 }
@@ -125,13 +125,15 @@ fn redact(json: &mut String, secrets: &Redactor) {
     match json::parse(json) {
         Ok(value) => {
             let mut redacted = value.clone();
-            secrets.value(&mut redacted);
+            secrets.redact_value(&mut redacted);
             if redacted != value {
                 *json = redacted.to_string();
             }
         }
         // Too deep to be parsed: replace all of it rather than show a secret.
-        Err(_) if secrets.text(json) != json.as_str() => *json = Value::from(codecall_base::redact::MASK).to_string(),
+        Err(_) if secrets.redact_text(json) != json.as_str() => {
+            *json = Value::from(codecall_base::redact::MASK).to_string()
+        }
         Err(_) => {}
     }
 }

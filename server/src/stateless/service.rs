@@ -97,14 +97,15 @@ impl Stateless {
         let policy = self.policy(request.limits.take().unwrap_or_default())?;
         let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
         let evaluated = self.blocking(cancel, move || request.run(policy, &config, &evaluator)).await?;
-        let mut evaluation = evaluated.map_err(|problem| Refusal::Invalid(self.secrets.text(&problem).into_owned()))?;
-        offload::run(weight(&evaluation.value), || self.secrets.value(&mut evaluation.value))
+        let mut evaluation =
+            evaluated.map_err(|problem| Refusal::Invalid(self.secrets.redact_text(&problem).into_owned()))?;
+        offload::run(weight(&evaluation.value), || self.secrets.redact_value(&mut evaluation.value))
             .await
             .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
         evaluation.messages.retain(|message| length(message) <= max_message_bytes);
         evaluation.messages.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
-        evaluation.messages.iter_mut().for_each(|message| self.secrets.message(message));
+        evaluation.messages.iter_mut().for_each(|message| self.secrets.redact_message(message));
         Ok(evaluation)
     }
 

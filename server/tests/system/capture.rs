@@ -44,7 +44,7 @@ impl Upstream for App {
         Box::pin(std::future::ready(Ok(json!({"by": self.id}).into())))
     }
 
-    fn trouble(&self) -> Option<String> {
+    fn unavailable_reason(&self) -> Option<String> {
         self.tools.is_empty().then(|| "it is down".into())
     }
 }

@@ -231,7 +231,7 @@ async fn lists_without_an_end() {
     let warnings = found["warnings"].to_string();
     for part in [
         "'endless' does not work: its tools cannot be listed: its list has more than 20000 entries",
-        "'circle' does not work: its tools cannot be listed: its list comes back to a page that was read already",
+        "'circle' does not work: its tools cannot be listed: its list returns to a page that was already read",
     ] {
         assert!(warnings.contains(part), "{part}: {warnings}");
     }
@@ -254,7 +254,7 @@ async fn answers_that_nobody_can_read_fail_at_once() {
         ("deep", "MESSAGE_INVALID", "nested more than 128 levels deep"),
         ("nameless", "MESSAGE_INVALID", "nested more than 128 levels deep"),
         ("utf8", "MESSAGE_INVALID", "it is not UTF-8"),
-        ("odd", "MESSAGE_INVALID", "it is not an answer of MCP"),
+        ("odd", "MESSAGE_INVALID", "it is not a response of MCP"),
         ("late", "TOOL_TIMEOUT", "timed out after 300ms"),
     ] {
         let began = Instant::now();
@@ -379,7 +379,7 @@ async fn only_files_are_read() {
         ("/dev/zero", "it is a pipe or a device, not a file"),
         (pipe.as_str(), "it is a pipe or a device, not a file"),
         (directory.as_str(), "it is a folder, not a file"),
-        (huge.as_str(), "bytes, which is the most that is read"),
+        (huge.as_str(), "bytes, which is the limit"),
     ] {
         let at = format!("@{path}");
         for words in [
@@ -404,7 +404,7 @@ async fn only_files_are_read() {
     }
     let mut endless = Command::new("sh");
     let endless = finish(endless.args(["-c", &format!("head -c 100000000 /dev/zero | {PROGRAM} check -")]), "").await;
-    assert!(endless.code == Some(2) && endless.stderr.contains("the most that is read"), "{endless:?}");
+    assert!(endless.code == Some(2) && endless.stderr.contains("which is the limit"), "{endless:?}");
 }
 
 /// Recordings and records are for their owner alone, and take the place of nothing but files.

@@ -63,7 +63,7 @@ async fn servers_that_do_not_work_leave_the_others_alone() {
     for part in [
         "The MCP server 'absent' does not work: the program 'program' was not found",
         "The MCP server 'babble' does not work: it did not answer within 2000 ms",
-        "The MCP server 'dead' does not work: it ended before it had answered",
+        "The MCP server 'dead' does not work: it exited before it responded",
         "The MCP server 'silent' does not work: it did not answer within 2000 ms",
     ] {
         assert!(warnings.contains(part), "{part}: {warnings}");
@@ -96,7 +96,7 @@ async fn calls_that_go_wrong() {
     for (tool, code, part) in [
         ("fail", "TOOL_EXECUTION_ERROR", "out of order"),
         ("never", "TOOL_TIMEOUT", "Tool 'good:never' timed out after 500ms"),
-        ("huge", "MESSAGE_TOO_LARGE", "The answer has 50000"),
+        ("huge", "MESSAGE_TOO_LARGE", "The response has 50000"),
         ("die", "TOOL_EXECUTION_ERROR", "The MCP server 'good' ended while the tool 'die' was running"),
     ] {
         let began = Instant::now();

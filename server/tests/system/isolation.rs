@@ -4,7 +4,7 @@
 use crate::kit::*;
 use codecall::config::{Format, IsolationMode};
 use codecall::runs::ExecuteRequest;
-use codecall::sandbox::{Allowed, probe, suffices};
+use codecall::sandbox::{Permissions, is_sufficient, probe};
 use codecall::{Config, Hub};
 use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Whether the kernel has all walls. With CI=true it has to.
 fn has_walls() -> bool {
-    let allowed = Allowed { connect: Some(vec![80]), ..Allowed::default() };
+    let allowed = Permissions { connect: Some(vec![80]), ..Permissions::default() };
     let walls = probe(&allowed);
-    if suffices(walls, &allowed) {
+    if is_sufficient(walls, &allowed) {
         return true;
     }
     assert!(std::env::var_os("CI").is_none(), "this kernel enforces no more than: {}", walls.describe());

@@ -9,9 +9,9 @@ mod policy;
 
 use crate::index::{Document, Index, Segments};
 use codecall_base::redact::Redactor;
-use codecall_base::schema::{Misfit, Schema, Unusable};
-use codecall_base::text::{cut, nearest};
-use codecall_base::tool::{Example, LONGEST_NAME, ToolDefinition, ToolFilter, is_reserved};
+use codecall_base::schema::{CheckError, Schema, SchemaError};
+use codecall_base::text::{nearest, truncate};
+use codecall_base::tool::{Example, MAX_NAME_BYTES, ToolDefinition, ToolFilter, is_reserved};
 use codecall_config::ToolPolicy;
 use codecall_upstream::Upstream;
 pub use listed::Listed;
@@ -46,7 +46,7 @@ impl Catalogue {
     #[must_use]
     pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, policy: ToolPolicy, secrets: Arc<Redactor>) -> Self {
         let sources = upstreams.into_iter().map(|(upstream, filter)| {
-            let seen = Mutex::new(upstream.changed());
+            let seen = Mutex::new(upstream.tools_changed());
             Source { upstream, filter, seen }
         });
         let sources = sources.collect();
@@ -98,9 +98,9 @@ impl Catalogue {
             for tool in source.upstream.tools() {
                 let Some(placed) = policy.place(&source.filter, &tool) else { continue };
                 let name = placed.definition.full_name();
-                if name.len() > LONGEST_NAME {
-                    let beginning = cut(&name, 64);
-                    tracing::warn!(tool = beginning, "its name has more than {LONGEST_NAME} bytes; it is left out");
+                if name.len() > MAX_NAME_BYTES {
+                    let beginning = truncate(&name, 64);
+                    tracing::warn!(tool = beginning, "its name has more than {MAX_NAME_BYTES} bytes; it is left out");
                     continue;
                 }
                 if placed.definition.app.is_empty() && !owners.allow("", &name) {
@@ -150,7 +150,7 @@ impl Catalogue {
     /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
     pub fn follow(self: &Arc<Self>) {
         for source in &self.sources {
-            let Some(mut changed) = source.upstream.changed() else { continue };
+            let Some(mut changed) = source.upstream.tools_changed() else { continue };
             let catalogue = Arc::downgrade(self);
             tokio::spawn(async move {
                 while let Some(catalogue) = catalogue.upgrade() {
@@ -179,7 +179,7 @@ pub struct Entry {
 }
 
 /// A schema as far as it can be used; absent: there is none, and nothing is checked.
-type Compiled = Option<Result<Schema, Unusable>>;
+type Compiled = Option<Result<Schema, SchemaError>>;
 
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
@@ -191,7 +191,7 @@ impl Entry {
     ///
     /// # Errors
     /// It is too complex to be checked.
-    pub fn validator(&self) -> Option<Result<&Schema, &Unusable>> {
+    pub fn validator(&self) -> Option<Result<&Schema, &SchemaError>> {
         self.input.get_or_init(|| self.compiled(&self.definition.input_schema, "input")).as_ref().map(Result::as_ref)
     }
 
@@ -199,7 +199,7 @@ impl Entry {
     ///
     /// # Errors
     /// It is too complex to be checked.
-    pub fn output_validator(&self) -> Option<Result<&Schema, &Unusable>> {
+    pub fn output_validator(&self) -> Option<Result<&Schema, &SchemaError>> {
         let compile = || self.compiled(self.definition.output_schema.as_ref()?, "output");
         self.output.get_or_init(compile).as_ref().map(Result::as_ref)
     }
@@ -214,13 +214,13 @@ impl Entry {
             Some(Err(unusable)) => unusable.to_string(),
             Some(Ok(schema)) => match schema.check(input) {
                 Ok(()) => return Ok(()),
-                Err(Misfit::TooComplex) => Unusable::TooComplex.to_string(),
-                Err(Misfit::Errors(errors)) => {
+                Err(CheckError::TooComplex) => SchemaError::TooComplex.to_string(),
+                Err(CheckError::Errors(errors)) => {
                     errors.first().map(|error| format!("{} {error}", error.instance_path())).unwrap_or_default()
                 }
             },
         };
-        Err(format!("the input of '{}' does not fit its schema: {}", self.name, cut(&reason, 500)))
+        Err(format!("the input of '{}' does not fit its schema: {}", self.name, truncate(&reason, 500)))
     }
 
     /// The examples of its author that are right, as `check` says, which is asked once for each.
@@ -232,11 +232,11 @@ impl Entry {
     fn compiled(&self, schema: &Value, of: &str) -> Compiled {
         match Schema::new(schema) {
             Ok(schema) => Some(Ok(schema)),
-            Err(error @ Unusable::Invalid(_)) => {
+            Err(error @ SchemaError::Invalid(_)) => {
                 tracing::warn!(tool = self.name, "the {of} schema: {error}; {of} is not checked");
                 None
             }
-            Err(error @ Unusable::TooComplex) => {
+            Err(error @ SchemaError::TooComplex) => {
                 tracing::warn!(tool = self.name, "the {of} schema: {error}");
                 Some(Err(error))
             }
@@ -377,7 +377,7 @@ impl agentscript::Tools for Snapshot {
 
     fn member(&self, app: &str, tool: &str) -> Option<String> {
         let app = self.apps.get(app)?;
-        if tool.len() > LONGEST_NAME {
+        if tool.len() > MAX_NAME_BYTES {
             return None;
         }
         let exact = self.names.get(&format!("{app}:{tool}")).copied();

@@ -16,7 +16,7 @@ mod thesaurus;
 mod words;
 
 use bm25::{Embedding, ScoredDocument, Scorer, TokenEmbedder, TokenEmbedding};
-use codecall_base::text::cut;
+use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl Index {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
-        for word in words(cut(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
+        for word in words(truncate(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
             // Where the whole is not known, its parts are the words.
             let whole = word.parts.is_empty() || !self.matches(&word.stem, left).is_empty();
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };

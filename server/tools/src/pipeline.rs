@@ -19,12 +19,13 @@ pub use bound::{LONGEST_MESSAGE, text as bounded};
 pub use cache::canonical;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
-use codecall_base::event::Listener;
+use codecall_base::event::CallWatcher;
 use codecall_base::offload::{self, weight, weight_of};
 use codecall_base::redact::Redactor;
 use codecall_base::text::nearest;
 use codecall_base::tool::{
-    ErrorCode, LONGEST_NAME, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, is_reserved, matches,
+    ErrorCode, MAX_NAME_BYTES, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, glob_matches,
+    is_reserved,
 };
 use codecall_config::{ChainConfig, CheckOutput, Config, DirectCalls, Sanitization};
 use codecall_store::Stores;
@@ -129,12 +130,12 @@ impl Pipeline {
         // Where a text is JSON, its strings are read only now.
         let data = |result: ToolResult| match result.into_data(&tool) {
             Ok(mut data) => {
-                self.secrets.value(&mut data);
+                self.secrets.redact_value(&mut data);
                 Ok(data)
             }
             Err(error) => {
                 let mut error = bound::error(error);
-                self.secrets.error(&mut error);
+                self.secrets.redact_error(&mut error);
                 Err(error)
             }
         };
@@ -156,7 +157,7 @@ impl Pipeline {
     /// Record a call that a client has made and that was refused before it came to the chain.
     pub fn refused(&self, tool: &str, context: CallContext, input: Value, error: ToolError) {
         let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
-        let trace = offload::now(weight, || CallTrace::begin(self, name, context, &input));
+        let trace = offload::run_without_permit(weight, || CallTrace::begin(self, name, context, &input));
         trace.end(&Err(self.cleaned(error, None)));
     }
 
@@ -174,7 +175,7 @@ impl Pipeline {
     pub fn admit(&self, call: &ToolCall) -> Result<Arc<Entry>, ToolError> {
         let snapshot = self.catalogue.snapshot();
         let sent = Value::Object(call.input.clone());
-        offload::now(weight(&sent), || {
+        offload::run_without_permit(weight(&sent), || {
             let found = self.find(&snapshot, call);
             let entry = found.and_then(|entry| self.admitted(&snapshot, entry, call, &sent).map(|()| entry));
             entry.cloned().map_err(|error| self.cleaned(error, Some(&sent)))
@@ -186,7 +187,7 @@ impl Pipeline {
     pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
         let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
         if !self.secrets.is_empty() {
-            self.secrets.value(Arc::make_mut(&mut shown));
+            self.secrets.redact_value(Arc::make_mut(&mut shown));
         }
         shown
     }
@@ -204,7 +205,7 @@ impl Pipeline {
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
         let told = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
-        self.catalogue.upstreams().filter_map(|upstream| upstream.trouble()).map(told).collect()
+        self.catalogue.upstreams().filter_map(|upstream| upstream.unavailable_reason()).map(told).collect()
     }
 
     /// Make a call.
@@ -259,7 +260,7 @@ impl Pipeline {
             if failed {
                 sanitize::content(result.value_mut(), self.sanitization, sent);
             }
-            self.secrets.value(result.value_mut());
+            self.secrets.redact_value(result.value_mut());
         };
         offload::run(weight, clean).await?;
         Ok(result)
@@ -268,7 +269,7 @@ impl Pipeline {
     /// An error as callers may see it; `sent` is what they have sent.
     fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
         let mut error = sanitize::error(bound::error(error), self.sanitization, sent);
-        self.secrets.error(&mut error);
+        self.secrets.redact_error(&mut error);
         error
     }
 
@@ -326,7 +327,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                match self.reach(entry, call, trace.listener()).await {
+                match self.reach(entry, call, trace.call_watcher()).await {
                     Ok(result) => {
                         let work = check::work(entry.output_validator(), result.value());
                         let checked = || check::output(entry, result, self.check_output);
@@ -369,7 +370,9 @@ impl Pipeline {
         if let Some(entry) = entry {
             return Ok(entry);
         }
-        if let Some(trouble) = self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.trouble()) {
+        if let Some(trouble) =
+            self.catalogue.upstreams().filter(|up| up.app() == app).find_map(|up| up.unavailable_reason())
+        {
             return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' is not known: {trouble}")));
         }
         let near = nearest(name, snapshot.rows().iter().map(|row| row.name.as_str()), 3);
@@ -387,7 +390,7 @@ impl Pipeline {
             return Err(ToolError::new(ErrorCode::AccessDenied, "Direct calls are switched off; use codecall_execute"));
         }
         let allowed = allowed_tools.as_ref().is_none_or(|allowed| is_allowed(snapshot, entry, allowed));
-        if allowed && filter.keeps(&entry.definition) {
+        if allowed && filter.selects(&entry.definition) {
             return Ok(());
         }
         let message = format!("Tool '{}' may not be called directly; use codecall_execute", entry.name);
@@ -395,7 +398,7 @@ impl Pipeline {
     }
 
     /// Call the tool, when its turn has come.
-    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, listener: Listener) -> Result<ToolResult, ToolError> {
+    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, watcher: CallWatcher) -> Result<ToolResult, ToolError> {
         let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
@@ -406,7 +409,7 @@ impl Pipeline {
                 timeout: call.context.timeout,
                 cancel: cancel.clone(),
                 run: call.context.run.clone(),
-                listener,
+                watcher,
             };
             entry.upstream.call(call).await
         };
@@ -425,7 +428,7 @@ impl Pipeline {
     /// calls wait for each other.
     async fn turn(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
         let mut permits = Vec::new();
-        for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.fits(tool)) {
+        for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.matches(tool)) {
             // It is never closed.
             permits.extend(Arc::clone(semaphore).acquire_owned().await.ok());
         }
@@ -435,13 +438,13 @@ impl Pipeline {
 
 /// Refuse a name that no tool can have. What goes on as the name is short.
 fn named(name: &mut String) -> Result<(), ToolError> {
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
     let length = name.len();
-    *name = format!("{}…", codecall_base::text::cut(name, LONGEST_NAME / 4));
+    *name = format!("{}…", codecall_base::text::truncate(name, MAX_NAME_BYTES / 4));
     let message =
-        format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {LONGEST_NAME}");
+        format!("Tool '{name}' not found: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
     Err(ToolError::new(ErrorCode::ToolNotFound, message))
 }
 
@@ -449,7 +452,7 @@ fn named(name: &mut String) -> Result<(), ToolError> {
 #[must_use]
 fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
     allowed.iter().any(|pattern| {
-        matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
+        glob_matches(pattern, &entry.name) || snapshot.lookup(pattern).is_some_and(|other| other.name == entry.name)
     })
 }
 

@@ -250,7 +250,8 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
     let Some(pattern) = members.get("pattern") else {
         return Some(shaped(usual, 'x', least, most));
     };
-    let pattern = pattern.as_str().filter(|pattern| pattern.len() <= LONGEST_PATTERN).and_then(schema::pattern)?;
+    let pattern =
+        pattern.as_str().filter(|pattern| pattern.len() <= LONGEST_PATTERN).and_then(schema::compile_pattern)?;
     let fits = |text: &String| pattern.is_valid(&json!(text));
     let tried = || std::iter::once(usual).chain(TRIED.iter().copied());
     let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);

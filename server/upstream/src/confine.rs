@@ -1,16 +1,16 @@
-//! MCP servers within walls: this program is started in their place, confines itself and becomes them.
-//! So nothing has to be done between `fork` and `exec`, and what they start is confined with them.
+//! Confinement of MCP servers: codecall's own program is started instead of the server's, confines itself and then
+//! calls `exec`. So nothing has to run between `fork` and `exec`, and processes that the server starts are confined too.
 //!
-//! A server that runs already is not confined, nor one over HTTP.
+//! Servers over HTTP are not confined: this program does not start them.
 
-use codecall_base::sandbox::{self, Allowed, Strictness, Walls};
+use codecall_base::sandbox::{self, Permissions, Protections, Strictness};
 use codecall_config::{ConfineConfig, Connect, Secret};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What any program needs: libraries, certificates, names of hosts, devices without content. Nothing of it
-/// is anybody's own; `/etc` as a whole, `/proc`, `/home` and `/var` are not among it.
-const SYSTEM: &[&str] = &[
+/// Paths that any program may read: libraries, certificates, host names, devices without content. None of them holds
+/// data of a user, so `/etc` as a whole, `/proc`, `/home` and `/var` are not in the list.
+const READABLE_PATHS: &[&str] = &[
     "/bin",
     "/lib",
     "/lib32",
@@ -34,17 +34,17 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
     "/dev/zero",
 ];
-/// What any program may write into.
-const SINKS: &[&str] = &["/dev/null"];
+/// Paths that any program may write to.
+const WRITABLE_PATHS: &[&str] = &["/dev/null"];
 
-/// The program in whose place a confined one is started, and its arguments up to the program's own.
+/// Returns the command that starts a confined program: codecall's own program and its arguments.
 ///
 /// # Errors
-/// This program cannot be found.
-pub fn wrapped(confine: &ConfineConfig, command: &str, args: &[Secret]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
-    let itself = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
-    let mut words: Vec<OsString> = vec!["confined".into(), "--mode".into(), confine.mode.as_str().into()];
-    let mut add = |flag: &str, value: OsString| words.extend([OsString::from(flag), value]);
+/// The path of codecall's own program cannot be found.
+pub fn wrapper(confine: &ConfineConfig, command: &str, args: &[Secret]) -> std::io::Result<(PathBuf, Vec<OsString>)> {
+    let own_program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
+    let mut arguments: Vec<OsString> = vec!["confined".into(), "--mode".into(), confine.mode.as_str().into()];
+    let mut add = |flag: &str, value: OsString| arguments.extend([OsString::from(flag), value]);
     confine.read.iter().for_each(|path| add("--read", path.into()));
     confine.write.iter().for_each(|path| add("--write", path.into()));
     match &confine.connect {
@@ -54,66 +54,66 @@ pub fn wrapped(confine: &ConfineConfig, command: &str, args: &[Secret]) -> std::
     if let Some(bytes) = confine.max_memory_bytes {
         add("--max-memory-bytes", bytes.to_string().into());
     }
-    words.extend([OsString::from("--"), command.into()]);
-    words.extend(args.iter().map(OsString::from));
-    Ok((itself, words))
+    arguments.extend([OsString::from("--"), command.into()]);
+    arguments.extend(args.iter().map(OsString::from));
+    Ok((own_program, arguments))
 }
 
-/// What a program may do with this configuration.
+/// Returns what a program is allowed to do.
 #[must_use]
-pub fn allowed(confine: &ConfineConfig, command: &Path) -> Allowed {
-    let there = |paths: &[&str]| paths.iter().map(PathBuf::from).filter(|path| path.exists()).collect::<Vec<_>>();
-    let mut read = there(SYSTEM);
-    // A program need not be a program of the system.
-    read.extend(found(command));
+pub fn permissions(confine: &ConfineConfig, command: &Path) -> Permissions {
+    let existing = |paths: &[&str]| paths.iter().map(PathBuf::from).filter(|path| path.exists()).collect::<Vec<_>>();
+    let mut read = existing(READABLE_PATHS);
+    // The program may be outside of these paths.
+    read.extend(program_file(command));
     read.extend(confine.read.iter().cloned());
-    let mut write = there(SINKS);
+    let mut write = existing(WRITABLE_PATHS);
     write.extend(confine.write.iter().cloned());
     let connect = match &confine.connect {
         Connect::Any(_) => None,
         Connect::Ports(ports) => Some(ports.clone()),
     };
-    Allowed { read, write, connect, max_memory_bytes: confine.max_memory_bytes }
+    Permissions { read, write, connect, max_memory_bytes: confine.max_memory_bytes }
 }
 
-/// The file of a program, as `exec` finds it.
-fn found(command: &Path) -> Option<PathBuf> {
+/// Returns the file of a program, as `exec` finds it.
+fn program_file(command: &Path) -> Option<PathBuf> {
     if command.components().count() > 1 {
         return command.exists().then(|| command.to_owned());
     }
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(command)).find(|path| path.is_file())
 }
 
-/// Whether this system can enforce it.
+/// Returns which protections this system can enforce.
 ///
 /// # Errors
-/// It has to be enforced and cannot be: what is missing.
-pub fn check(confine: &ConfineConfig, command: &str) -> Result<Walls, String> {
-    let allowed = allowed(confine, Path::new(command));
-    let walls = sandbox::probe(&allowed);
-    enough(confine.mode, walls, &allowed)?;
-    Ok(walls)
+/// They are required, and the system cannot enforce all of them.
+pub fn check(confine: &ConfineConfig, command: &str) -> Result<Protections, String> {
+    let permissions = permissions(confine, Path::new(command));
+    let protections = sandbox::probe(&permissions);
+    require(confine.mode, protections, &permissions)?;
+    Ok(protections)
 }
 
-fn enough(mode: Strictness, walls: Walls, allowed: &Allowed) -> Result<(), String> {
-    if mode == Strictness::Required && !sandbox::suffices(walls, allowed) {
+fn require(mode: Strictness, protections: Protections, permissions: &Permissions) -> Result<(), String> {
+    if mode == Strictness::Required && !sandbox::is_sufficient(protections, permissions) {
         return Err(format!(
-            "confine: this system enforces no more than: {}; with mode = \"best-effort\" it is started all the same",
-            walls.describe()
+            "confine: this system can only enforce: {}; with mode = \"best-effort\" the program starts anyway",
+            protections.describe()
         ));
     }
     Ok(())
 }
 
-/// Confine this process and become the program. It comes back only where that fails.
+/// Confines this process and replaces it by the program. Returns the error if that fails, else not at all.
 #[must_use]
-pub fn become_program(confine: &ConfineConfig, command: &OsString, args: &[OsString]) -> String {
-    let allowed = allowed(confine, Path::new(command));
-    let walls = match sandbox::confine(&allowed) {
-        Ok(walls) => walls,
+pub fn exec_confined(confine: &ConfineConfig, command: &OsString, args: &[OsString]) -> String {
+    let permissions = permissions(confine, Path::new(command));
+    let protections = match sandbox::confine_program(&permissions) {
+        Ok(protections) => protections,
         Err(problem) => return format!("confine: {problem}"),
     };
-    if let Err(problem) = enough(confine.mode, walls, &allowed) {
+    if let Err(problem) = require(confine.mode, protections, &permissions) {
         return problem;
     }
     let name = Path::new(command).file_name().unwrap_or_default().display().to_string();
@@ -131,7 +131,7 @@ fn exec(command: &OsString, args: &[OsString]) -> std::io::Error {
 
 #[cfg(not(unix))]
 fn exec(command: &OsString, args: &[OsString]) -> std::io::Error {
-    // Nothing can take the place of a process here: it stands between, and ends with the program.
+    // This system has no `exec`: the process waits for the program and exits with its code.
     match std::process::Command::new(command).args(args).status() {
         Ok(status) => std::process::exit(status.code().unwrap_or(1)),
         Err(error) => error,

@@ -1,21 +1,22 @@
-//! The demo shop (`--demo`): four apps over one SQL database in memory, the same data in every
-//! process. It is real where that matters to a script: transactions, stock, money, errors with
-//! codes, one slow tool and one that always fails. Nothing is kept when the process ends.
+//! The demo shop (`--demo`): four apps over one SQL database in memory, with the same data in every process.
+//!
+//! It behaves like a real service where that matters to a script: transactions, stock, money, errors with codes, one
+//! slow tool and one that always fails. All changes are lost when the process ends.
 
 mod billing;
 mod inventory;
-mod kit;
 mod orders;
 mod seed;
+mod tool;
 mod users;
 
-use self::kit::DemoTool;
+use self::tool::DemoTool;
 use super::{BoxFuture, ToolDefinition, ToolError, ToolResult, Upstream, UpstreamCall};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Open the shop: its four apps, sharing one database.
+/// Opens a new shop: four apps that share a database.
 #[must_use]
 pub fn open() -> Vec<Arc<dyn Upstream>> {
     let shop = Arc::new(Shop::open());
@@ -28,7 +29,7 @@ pub fn open() -> Vec<Arc<dyn Upstream>> {
     ]
 }
 
-/// The database. A call holds it for well under a millisecond, and never while it waits.
+/// The database. A call locks it for well under a millisecond, and never across an `await`.
 struct Shop(Mutex<Connection>);
 
 impl Shop {
@@ -46,19 +47,19 @@ impl Shop {
         Self(Mutex::new(filled().expect("the demo shop opens")))
     }
 
-    /// Every call of a tool is one transaction: a tool that fails has changed nothing.
+    /// Runs a tool in a transaction: a tool that fails changes nothing.
     fn call(&self, tool: &DemoTool, input: Value) -> Result<Value, ToolError> {
         let mut db = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = db.transaction().map_err(Into::into).and_then(|transaction| {
+        let output = db.transaction().map_err(Into::into).and_then(|transaction| {
             let output = (tool.run)(&transaction, input)?;
             transaction.commit()?;
             Ok(output)
         });
-        answer.map_err(|failure: kit::Failure| failure.0)
+        output.map_err(|failure: tool::Failure| failure.0)
     }
 }
 
-/// One app of the shop.
+/// An app of the shop.
 struct DemoApp {
     name: &'static str,
     tools: Vec<(Arc<ToolDefinition>, DemoTool)>,
@@ -93,7 +94,7 @@ impl Upstream for DemoApp {
             let Some((_, tool)) = found else {
                 return Err(ToolError::new("TOOL_NOT_FOUND", format!("There is no tool '{}'", call.tool.full_name())));
             };
-            tokio::time::sleep(tool.duration).await;
+            tokio::time::sleep(tool.delay).await;
             self.shop.call(tool, Value::Object(call.input)).map(ToolResult::Data)
         })
     }

@@ -1,10 +1,10 @@
-//! Tools that answer from a file (`--mock-tools`): for scripts in tests.
+//! Mock tools with responses from a file (`--mock-tools`), for tests of scripts.
 //!
-//! A call gets the first response whose input is the call's and that is not used up. Nothing is
-//! guessed: a call that no response fits fails with `NO_MOCK_RESPONSE`.
+//! A call gets the first response with an equal input that is not used up. If there is none, the call fails with
+//! `NO_MOCK_RESPONSE`.
 
 use super::*;
-use codecall_base::error::{Error, mended};
+use codecall_base::error::{Error, sanitize_serde_error};
 use codecall_base::files;
 use codecall_base::tool::{ErrorCode, ToolResult};
 use serde::{Deserialize, Deserializer};
@@ -14,28 +14,29 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The tools of one file.
+/// The mock tools of one file.
 pub struct Fixture {
     apps: Vec<Arc<App>>,
 }
 
 impl Fixture {
-    /// Read a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read or is not a fixture; the text says where it is wrong.
+    /// The file cannot be read or is not a fixture; the message names the line and column.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let bytes = files::read(path, files::RECORDING).map_err(|source| Error::Io { path: name.clone(), source })?;
+        let bytes =
+            files::read(path, files::MAX_RECORDING_BYTES).map_err(|source| Error::Io { path: name.clone(), source })?;
         Self::parse(&bytes).map_err(|problem| Error::Config(format!("{name}{problem}")))
     }
 
-    /// From the text of a file. An error begins with its place: `:line:column: `.
+    /// Parses the text of a file. An error begins with its position: `:line:column: `.
     fn parse(text: &[u8]) -> Result<Self, String> {
         let file: FixtureFile = serde_json::from_slice(text).map_err(|error| {
-            let place = format!(" at line {} column {}", error.line(), error.column());
+            let position = format!(" at line {} column {}", error.line(), error.column());
             let message = error.to_string();
-            let message = mended(message.strip_suffix(&place).unwrap_or(&message));
+            let message = sanitize_serde_error(message.strip_suffix(&position).unwrap_or(&message));
             format!(":{}:{}: {message}", error.line(), error.column())
         })?;
         let mut apps: BTreeMap<String, Vec<Mock>> = BTreeMap::new();
@@ -47,16 +48,16 @@ impl Fixture {
         Ok(Self { apps })
     }
 
-    /// Its apps, each with its tools.
+    /// Returns the apps of the file as upstreams.
     #[must_use]
     pub fn upstreams(&self) -> Vec<Arc<dyn Upstream>> {
         self.apps.iter().map(|app| -> Arc<dyn Upstream> { Arc::clone(app) as _ }).collect()
     }
 
-    /// Begin anew: no response has been given yet.
-    pub fn rewind(&self) {
+    /// Makes all responses available again.
+    pub fn reset(&self) {
         for response in self.apps.iter().flat_map(|app| &app.tools).flat_map(|tool| &tool.responses) {
-            response.given.store(0, Ordering::Relaxed);
+            response.used.store(0, Ordering::Relaxed);
         }
     }
 }
@@ -67,7 +68,7 @@ struct FixtureFile {
     tools: Tools,
 }
 
-/// Tools with different names.
+/// Tools with distinct names.
 #[derive(Deserialize)]
 #[serde(try_from = "Vec<ToolKeys>")]
 struct Tools(Vec<ToolKeys>);
@@ -78,7 +79,7 @@ impl TryFrom<Vec<ToolKeys>> for Tools {
     fn try_from(tools: Vec<ToolKeys>) -> Result<Self, String> {
         let mut names = BTreeSet::new();
         match tools.iter().find(|tool| !names.insert(&tool.name.0)) {
-            Some(twice) => Err(format!("the tool '{}' is there twice", twice.name.0)),
+            Some(duplicate) => Err(format!("the tool '{}' is defined twice", duplicate.name.0)),
             None => Ok(Self(tools)),
         }
     }
@@ -97,7 +98,7 @@ struct ToolKeys {
     delay_ms: u64,
 }
 
-/// A name that a tool can have.
+/// A valid name of a mock tool.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct Name(String);
@@ -123,7 +124,7 @@ impl TryFrom<String> for Name {
 #[serde(deny_unknown_fields)]
 struct ResponseKeys {
     input: Option<Map<String, Value>>,
-    /// An output of null is one.
+    /// `null` is a valid output, so it is distinguished from a missing one.
     #[serde(default, deserialize_with = "present")]
     output: Option<Value>,
     error: Option<ErrorKeys>,
@@ -141,16 +142,17 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What a tool answers.
+/// A response of a tool.
 #[derive(Deserialize)]
 #[serde(try_from = "ResponseKeys")]
 struct Response {
-    /// Absent: to any input.
+    /// The input that it responds to; `None` for any input.
     input: Option<Map<String, Value>>,
     result: Result<Value, ToolError>,
-    /// How often; absent: always.
+    /// How often it can be used; `None` for any number of times.
     times: Option<NonZeroU32>,
-    given: AtomicU32,
+    /// How often it was used.
+    used: AtomicU32,
 }
 
 impl TryFrom<ResponseKeys> for Response {
@@ -165,43 +167,43 @@ impl TryFrom<ResponseKeys> for Response {
             (Some(_), Some(_)) => return Err("a response has either 'output' or 'error', not both"),
             (None, None) => return Err("a response needs 'output' or 'error'"),
         };
-        Ok(Self { input, result, times, given: AtomicU32::new(0) })
+        Ok(Self { input, result, times, used: AtomicU32::new(0) })
     }
 }
 
 impl Response {
-    fn fits(&self, input: &Map<String, Value>) -> bool {
-        self.input.as_ref().is_none_or(|wanted| same_object(wanted, input))
+    fn matches(&self, input: &Map<String, Value>) -> bool {
+        self.input.as_ref().is_none_or(|wanted| is_equal_object(wanted, input))
     }
 
-    /// Use it once, unless it is used up.
+    /// Uses it once. Returns whether it was available.
     fn take(&self) -> bool {
-        let more = |given: u32| self.times.is_none_or(|times| given < times.get()).then(|| given.saturating_add(1));
-        self.given.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        let next = |used: u32| self.times.is_none_or(|times| used < times.get()).then(|| used.saturating_add(1));
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
     }
 }
 
-/// Whether two JSON values are the same to a script: the order of keys does not matter, 1.0 is 1.
-fn same(a: &Value, b: &Value) -> bool {
+/// Whether two JSON values are equal for a script: the order of keys does not matter, and 1.0 equals 1.
+fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => same_object(a, b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => is_equal_object(a, b),
         _ => a == b,
     }
 }
 
-fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
-    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
+fn is_equal_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_equal(value, other)))
 }
 
-/// One app of a fixture.
+/// An app of a fixture.
 struct App {
     name: String,
     tools: Vec<Mock>,
 }
 
-/// One tool of a fixture.
+/// A tool of a fixture.
 struct Mock {
     definition: Arc<ToolDefinition>,
     responses: Vec<Response>,
@@ -231,10 +233,9 @@ impl From<ToolKeys> for Mock {
 }
 
 impl Mock {
-    /// Which response is given is decided when the call begins, so that `times` goes by the order of
-    /// calls.
-    async fn answer(&self, input: &Map<String, Value>) -> Result<Value, ToolError> {
-        let result = match self.responses.iter().find(|response| response.fits(input) && response.take()) {
+    /// Chooses the response before the delay, so that `times` follows the order of the calls.
+    async fn respond(&self, input: &Map<String, Value>) -> Result<Value, ToolError> {
+        let result = match self.responses.iter().find(|response| response.matches(input) && response.take()) {
             Some(response) => response.result.clone(),
             None => Err(self.no_response(input)),
         };
@@ -243,7 +244,7 @@ impl Mock {
     }
 
     fn no_response(&self, input: &Map<String, Value>) -> ToolError {
-        let used_up = self.responses.iter().filter(|response| response.fits(input)).count();
+        let used_up = self.responses.iter().filter(|response| response.matches(input)).count();
         let name = self.definition.full_name();
         let why = match used_up {
             0 => "fits this input",
@@ -272,7 +273,7 @@ impl Upstream for App {
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             match self.tools.iter().find(|tool| tool.definition.name == call.tool.name) {
-                Some(tool) => tool.answer(&call.input).await.map(ToolResult::Data),
+                Some(tool) => tool.respond(&call.input).await.map(ToolResult::Data),
                 None => {
                     let message = format!("There is no tool '{}'", call.tool.full_name());
                     Err(ToolError::new(ErrorCode::ToolNotFound, message))

@@ -1,6 +1,6 @@
 //! MCP servers over streamable HTTP.
 
-mod discreet;
+mod client;
 
 use super::session::Shared;
 use codecall_config::{HttpConfig, Lifecycle, Secret};
@@ -10,23 +10,23 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How long a server may take to accept a connection. Answers have the timeouts of their calls.
-const CONNECT: Duration = Duration::from_secs(10);
+/// How long a server may take to accept a connection. Responses have the timeouts of their calls.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One connection, with messages of at most `longest` bytes. Gives why it is over.
-pub async fn live(shared: &Shared, config: &HttpConfig, longest: usize, lifecycle: Lifecycle) -> String {
-    // Where another part of the process has chosen one already, that one is used.
+/// Runs one connection, with messages of at most `max_bytes`, until it ends. Returns the reason.
+pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, lifecycle: Lifecycle) -> String {
+    // If the process has installed a provider already, that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .user_agent(concat!("codecall/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .redirect(redirects())
-        // Connections that are used again stall where a body was not read to its end.
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(redirect_policy())
+        // A pooled connection stalls if the body of an earlier response was not read to its end.
         .pool_max_idle_per_host(0)
         .build();
     let client = match client {
         Ok(client) => client,
-        Err(_) => return "no HTTP client can be made".into(),
+        Err(_) => return "the HTTP client cannot be created".into(),
     };
     let headers = match headers(config) {
         Ok(headers) => headers,
@@ -34,18 +34,18 @@ pub async fn live(shared: &Shared, config: &HttpConfig, longest: usize, lifecycl
     };
     let transport = StreamableHttpClientTransportConfig::with_uri(&*config.url)
         .custom_headers(headers)
-        .max_sse_event_size(longest)
+        .max_sse_event_size(max_bytes)
         .reinit_on_expired_session(true);
-    let client = discreet::Discreet(client);
-    shared.talk(StreamableHttpClientTransport::with_client(client, transport), lifecycle).await
+    let client = client::HttpClient(client);
+    shared.run_session(StreamableHttpClientTransport::with_client(client, transport), lifecycle).await
 }
 
-/// Redirects are followed on the same server only: another one must not get the headers.
-fn redirects() -> reqwest::redirect::Policy {
+/// Follows redirects to the same origin only: another server must not get the headers.
+fn redirect_policy() -> reqwest::redirect::Policy {
     reqwest::redirect::Policy::custom(|attempt| {
-        let same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
         let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-        if same && keeps_method && attempt.previous().len() < 5 { attempt.follow() } else { attempt.stop() }
+        if same_origin && keeps_method && attempt.previous().len() < 5 { attempt.follow() } else { attempt.stop() }
     })
 }
 

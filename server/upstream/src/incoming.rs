@@ -1,105 +1,105 @@
-//! Messages of MCP servers, as they are read: what cannot be understood fails the call that it answers, at
-//! once, instead of leaving it to its timeout.
+//! Parses the messages of MCP servers. A malformed response fails its call at once, instead of leaving it to the
+//! timeout.
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
-/// How much of the beginning and of the end of a text is looked at to find its id.
-pub const EDGE: usize = 512;
-/// How deep JSON may be nested: so deep its reader follows.
-const DEEPEST: usize = 128;
+/// How many bytes at the start and at the end of a malformed message are searched for its id.
+pub const ID_SEARCH_BYTES: usize = 512;
+/// How deep JSON may be nested: the limit of serde_json.
+const MAX_DEPTH: usize = 128;
 
-/// What stands in place of an answer that is too long; outside of what JSON-RPC keeps for itself.
-pub const TOO_LARGE: ErrorCode = ErrorCode(-31_999);
+/// Error code of a response that is too large; outside of the range that JSON-RPC reserves.
+pub const RESPONSE_TOO_LARGE: ErrorCode = ErrorCode(-31_999);
 
-/// What a text is.
+/// The result of parsing a message.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A message.
+    /// A valid message.
     Message(Box<ServerJsonRpcMessage>),
-    /// An answer that cannot be understood, and why.
-    Broken {
-        /// Of the call that it answers, where that can be seen.
+    /// A malformed response.
+    Malformed {
+        /// The id of its request, if it can be found.
         id: Option<RequestId>,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
-    /// Something that answers nothing.
-    Noise,
+    /// Anything else, such as log output or a malformed notification: it is ignored.
+    Ignored,
 }
 
-/// Read a text.
+/// Parses a message.
 #[must_use]
-pub fn read(text: &[u8]) -> Incoming {
+pub fn parse(text: &[u8]) -> Incoming {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii();
     if text.first() != Some(&b'{') {
-        return Incoming::Noise;
+        return Incoming::Ignored;
     }
     let error = match serde_json::from_slice::<ServerJsonRpcMessage>(text) {
         Ok(message) => return Incoming::Message(Box::new(message)),
         Err(error) => error,
     };
-    let (head, tail) = (&text[..text.len().min(EDGE)], &text[text.len().saturating_sub(EDGE)..]);
+    let (head, tail) = (&text[..text.len().min(ID_SEARCH_BYTES)], &text[text.len().saturating_sub(ID_SEARCH_BYTES)..]);
     let has = |key: &[u8]| head.windows(key.len()).any(|part| part == key);
-    // Requests and notifications answer nothing; what is wrong with them is the server's loss.
+    // No call waits for a request or a notification.
     if has(b"\"method\"") {
-        tracing::debug!(%error, "a message that is not understood is passed over");
-        return Incoming::Noise;
+        tracing::debug!(%error, "a malformed request or notification is ignored");
+        return Incoming::Ignored;
     }
-    let id = id(head, tail);
+    let id = find_id(head, tail);
     if id.is_none() && !has(b"\"result\"") && !has(b"\"error\"") {
-        return Incoming::Noise;
+        return Incoming::Ignored;
     }
-    if id.is_none() && error.is_data() && is_to_no_call(text) {
-        return Incoming::Noise;
+    if id.is_none() && error.is_data() && has_impossible_id(text) {
+        return Incoming::Ignored;
     }
-    let why = if std::str::from_utf8(text).is_err() {
+    let reason = if std::str::from_utf8(text).is_err() {
         "it is not UTF-8".to_owned()
     } else if is_too_deep(text) {
-        format!("it is nested more than {DEEPEST} levels deep")
+        format!("it is nested more than {MAX_DEPTH} levels deep")
     } else if error.is_data() {
-        "it is not an answer of MCP".to_owned()
+        "it is not a response of MCP".to_owned()
     } else {
         "it is not valid JSON".to_owned()
     };
-    Incoming::Broken { id, why }
+    Incoming::Malformed { id, reason }
 }
 
-/// Whether JSON is an answer whose id no call can have. `null` stands for a request that could not be read, which
-/// only an error says.
-fn is_to_no_call(text: &[u8]) -> bool {
+/// Whether JSON is a response with an id that no call has. The id `null` is valid in an error response only: it answers
+/// a request that the server could not parse.
+fn has_impossible_id(text: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
-    struct Answer {
+    struct Response {
         #[serde(default, deserialize_with = "present")]
         id: Option<Value>,
         #[serde(default)]
         result: Option<serde::de::IgnoredAny>,
     }
-    /// `null` is a value too.
+    /// Distinguishes `null` from a missing member.
     fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
         serde::Deserialize::deserialize(reader).map(Some)
     }
-    serde_json::from_slice::<Answer>(text).is_ok_and(|answer| match answer.id {
-        Some(Value::Null) => answer.result.is_some(),
+    serde_json::from_slice::<Response>(text).is_ok_and(|response| match response.id {
+        Some(Value::Null) => response.result.is_some(),
         Some(id) => serde_json::from_value::<RequestId>(id).is_err(),
         None => false,
     })
 }
 
-/// The error that takes the place of an answer that cannot be understood.
+/// Returns the error response that replaces a malformed response.
 #[must_use]
-pub fn failure(id: RequestId, why: &str) -> ServerJsonRpcMessage {
-    let message = format!("The answer cannot be understood: {why}");
+pub fn malformed(id: RequestId, reason: &str) -> ServerJsonRpcMessage {
+    let message = format!("The response cannot be parsed: {reason}");
     ServerJsonRpcMessage::error(ErrorData::parse_error(message, None), Some(id))
 }
 
-/// The error that takes the place of an answer that is too long.
+/// Returns the error response that replaces a response that is too large.
 #[must_use]
-pub fn too_long(id: RequestId, message: String) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, message, None), Some(id))
+pub fn too_large(id: RequestId, message: String) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(RESPONSE_TOO_LARGE, message, None), Some(id))
 }
 
-/// Whether JSON is nested deeper than its reader follows.
+/// Whether JSON is nested deeper than serde_json accepts.
 fn is_too_deep(json: &[u8]) -> bool {
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
     for byte in json {
@@ -111,20 +111,19 @@ fn is_too_deep(json: &[u8]) -> bool {
             b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             return true;
         }
     }
     false
 }
 
-/// The id of a message of which only the beginning and the end are known: the member stands before
-/// `result` or after it.
+/// Finds the id in the start and the end of a message: the member is before or after `result`.
 #[must_use]
-pub fn id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
+pub fn find_id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
     let head = String::from_utf8_lossy(head);
     let before = ["\"result\"", "\"error\""].iter().filter_map(|key| head.find(key)).min().unwrap_or(head.len());
-    let scalar = |text: &str| {
+    let parse_id = |text: &str| {
         let text = text.trim_start().strip_prefix(':')?;
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let value = values.next()?.ok()?;
@@ -132,14 +131,14 @@ pub fn id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
         serde_json::from_value::<RequestId>(value).ok().map(|id| (id, rest))
     };
     if let Some(at) = head[..before].find("\"id\"")
-        && let Some((value, _)) = scalar(&head[at + 4..])
+        && let Some((value, _)) = parse_id(&head[at + 4..])
     {
         return Some(value);
     }
     let tail = String::from_utf8_lossy(tail);
     let at = tail.rfind("\"id\"")?;
-    let (value, rest) = scalar(&tail[at + 4..])?;
-    // Deeper inside, something else than the closing brace of the message would follow.
+    let (value, rest) = parse_id(&tail[at + 4..])?;
+    // After an `id` inside of `result`, more than the closing brace of the message would follow.
     let rest = rest.trim_end();
     (rest == "}" || rest.starts_with(",\"jsonrpc\"") || rest.starts_with(", \"jsonrpc\"")).then_some(value)
 }
@@ -149,19 +148,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_to_ids_that_no_call_has_are_passed_over() {
+    fn responses_with_impossible_ids_are_ignored() {
         for id in ["null", "1.5", "1180591620717411303424", "[7]", "{}", "true"] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
-            assert!(matches!(read(text.as_bytes()), Incoming::Noise | Incoming::Message(_)), "{text}");
+            assert!(matches!(parse(text.as_bytes()), Incoming::Ignored | Incoming::Message(_)), "{text}");
         }
         let unread = br#"{"jsonrpc":"2.0","id":null,"error":{"code":"none"}}"#;
-        assert!(matches!(read(unread), Incoming::Broken { id: None, .. }));
+        assert!(matches!(parse(unread), Incoming::Malformed { id: None, .. }));
     }
 
     #[test]
-    fn what_cannot_be_understood_has_an_id_and_a_reason() {
+    fn a_malformed_response_has_an_id_and_a_reason() {
         let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-        for (text, id, why) in [
+        for (text, id, reason) in [
             (
                 format!(r#"{{"jsonrpc":"2.0","id":7,"result":{deep}}}"#).into_bytes(),
                 Some(7),
@@ -179,21 +178,21 @@ mod tests {
             ),
             (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":\"\xff\"}}".to_vec(), Some(7), "it is not UTF-8"),
             (br#"{"jsonrpc":"2.0","id":7,"result":{"x":]}}"#.to_vec(), Some(7), "it is not valid JSON"),
-            (br#"{"jsonrpc":"2.0","id":7}"#.to_vec(), Some(7), "it is not an answer of MCP"),
-            (br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#.to_vec(), Some(7), "it is not an answer of MCP"),
+            (br#"{"jsonrpc":"2.0","id":7}"#.to_vec(), Some(7), "it is not a response of MCP"),
+            (br#"{"jsonrpc":"2.0","id":7,"error":"no"}"#.to_vec(), Some(7), "it is not a response of MCP"),
         ] {
             let shown = String::from_utf8_lossy(&text[..text.len().min(80)]).into_owned();
-            match read(&text) {
-                Incoming::Broken { id: found, why: told } => {
-                    assert_eq!((found, told.as_str()), (id.map(RequestId::Number), why), "{shown}");
+            match parse(&text) {
+                Incoming::Malformed { id: found, reason: actual } => {
+                    assert_eq!((found, actual.as_str()), (id.map(RequestId::Number), reason), "{shown}");
                 }
                 other => panic!("{shown}: {other:?}"),
             }
         }
         for text in ["", "Listening on port 8080", "{\"jsonrpc\":\"2.0\",", "[1]", "{\"method\":\"x\",\"id\":]", "{"] {
-            assert!(matches!(read(text.as_bytes()), Incoming::Noise), "{text}");
+            assert!(matches!(parse(text.as_bytes()), Incoming::Ignored), "{text}");
         }
         let good = "\u{feff} {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"x\"}}\r";
-        assert!(matches!(read(good.as_bytes()), Incoming::Message(_)));
+        assert!(matches!(parse(good.as_bytes()), Incoming::Message(_)));
     }
 }

@@ -1,4 +1,4 @@
-//! Tools that are functions of the program itself.
+//! Tools that are functions of the embedding program.
 
 use crate::{BoxFuture, Upstream, UpstreamCall};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError, ToolResult};
@@ -25,7 +25,7 @@ type Function = dyn Fn(UpstreamCall) -> BoxFuture<'static, Result<ToolResult, To
 #[derive(Clone, Default)]
 pub struct Inline {
     app: String,
-    /// By full name, in the order in which they were added.
+    /// By full name, in the order of insertion.
     tools: IndexMap<String, (Arc<ToolDefinition>, Arc<Function>)>,
 }
 
@@ -37,13 +37,13 @@ impl fmt::Debug for Inline {
 }
 
 impl Inline {
-    /// An app without tools.
+    /// Creates an app without tools.
     #[must_use]
     pub fn new(app: impl Into<String>) -> Self {
         Self { app: app.into(), tools: IndexMap::new() }
     }
 
-    /// Add a tool. Dropping the future abandons the call.
+    /// Adds a tool. Dropping the future cancels the call.
     #[must_use]
     pub fn tool<F, R, T>(self, name: &str, description: &str, input_schema: Value, function: F) -> Self
     where
@@ -61,7 +61,7 @@ impl Inline {
         self.define(definition, function)
     }
 
-    /// Add a tool with all that can be said of it; one of the same name is replaced. Its app may be another one.
+    /// Adds a tool with a full definition. It replaces a tool of the same name, and may belong to another app.
     #[must_use]
     pub fn define<F, R, T>(mut self, definition: ToolDefinition, function: F) -> Self
     where
@@ -71,16 +71,16 @@ impl Inline {
     {
         let definition = ToolDefinition { source: "inline", ..definition };
         let function: Arc<Function> = Arc::new(move |call| {
-            let answer = function(call);
-            Box::pin(async move { answer.await.map(Into::into) })
+            let result = function(call);
+            Box::pin(async move { result.await.map(Into::into) })
         });
         self.tools.insert(definition.full_name(), (Arc::new(definition), function));
         self
     }
 
-    /// Tools for tests, as `(app, name, description, input schema)`. Each answers with its input, but those of these
-    /// names: `fail` fails with a path of the host in its message, `slow` never answers, and `long` gives a text of `n`
-    /// bytes.
+    /// Creates tools for tests from `(app, name, description, input schema)`. Each returns its input, except for three
+    /// names: `fail` fails with a path of the host in its message, `slow` never returns, and `long` returns a text of
+    /// `n` bytes.
     #[must_use]
     pub fn echo(tools: &[(&str, &str, &str, Value)]) -> Self {
         tools.iter().fold(Self::default(), |echo, (app, name, description, input_schema)| {

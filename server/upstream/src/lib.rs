@@ -1,9 +1,9 @@
-//! What tools come from. Every kind of upstream is one file and one arm in [`connect`].
+//! Upstreams: where tools come from. Each kind of upstream is one file and one arm in [`connect`].
 //!
-//! An upstream knows its tools and calls them. It decides nothing: who may call what, whether the
-//! input fits and how long it may take is the pipeline's business.
+//! An upstream lists its tools and calls them. It decides nothing: the pipeline checks who may call a tool, whether
+//! the input is valid, and how long the call may take.
 //!
-//! It must not know who calls, nor when.
+//! It must not know who makes a call, nor when.
 
 #![forbid(unsafe_code)]
 
@@ -13,21 +13,21 @@ pub mod fixture;
 pub mod http;
 pub mod incoming;
 pub mod inline;
-mod lists;
 pub mod mcp;
-pub mod news;
-mod offers;
+pub mod notifications;
+mod pagination;
+mod resources;
 pub mod session;
 pub mod stdio;
 
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
-use codecall_base::event::Listener;
+use codecall_base::event::CallWatcher;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_config::{UpstreamConfig, UpstreamKind};
 pub use futures_util::future::BoxFuture;
-pub use news::News;
-pub use offers::Offers;
+pub use notifications::UpstreamNotification;
+pub use resources::ResourcesAndPrompts;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,71 +36,72 @@ use tokio_util::sync::CancellationToken;
 
 /// A group of tools with one owner.
 pub trait Upstream: Send + Sync {
-    /// The id of the app that its tools belong to.
+    /// Returns the id of the app that its tools belong to.
     fn app(&self) -> &str;
 
-    /// Its kind, as clients see it: `mcp`, `openapi`, `inline`, `mock`, …
+    /// Returns its kind, as clients see it: `mcp`, `openapi`, `inline`, `mock`, …
     fn source(&self) -> &'static str;
 
-    /// Its tools at this moment. Empty while it has never been reached.
+    /// Returns its current tools. The list is empty until the first connection.
     fn tools(&self) -> Vec<Arc<ToolDefinition>>;
 
-    /// Call one of its tools. Dropping the future abandons the call.
+    /// Calls one of its tools. Dropping the future cancels the call.
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
 
-    /// Counts up whenever [`Upstream::tools`] gives something new; absent: it never changes.
-    fn changed(&self) -> Option<watch::Receiver<u64>> {
+    /// Returns a counter that increases whenever [`Upstream::tools`] changes; `None` if the tools never change.
+    fn tools_changed(&self) -> Option<watch::Receiver<u64>> {
         None
     }
 
-    /// Its resources and prompts; absent: it has none.
-    fn offers(&self) -> Option<&dyn Offers> {
+    /// Returns access to its resources and prompts; `None` if it has none.
+    fn resources_and_prompts(&self) -> Option<&dyn ResourcesAndPrompts> {
         None
     }
 
-    /// Why its tools do not work at the moment; absent: they do.
-    fn trouble(&self) -> Option<String> {
+    /// Returns why its tools are unavailable at the moment; `None` if they are available.
+    fn unavailable_reason(&self) -> Option<String> {
         None
     }
 
-    /// A name for people; absent: nobody has said one.
+    /// Returns its name for people, if it has one.
     fn title(&self) -> Option<String> {
         None
     }
 
-    /// Resolves when it has been reached or has failed for the first time.
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    /// Resolves when the first attempt to connect has succeeded or failed.
+    fn first_attempt(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Let go of everything it holds, child processes above all. Nothing is called after it.
+    /// Releases all resources, such as child processes. No other method is called afterwards.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// One call of a tool, checked and allowed.
+/// A tool call that the pipeline has checked and allowed.
 #[derive(Clone, Debug)]
 pub struct UpstreamCall {
-    /// The tool, as the upstream has described it.
+    /// The tool, as the upstream describes it.
     pub tool: Arc<ToolDefinition>,
     /// The input.
     pub input: Map<String, Value>,
-    /// How long it may take; the caller waits no longer.
+    /// The time limit of the call. The caller enforces it; the upstream may use it too.
     pub timeout: Duration,
-    /// Fires when nobody wants the result any more.
+    /// Cancelled when the result is no longer wanted.
     pub cancel: CancellationToken,
-    /// The run whose script makes it: a tool that runs scripts itself hands it on to them. Absent: no script does.
+    /// The run whose script makes the call; `None` if no script does. A tool that runs scripts itself passes it on to
+    /// them.
     pub run: Option<RunScope>,
-    /// Who is told how far it has come.
-    pub listener: Listener,
+    /// Receives progress and log messages of the call.
+    pub watcher: CallWatcher,
 }
 
-/// Start an upstream. It is given back at once and connects on its own: its tools come when it is
-/// reached, and a failure is retried.
+/// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
+/// connected.
 ///
 /// # Errors
-/// What the configuration asks for does not exist.
+/// The configured kind of upstream does not exist.
 pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
         UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config)),

@@ -1,9 +1,10 @@
-//! What all upstreams that speak MCP have in common: the client's side of the protocol, and the
-//! translation of its tools, results and errors.
+//! The client's side of MCP, which all transports share: the handler of notifications, and the conversion of tools,
+//! results and errors.
 
 use super::incoming;
-use super::news::{Exchange, News};
-use codecall_base::event::{Report, Said};
+use super::notifications::{NotificationRouter, UpstreamNotification};
+use codecall_base::event::{CallUpdate, LogMessage};
+use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, Example, ToolDefinition, ToolError, ToolResult};
 use codecall_config::Lifecycle;
 use rmcp::model::{self, *};
@@ -13,34 +14,34 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// The client's side: it declares no capabilities and hears what the server says.
-pub struct Client {
-    /// Told at every change of the server's tools.
-    pub changed: mpsc::Sender<()>,
-    /// Told everything else.
-    pub exchange: Arc<Exchange>,
+/// Handles the notifications of a server. It declares no client capabilities.
+pub struct NotificationHandler {
+    /// Gets a message when the server's tools have changed.
+    pub tools_changed: mpsc::Sender<()>,
+    /// Gets all other notifications.
+    pub notifications: Arc<NotificationRouter>,
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("codecall", env!("CARGO_PKG_VERSION"));
         let mut config = ClientConfig::new(ClientCapabilities::default(), own);
-        // The default is a version without handshake, which `initialize` must not ask for.
+        // The default is a version without a handshake, which `initialize` must not request.
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        // A full channel already says that the list has changed.
-        let _ = self.changed.try_send(());
+        // If the channel is full, the change is already signalled.
+        let _ = self.tools_changed.try_send(());
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.exchange.tell(News::Resources);
+        self.notifications.publish(UpstreamNotification::ResourceListChanged);
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.exchange.tell(News::Prompts);
+        self.notifications.publish(UpstreamNotification::PromptListChanged);
     }
 
     async fn on_resource_updated(
@@ -48,15 +49,15 @@ impl ClientHandler for Client {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.exchange.tell(News::Updated(params.uri));
+        self.notifications.publish(UpstreamNotification::ResourceUpdated(params.uri));
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         let ProgressNotificationParam { progress_token, progress, total, message, .. } = params;
-        self.exchange.progress(&progress_token, Report::Progress { progress, total, message });
+        self.notifications.update_call(&progress_token, CallUpdate::Progress { progress, total, message });
     }
 
-    #[expect(deprecated, reason = "servers of today send log messages")]
+    #[expect(deprecated, reason = "current servers still send log messages")]
     async fn on_logging_message(
         &self,
         params: LoggingMessageNotificationParam,
@@ -64,13 +65,13 @@ impl ClientHandler for Client {
     ) {
         let LoggingMessageNotificationParam { level, logger, data, .. } = params;
         let level = serde_json::to_value(level).ok().and_then(|level| level.as_str().map(str::to_owned));
-        self.exchange.said(Said { level: level.unwrap_or_default(), logger, data });
+        self.notifications.log(LogMessage { level: level.unwrap_or_default(), logger, data });
     }
 }
 
-/// How a connection begins, in rmcp's words.
+/// Converts the configured lifecycle to rmcp's type.
 #[must_use]
-pub fn lifecycle(lifecycle: Lifecycle) -> ClientLifecycleMode {
+pub fn lifecycle_mode(lifecycle: Lifecycle) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
     match lifecycle {
         Lifecycle::Auto => {
@@ -81,7 +82,7 @@ pub fn lifecycle(lifecycle: Lifecycle) -> ClientLifecycleMode {
     }
 }
 
-/// A tool as the catalogue knows it. `_meta.codecall` may add tags and examples.
+/// Converts a tool of MCP to a tool definition. `_meta.codecall` may add tags and examples.
 #[must_use]
 pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
     let annotations = tool.annotations.and_then(|annotations| serde_json::to_value(annotations).ok());
@@ -89,9 +90,9 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
         Some(Value::Object(members)) => members,
         _ => Map::new(),
     };
-    let own = tool.meta.as_ref().and_then(|meta| meta.0.get("codecall")).cloned().unwrap_or_default();
+    let extensions = tool.meta.as_ref().and_then(|meta| meta.0.get("codecall")).cloned().unwrap_or_default();
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let list = |key: &str| own.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let list = |key: &str| extensions.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     ToolDefinition {
         app: app.to_owned(),
         name: tool.name.into_owned(),
@@ -107,90 +108,92 @@ pub fn definition(app: &str, tool: Tool) -> ToolDefinition {
             .filter(|example| !example.code.is_empty())
             .collect(),
         source: "mcp",
-        // A server does not decide where its tools are.
+        // A server does not decide where its tools are visible.
         visible_in_list_tools: None,
         enabled_in_code_call: None,
     }
 }
 
-/// The answer of a tool.
+/// Converts the response to a tool call.
 ///
 /// # Errors
-/// It is not a result.
-pub fn result(tool: &str, response: CallToolResponse) -> Result<ToolResult, ToolError> {
+/// The response is not a result.
+pub fn tool_result(tool: &str, response: CallToolResponse) -> Result<ToolResult, ToolError> {
     match response {
         CallToolResponse::Complete(result) => serde_json::to_value(result)
             .map(ToolResult::Mcp)
-            .map_err(|_| failed(format!("Tool '{tool}' gave an answer that is not JSON"))),
+            .map_err(|_| execution_error(format!("Tool '{tool}' returned a response that is not JSON"))),
         CallToolResponse::InputRequired(_) => {
-            Err(failed(format!("Tool '{tool}' asks for input from a person, which is not possible here")))
+            Err(execution_error(format!("Tool '{tool}' asks for input from a person, which is not supported here")))
         }
-        CallToolResponse::Task(_) => Err(failed(format!("Tool '{tool}' answers with a task, which was not asked for"))),
-        _ => Err(failed(format!("Tool '{tool}' gave an answer of an unknown kind"))),
+        CallToolResponse::Task(_) => {
+            Err(execution_error(format!("Tool '{tool}' returned a task, which was not requested")))
+        }
+        _ => Err(execution_error(format!("Tool '{tool}' returned a response of an unknown type"))),
     }
 }
 
-fn failed(message: String) -> ToolError {
+fn execution_error(message: String) -> ToolError {
     ToolError::new(ErrorCode::ToolExecutionError, message)
 }
 
-/// Why a connection did not begin.
+/// Says why a handshake has failed.
 #[must_use]
-pub fn not_begun(error: ClientInitializeError) -> String {
+pub fn handshake_error(error: ClientInitializeError) -> String {
     if error.is_authorization_required() {
         return "it wants authorization; give it in 'headers'".into();
     }
     match error {
-        ClientInitializeError::ConnectionClosed(_) => "it ended before it had answered".into(),
-        ClientInitializeError::TransportError { error, .. } => match without_address(&error.to_string()) {
-            // A child that has ended does not read.
-            text if text.starts_with("Broken pipe") => "it ended before it had answered".into(),
+        ClientInitializeError::ConnectionClosed(_) => "it exited before it responded".into(),
+        ClientInitializeError::TransportError { error, .. } => match without_url(&error.to_string()) {
+            // Writing to a child that has exited fails like this.
+            text if text.starts_with("Broken pipe") => "it exited before it responded".into(),
             text => text,
         },
-        ClientInitializeError::JsonRpcError(error) => format!("it refused to begin: {}", error.message),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => not_begun(*fallback),
-        other => codecall_base::text::cut(&other.to_string(), 300).to_owned(),
+        ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(*fallback),
+        other => truncate(&other.to_string(), 300).to_owned(),
     }
 }
 
-/// What a transport says, without its own type and without the address, which may hold a secret.
-fn without_address(text: &str) -> String {
-    let text = text.split_once("] error: ").map_or(text, |(_, said)| said);
+/// Returns the error message of a transport without its type name and without the URL, which may contain a secret.
+fn without_url(text: &str) -> String {
+    let text = text.split_once("] error: ").map_or(text, |(_, message)| message);
     let text = text.strip_prefix("Client error: ").unwrap_or(text).lines().next().unwrap_or_default();
     match text.split_once(" for url (") {
         Some((before, after)) => format!("{before}{}", after.split_once(')').map_or("", |(_, rest)| rest)),
-        None => codecall_base::text::cut(text, 300).to_owned(),
+        None => truncate(text, 300).to_owned(),
     }
 }
 
-/// What went wrong below the tool.
+/// Converts an error of the protocol or the transport to the error of a tool call.
 #[must_use]
-pub fn broken(app: &str, tool: &str, error: ServiceError) -> ToolError {
+pub fn call_error(app: &str, tool: &str, error: ServiceError) -> ToolError {
     match error {
         ServiceError::McpError(error) => {
-            // The reader of a connection says so, or the server of what it was sent.
+            // The transport reports a malformed response in this way, and a server a malformed request.
             let code = match error.code {
                 model::ErrorCode::PARSE_ERROR => ErrorCode::MessageInvalid,
-                incoming::TOO_LARGE => ErrorCode::MessageTooLarge,
+                incoming::RESPONSE_TOO_LARGE => ErrorCode::MessageTooLarge,
                 _ => ErrorCode::ToolExecutionError,
             };
-            let mut told = ToolError::new(code, error.message.into_owned());
-            told.details = error.data.map(|data| data.to_string());
-            told
+            let mut converted = ToolError::new(code, error.message.into_owned());
+            converted.details = error.data.map(|data| data.to_string());
+            converted
         }
         ServiceError::TransportClosed => {
-            failed(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
+            execution_error(format!("The MCP server '{app}' ended while the tool '{tool}' was running"))
         }
         ServiceError::TransportSend(error) => {
-            failed(format!("The MCP server '{app}' cannot be reached: {}", without_address(&error.to_string())))
+            execution_error(format!("The MCP server '{app}' cannot be reached: {}", without_url(&error.to_string())))
         }
         ServiceError::Cancelled { .. } => {
             ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was cancelled"))
         }
-        ServiceError::UnexpectedResponse => {
-            failed(format!("The MCP server '{app}' gave an answer of the wrong kind to a call of '{tool}'"))
-        }
-        other => failed(format!("The MCP server '{app}': {other}")),
+        ServiceError::UnexpectedResponse => execution_error(format!(
+            "The MCP server '{app}' returned a response of the wrong type to a call of '{tool}'"
+        )),
+        other => execution_error(format!("The MCP server '{app}': {other}")),
     }
 }
 
@@ -200,7 +203,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn definitions() {
+    fn a_tool_of_mcp_becomes_a_definition() {
         let tool: Tool = serde_json::from_value(json!({
             "name": "list", "inputSchema": {"type": "object", "properties": {"z": {}, "a": {}}},
             "annotations": {"readOnlyHint": true, "title": "List"},
@@ -212,6 +215,10 @@ mod tests {
         assert_eq!(tool.tags, ["x"]);
         assert_eq!(tool.examples.len(), 1);
         assert_eq!(tool.annotations["readOnlyHint"], true);
-        assert_eq!(tool.input_schema["properties"].to_string(), r#"{"z":{},"a":{}}"#, "order is kept");
+        assert_eq!(
+            tool.input_schema["properties"].to_string(),
+            r#"{"z":{},"a":{}}"#,
+            "the order of the properties is kept"
+        );
     }
 }

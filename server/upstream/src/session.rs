@@ -1,11 +1,11 @@
-//! The connection to an MCP server, whatever it runs on.
+//! The connection to an MCP server, over any transport.
 //!
-//! A task of its own looks after each: it connects, learns the tools, and connects again when the
-//! connection has ended, later each time. Calls meanwhile fail at once with the reason.
+//! A task for each server connects, lists the tools, and reconnects with exponential backoff when the connection ends.
+//! While there is no connection, calls fail at once with the reason.
 
-use super::lists::{self, Pages};
-use super::mcp::{self, Client};
-use super::news::{Exchange, News};
+use super::mcp::{self, NotificationHandler};
+use super::notifications::{NotificationRouter, UpstreamNotification};
+use super::pagination::{limit_tools, list_all};
 use super::stdio::Child;
 use super::*;
 use codecall_base::tool::{ErrorCode, ToolResult};
@@ -20,71 +20,70 @@ use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-/// First and longest pause before another attempt.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// A connection that has lasted this long begins again with the first pause.
-const HEALTHY: Duration = Duration::from_secs(60);
-/// Changes of a list that follow each other are answered together.
+/// The first and the longest pause before a reconnect.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// After a connection that has lasted this long, the backoff starts again.
+const BACKOFF_RESET: Duration = Duration::from_secs(60);
+/// Changes of the tool list within this time are handled together.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
-/// An MCP server.
+/// An MCP server as an upstream.
 pub struct McpServer {
     pub(super) shared: Arc<Shared>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    connection_task: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the task and the callers share.
+/// State that the connection task and the callers share.
 pub struct Shared {
-    /// The app's id.
+    /// The id of the app.
     pub app: String,
     config: UpstreamConfig,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
-    /// What the server calls itself.
+    /// The server's name for itself.
     title: RwLock<Option<String>>,
-    link: watch::Sender<Link>,
-    version: watch::Sender<u64>,
-    /// What the server says on its own.
-    pub(super) exchange: Arc<Exchange>,
-    /// Addresses of resources that somebody wants to hear of.
+    state: watch::Sender<ConnectionState>,
+    /// Increases with each change of `tools`.
+    tools_version: watch::Sender<u64>,
+    pub(super) notifications: Arc<NotificationRouter>,
+    /// URIs of the resources that clients have subscribed to.
     pub(super) subscribed: watch::Sender<BTreeSet<String>>,
-    /// A call has found that the connection is of no use.
-    lost: Notify,
+    /// Notified by a call that has found the connection closed.
+    connection_lost: Notify,
     closing: CancellationToken,
 }
 
-/// The connection, as callers see it.
 #[derive(Clone)]
-enum Link {
-    /// Never reached yet.
+enum ConnectionState {
+    /// The first attempt to connect is under way.
     Starting,
-    /// In use.
-    Up(Peer<RoleClient>),
-    /// Not there, and why.
-    Down(String),
+    /// Calls can be made.
+    Connected(Peer<RoleClient>),
+    /// Calls fail with this reason.
+    Disconnected(String),
 }
 
 impl McpServer {
-    /// Begin to connect.
+    /// Starts the connection task.
     pub fn start(app: &str, config: &UpstreamConfig) -> Arc<dyn Upstream> {
         let shared = Self::shared(app, config);
-        let keeper = tokio::spawn(Arc::clone(&shared).keep());
-        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+        let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed());
+        Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
-    /// A connection over these streams, which is not made again when they end.
-    pub fn over<R, W>(app: &str, config: &UpstreamConfig, streams: (R, W)) -> Arc<dyn Upstream>
+    /// Connects over two streams. There is no reconnect when they end.
+    pub fn from_streams<R, W>(app: &str, config: &UpstreamConfig, streams: (R, W)) -> Arc<dyn Upstream>
     where
         R: tokio::io::AsyncRead + Send + Unpin + 'static,
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         let shared = Self::shared(app, config);
-        let (speaker, longest) = (Arc::clone(&shared), config.max_message_bytes);
-        let keeper = tokio::spawn(async move {
-            let reason = stdio::over(&speaker, streams, longest, Lifecycle::Initialize).await;
-            speaker.link.send_replace(Link::Down(reason));
+        let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
+        let connection_task = tokio::spawn(async move {
+            let reason = stdio::run_over(&task, streams, max_bytes, Lifecycle::Initialize).await;
+            task.state.send_replace(ConnectionState::Disconnected(reason));
         });
-        Arc::new(Self { shared, keeper: Mutex::new(Some(keeper)) })
+        Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
     fn shared(app: &str, config: &UpstreamConfig) -> Arc<Shared> {
@@ -93,64 +92,64 @@ impl McpServer {
             config: config.clone(),
             tools: RwLock::default(),
             title: RwLock::default(),
-            link: watch::Sender::new(Link::Starting),
-            version: watch::Sender::new(0),
-            exchange: Arc::default(),
+            state: watch::Sender::new(ConnectionState::Starting),
+            tools_version: watch::Sender::new(0),
+            notifications: Arc::default(),
             subscribed: watch::Sender::default(),
-            lost: Notify::new(),
+            connection_lost: Notify::new(),
             closing: CancellationToken::new(),
         })
     }
 
-    /// The app's id.
+    /// Returns the id of the app.
     pub(super) fn app_id(&self) -> &str {
         &self.shared.app
     }
 
-    /// The other side, when it has been reached.
+    /// Waits for the first attempt to connect and returns the peer.
     ///
     /// # Errors
-    /// It does not work, and why.
+    /// There is no connection: the reason.
     pub(super) async fn peer(&self) -> Result<Peer<RoleClient>, ErrorData> {
-        let mut link = self.shared.link.subscribe();
-        let link = link.wait_for(|link| !matches!(link, Link::Starting)).await.map(|link| link.clone());
-        match link {
-            Ok(Link::Up(peer)) => Ok(peer),
-            Ok(Link::Down(reason)) => Err(ErrorData::internal_error(reason, None)),
-            Ok(Link::Starting) | Err(_) => {
+        let mut state = self.shared.state.subscribe();
+        let state = state.wait_for(|state| !matches!(state, ConnectionState::Starting)).await;
+        match state.map(|state| state.clone()) {
+            Ok(ConnectionState::Connected(peer)) => Ok(peer),
+            Ok(ConnectionState::Disconnected(reason)) => Err(ErrorData::internal_error(reason, None)),
+            Ok(ConnectionState::Starting) | Err(_) => {
                 Err(ErrorData::internal_error(format!("The MCP server '{}' is not there", self.shared.app), None))
             }
         }
     }
 
-    /// Call a tool, when the server has been reached.
-    async fn ask(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
+    /// Calls a tool once the first attempt to connect has ended.
+    async fn call_tool(&self, call: UpstreamCall) -> Result<CallToolResponse, ToolError> {
         let peer = self.peer().await.map_err(|error| ToolError::new(ErrorCode::ToolExecutionError, error.message))?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-        let asked = self.ask_peer(&peer, params, call.listener).await;
-        asked.map_err(|error| {
+        let response = self.request_tool(&peer, params, call.watcher).await;
+        response.map_err(|error| {
             if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
-                self.shared.lost.notify_waiters();
+                self.shared.connection_lost.notify_waiters();
             }
-            mcp::broken(&self.shared.app, &name, error)
+            mcp::call_error(&self.shared.app, &name, error)
         })
     }
 
-    /// The same as `call_tool_once`, which does not tell the token of the call's progress.
-    async fn ask_peer(
+    /// Does the same as rmcp's `call_tool_once`, which does not return the progress token of the call.
+    async fn request_tool(
         &self,
         peer: &Peer<RoleClient>,
         params: CallToolRequestParams,
-        listener: Listener,
+        watcher: CallWatcher,
     ) -> Result<CallToolResponse, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let _under_way = self.shared.exchange.begin(handle.progress_token.clone(), listener);
-        let mut abandoned = Abandoned(Some((peer.clone(), handle.id.clone())));
-        let answered = handle.await_response().await;
-        abandoned.0 = None;
-        match answered? {
+        let _in_flight = self.shared.notifications.register_call(handle.progress_token.clone(), watcher);
+        let mut cancel = CancelOnDrop(Some((peer.clone(), handle.id.clone())));
+        let response = handle.await_response().await;
+        cancel.0 = None;
+        match response? {
             ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
             ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
             ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
@@ -159,16 +158,16 @@ impl McpServer {
     }
 }
 
-/// A call that nobody waits for any more, unless it is emptied before it is dropped: the server is told.
-struct Abandoned(Option<(Peer<RoleClient>, RequestId)>);
+/// Sends `notifications/cancelled` for a call when it is dropped, unless it was emptied before.
+struct CancelOnDrop(Option<(Peer<RoleClient>, RequestId)>);
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let Some((peer, id)) = self.0.take() else { return };
-        // At the end of the process there is no runtime any more, and no server either.
+        // When the process ends, there is no runtime any more, and the server ends too.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let told = CancelledNotificationParam::new(Some(id), Some("nobody waits for the result".into()));
-            runtime.spawn(async move { peer.notify_cancelled(told).await });
+            let params = CancelledNotificationParam::new(Some(id), Some("the result is no longer wanted".into()));
+            runtime.spawn(async move { peer.notify_cancelled(params).await });
         }
     }
 }
@@ -199,195 +198,209 @@ impl Upstream for McpServer {
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let name = call.tool.name.clone();
-            mcp::result(&name, self.ask(call).await?)
+            mcp::tool_result(&name, self.call_tool(call).await?)
         })
     }
 
-    fn offers(&self) -> Option<&dyn Offers> {
+    fn resources_and_prompts(&self) -> Option<&dyn ResourcesAndPrompts> {
         Some(self)
     }
 
-    fn changed(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.shared.version.subscribe())
+    fn tools_changed(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.shared.tools_version.subscribe())
     }
 
-    fn trouble(&self) -> Option<String> {
-        match &*self.shared.link.borrow() {
-            Link::Up(_) => None,
-            Link::Starting => Some(format!("The MCP server '{}' is still starting", self.shared.app)),
-            Link::Down(reason) => Some(reason.clone()),
+    fn unavailable_reason(&self) -> Option<String> {
+        match &*self.shared.state.borrow() {
+            ConnectionState::Connected(_) => None,
+            ConnectionState::Starting => Some(format!("The MCP server '{}' is still starting", self.shared.app)),
+            ConnectionState::Disconnected(reason) => Some(reason.clone()),
         }
     }
 
-    fn settled(&self) -> BoxFuture<'_, ()> {
+    fn first_attempt(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let _ = self.shared.link.subscribe().wait_for(|link| !matches!(link, Link::Starting)).await;
+            let mut state = self.shared.state.subscribe();
+            let _ = state.wait_for(|state| !matches!(state, ConnectionState::Starting)).await;
         })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.shared.closing.cancel();
-            let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(keeper) = keeper {
-                let _ = keeper.await;
+            let connection_task = self.connection_task.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(connection_task) = connection_task {
+                let _ = connection_task.await;
             }
         })
     }
 }
 
 impl Shared {
-    /// Keep connected until the upstream is closed.
-    async fn keep(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
+    /// Connects again and again until the upstream is closed.
+    async fn reconnect_until_closed(self: Arc<Self>) {
+        let mut backoff = INITIAL_BACKOFF;
         let mut lifecycle = self.config.lifecycle;
         loop {
-            let began = Instant::now();
-            let (reason, child) = self.live(lifecycle).await;
-            let seconds = pause.as_secs();
-            self.link.send_replace(Link::Down(format!(
+            let started = Instant::now();
+            let (reason, child) = self.run_connection(lifecycle).await;
+            let seconds = backoff.as_secs();
+            self.state.send_replace(ConnectionState::Disconnected(format!(
                 "The MCP server '{}' does not work: {reason}. It is tried again within {seconds} s",
                 self.app
             )));
-            let last_words = match child {
-                Some(child) => child.end().await,
+            let last_output = match child {
+                Some(child) => child.shut_down().await,
                 None => String::new(),
             };
             if self.closing.is_cancelled() {
-                self.link.send_replace(Link::Down(format!("The MCP server '{}' is closed", self.app)));
+                self.state
+                    .send_replace(ConnectionState::Disconnected(format!("The MCP server '{}' is closed", self.app)));
                 return;
             }
-            if began.elapsed() > HEALTHY {
-                pause = FIRST_PAUSE;
+            if started.elapsed() > BACKOFF_RESET {
+                backoff = INITIAL_BACKOFF;
             }
-            // Some old servers end when they are greeted in the new way.
+            // Some older servers exit on a handshake that they do not know.
             if self.config.lifecycle == Lifecycle::Auto {
                 lifecycle = if lifecycle == Lifecycle::Auto { Lifecycle::Initialize } else { Lifecycle::Auto };
             }
-            // What the child has said is for the log alone: it may hold anything.
-            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_words}");
+            // The output of the child may contain anything, so only the log gets it.
+            tracing::warn!(app = self.app, pause_s = seconds, "MCP server is down: {reason}{last_output}");
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(backoff) => {}
                 () = self.closing.cancelled() => {}
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            backoff = (backoff * 2).min(MAX_BACKOFF);
         }
     }
 
-    /// One connection. Gives why it is over, and the child to be ended where there is one.
-    async fn live(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
+    /// Runs one connection until it ends. Returns why it ended, and the child process to shut down, if there is one.
+    async fn run_connection(&self, lifecycle: Lifecycle) -> (String, Option<Child>) {
         if self.closing.is_cancelled() {
             return (String::new(), None);
         }
-        let longest = self.config.max_message_bytes;
+        let max_bytes = self.config.max_message_bytes;
         match &self.config.kind {
-            UpstreamKind::Stdio(config) => stdio::live(self, config, longest, lifecycle).await,
-            UpstreamKind::Http(config) => (http::live(self, config, longest, lifecycle).await, None),
+            UpstreamKind::Stdio(config) => stdio::run(self, config, max_bytes, lifecycle).await,
+            UpstreamKind::Http(config) => (http::run(self, config, max_bytes, lifecycle).await, None),
         }
     }
 
-    /// Speak with the server until the connection ends or the upstream is closed. Gives the reason.
-    pub async fn talk<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    /// Runs an MCP session until the connection ends or the upstream is closed. Returns the reason.
+    pub async fn run_session<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
         tokio::select! {
-            reason = self.speak(transport, lifecycle) => reason,
+            reason = self.run_session_to_end(transport, lifecycle) => reason,
             () = self.closing.cancelled() => String::new(),
         }
     }
 
-    async fn speak<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
+    async fn run_session_to_end<T, E, A>(&self, transport: T, lifecycle: Lifecycle) -> String
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let (changed, mut changes) = mpsc::channel(1);
+        let (tools_changed, mut changes) = mpsc::channel(1);
         let limit = self.config.start_timeout;
-        let late = || format!("it did not answer within {} ms", limit.as_millis());
+        let timed_out = || format!("it did not answer within {} ms", limit.as_millis());
         let started = async {
-            let greeting = Client { changed: changed.clone(), exchange: Arc::clone(&self.exchange) }
-                .serve_with_lifecycle(transport, mcp::lifecycle(lifecycle));
-            let service = greeting.await.map_err(mcp::not_begun)?;
+            let handler = NotificationHandler {
+                tools_changed: tools_changed.clone(),
+                notifications: Arc::clone(&self.notifications),
+            };
+            let handshake = handler.serve_with_lifecycle(transport, mcp::lifecycle_mode(lifecycle));
+            let service = handshake.await.map_err(mcp::handshake_error)?;
             service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
-            self.learn(service.peer()).await?;
+            self.refresh_tools(service.peer()).await?;
             Ok::<_, String>(service)
         };
         let service = match tokio::time::timeout(limit, started).await {
             Ok(Ok(service)) => service,
             Ok(Err(reason)) => return reason,
-            Err(_) => return late(),
+            Err(_) => return timed_out(),
         };
         let peer = service.peer().clone();
-        let sink =
-            NotificationSink { changed, exchange: Arc::clone(&self.exchange), subscribed: self.subscribed.subscribe() };
-        let listener = tokio::spawn(listen(peer.clone(), sink));
-        self.link.send_replace(Link::Up(peer.clone()));
+        let sink = NotificationSink {
+            tools_changed,
+            notifications: Arc::clone(&self.notifications),
+            subscribed: self.subscribed.subscribe(),
+        };
+        let forwarding = tokio::spawn(forward_notifications(peer.clone(), sink));
+        self.state.send_replace(ConnectionState::Connected(peer.clone()));
         let mut ended = std::pin::pin!(service.waiting());
         let reason = loop {
             tokio::select! {
                 _ = &mut ended => break "it ended".to_owned(),
-                () = self.lost.notified() => break "the connection was lost".to_owned(),
+                () = self.connection_lost.notified() => break "the connection was lost".to_owned(),
                 Some(()) = changes.recv() => {
                     tokio::time::sleep(DEBOUNCE).await;
                     while changes.try_recv().is_ok() {}
-                    match tokio::time::timeout(limit, self.learn(&peer)).await {
+                    match tokio::time::timeout(limit, self.refresh_tools(&peer)).await {
                         Ok(Ok(())) => {}
                         Ok(Err(reason)) => tracing::warn!(app = self.app, "its changed list of tools cannot be read: {reason}"),
-                        Err(_) => tracing::warn!(app = self.app, "its changed list of tools does not come"),
+                        Err(_) => tracing::warn!(app = self.app, "the request for its changed list of tools timed out"),
                     }
                 }
             }
         };
-        listener.abort();
-        self.link.send_replace(Link::Down(format!("The MCP server '{}' has ended and is tried again", self.app)));
+        forwarding.abort();
+        self.state.send_replace(ConnectionState::Disconnected(format!(
+            "The MCP server '{}' has ended and is tried again",
+            self.app
+        )));
         reason
     }
 
-    /// Ask for the tools.
-    async fn learn(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
+    /// Lists the tools and stores them.
+    async fn refresh_tools(&self, peer: &Peer<RoleClient>) -> Result<(), String> {
         let has_tools = peer.peer_info().is_none_or(|info| info.capabilities.tools.is_some());
         let tools = if has_tools {
-            let listed = Pages::all(|page| {
+            let list = list_all(|page| {
                 let peer = peer.clone();
                 async move { peer.list_tools(page).await.map(|list| (list.tools, list.next_cursor)) }
             });
-            let tools = listed.await.map_err(|error| format!("its tools cannot be listed: {error}"))?;
-            lists::all_bounded(&self.app, tools)
+            let tools = list.await.map_err(|error| format!("its tools cannot be listed: {error}"))?;
+            limit_tools(&self.app, tools)
         } else {
             Vec::new()
         };
         let tools: Vec<Arc<ToolDefinition>> =
             tools.into_iter().map(|tool| Arc::new(mcp::definition(&self.app, tool))).collect();
-        let own = peer.peer_info().and_then(|info| info.server_info.clone());
-        let title = own.map(|own| own.title.unwrap_or(own.name));
+        let server_info = peer.peer_info().and_then(|info| info.server_info.clone());
+        let title = server_info.map(|server| server.title.unwrap_or(server.name));
         *self.title.write().unwrap_or_else(PoisonError::into_inner) = title;
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         if *known != tools {
             *known = tools;
             drop(known);
-            self.version.send_modify(|version| *version += 1);
+            self.tools_version.send_modify(|version| *version += 1);
         }
         Ok(())
     }
 }
 
-/// What a server says, and who is told.
+/// Where the notifications of a server go.
 struct NotificationSink {
-    changed: mpsc::Sender<()>,
-    exchange: Arc<Exchange>,
+    tools_changed: mpsc::Sender<()>,
+    notifications: Arc<NotificationRouter>,
     subscribed: watch::Receiver<BTreeSet<String>>,
 }
 
-/// Hear what a server says on its own: servers with sessions are asked once more for the resources that
-/// were subscribed to before; those without are asked for everything, again at every change of that.
-async fn listen(peer: Peer<RoleClient>, mut sink: NotificationSink) {
+/// Subscribes to the notifications of a server and forwards them.
+///
+/// A server with sessions sends them by itself; only the resource subscriptions of the previous connection are renewed.
+/// A server without sessions gets one `subscriptions/listen` request, which is repeated when the resources that clients
+/// have subscribed to change.
+async fn forward_notifications(peer: Peer<RoleClient>, mut sink: NotificationSink) {
     let Some(info) = peer.peer_info() else { return };
     if info.protocol_version.as_str() < "2026-07-28" {
         let wanted = sink.subscribed.borrow().clone();
         for uri in wanted {
-            #[expect(deprecated, reason = "servers with sessions know nothing else")]
+            #[expect(deprecated, reason = "servers with sessions support no other way")]
             let _ = peer.subscribe(SubscribeRequestParams::new(uri)).await;
         }
         return;
@@ -401,7 +414,7 @@ async fn listen(peer: Peer<RoleClient>, mut sink: NotificationSink) {
         if filter == SubscriptionFilter::default() {
             return;
         }
-        // One that refuses has nothing to say.
+        // A server that refuses the request sends no notifications.
         let Ok(mut subscription) = peer.listen(filter).await else { return };
         loop {
             let next = tokio::select! {
@@ -412,11 +425,15 @@ async fn listen(peer: Peer<RoleClient>, mut sink: NotificationSink) {
                 },
             };
             match next {
-                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(sink.changed.try_send(())),
-                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => sink.exchange.tell(News::Resources),
-                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => sink.exchange.tell(News::Prompts),
-                Ok(Some(ServerNotification::ResourceUpdatedNotification(told))) => {
-                    sink.exchange.tell(News::Updated(told.params.uri));
+                Ok(Some(ServerNotification::ToolListChangedNotification(_))) => drop(sink.tools_changed.try_send(())),
+                Ok(Some(ServerNotification::ResourceListChangedNotification(_))) => {
+                    sink.notifications.publish(UpstreamNotification::ResourceListChanged)
+                }
+                Ok(Some(ServerNotification::PromptListChangedNotification(_))) => {
+                    sink.notifications.publish(UpstreamNotification::PromptListChanged)
+                }
+                Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
+                    sink.notifications.publish(UpstreamNotification::ResourceUpdated(updated.params.uri));
                 }
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,

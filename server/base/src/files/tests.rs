@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::time::{Duration, Instant};
 
-/// A folder that goes away.
+/// A temporary folder, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -31,20 +31,20 @@ impl Drop for Folder {
 }
 
 #[test]
-fn only_regular_files_of_a_bounded_size_are_read() {
+fn only_regular_files_up_to_a_limit_are_read() {
     let folder = Folder::new("read");
     let began = Instant::now();
     let file = folder.path("file");
     std::fs::write(&file, "12345").expect("written");
     symlink(&file, folder.path("link")).expect("a link");
     assert_eq!(read(&file, 5).expect("read"), b"12345");
-    assert_eq!(read_text(&folder.path("link"), 5).expect("links of whoever names them are followed"), "12345");
+    assert_eq!(read_text(&folder.path("link"), 5).expect("links in a path that is read are followed"), "12345");
     let why = |path: &Path, most| read(path, most).expect_err("refused").to_string();
-    assert_eq!(why(&file, 4), "it has more than 4 bytes, which is the most that is read");
+    assert_eq!(why(&file, 4), "it has more than 4 bytes, which is the limit");
     assert_eq!(why(&folder.pipe("pipe"), 4), "it is a pipe or a device, not a file");
     assert_eq!(why(Path::new("/dev/zero"), 4), "it is a pipe or a device, not a file");
     assert_eq!(why(&folder.0, 4), "it is a folder, not a file");
-    // A file of the system that says it is empty.
+    // A system file whose reported size is zero.
     assert!(why(Path::new("/proc/self/maps"), 40).contains("more than 40 bytes"));
     let huge = File::create(folder.path("huge")).expect("made");
     huge.set_len(10 << 30).expect("sparse");
@@ -55,18 +55,18 @@ fn only_regular_files_of_a_bounded_size_are_read() {
 }
 
 #[test]
-fn only_files_of_our_own_are_written() {
+fn only_regular_files_of_the_same_owner_are_written() {
     let folder = Folder::new("write");
     let (file, target) = (folder.path("file"), folder.path("target"));
     let mode = |path: &Path| path.metadata().expect("there").mode() & 0o7777;
     for text in ["one", "two"] {
-        let mut atomic = AtomicFile::begin(&file).expect("begun");
+        let mut atomic = AtomicFile::create(&file).expect("begun");
         atomic.write(text.as_bytes()).expect("written");
         atomic.write(format!("{text}!").as_bytes()).expect("written again");
     }
     assert_eq!((std::fs::read_to_string(&file).expect("text").as_str(), mode(&file)), ("two!", 0o600));
-    drop(AtomicFile::begin(&file).expect("begun"));
-    assert_eq!(std::fs::read_to_string(&file).expect("text"), "two!", "what is not written leaves it");
+    drop(AtomicFile::create(&file).expect("begun"));
+    assert_eq!(std::fs::read_to_string(&file).expect("text"), "two!", "a file that is not written stays as it was");
 
     std::fs::write(&target, "target").expect("written");
     symlink(&target, folder.path("link")).expect("a link");
@@ -79,12 +79,12 @@ fn only_files_of_our_own_are_written() {
         (PathBuf::from("/dev/null"), "it is a pipe or a device, not a file"),
         (folder.0.clone(), "it is a folder, not a file"),
     ] {
-        assert_eq!(AtomicFile::begin(&path).expect_err("refused").to_string(), why, "{path:?}");
-        assert_eq!(append(&path).map(drop).expect_err("refused").to_string(), why, "{path:?}");
+        assert_eq!(AtomicFile::create(&path).expect_err("refused").to_string(), why, "{path:?}");
+        assert_eq!(open_append(&path).map(drop).expect_err("refused").to_string(), why, "{path:?}");
     }
-    // What comes in between is not replaced either.
+    // A link that is created after the check is not replaced either.
     let between = folder.path("between");
-    let mut atomic = AtomicFile::begin(&between).expect("begun");
+    let mut atomic = AtomicFile::create(&between).expect("begun");
     symlink(&target, &between).expect("a link");
     assert!(atomic.write(b"x").is_err());
     drop(atomic);
@@ -92,7 +92,7 @@ fn only_files_of_our_own_are_written() {
 
     let log = folder.path("log");
     for line in ["a", "b"] {
-        append(&log).expect("opened").write_all(line.as_bytes()).expect("written");
+        open_append(&log).expect("opened").write_all(line.as_bytes()).expect("written");
     }
     assert_eq!((std::fs::read_to_string(&log).expect("text").as_str(), mode(&log)), ("ab", 0o600));
     let left: Vec<_> =
@@ -100,7 +100,7 @@ fn only_files_of_our_own_are_written() {
     assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".part")), "{left:?}");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&log, Some(12_345), None).expect("changed");
-        assert_eq!(append(&log).map(drop).expect_err("refused").to_string(), "it belongs to another user");
-        assert_eq!(AtomicFile::begin(&log).map(drop).expect_err("refused").to_string(), "it belongs to another user");
+        assert_eq!(open_append(&log).map(drop).expect_err("refused").to_string(), "it belongs to another user");
+        assert_eq!(AtomicFile::create(&log).map(drop).expect_err("refused").to_string(), "it belongs to another user");
     }
 }

@@ -11,8 +11,8 @@ fn redactor() -> Redactor {
     Redactor::new([SECRET, "sk-1234567890", "short"])
 }
 
-/// One way of writing a text.
-type Form = (&'static str, fn(&str) -> String);
+/// A way of encoding a text.
+type Encoding = (&'static str, fn(&str) -> String);
 
 fn each_byte(text: &str, written: impl Fn(u8) -> String) -> String {
     text.bytes().map(written).collect()
@@ -27,8 +27,8 @@ fn wrapped(text: &str, width: usize, with: &str) -> String {
     lines.join(with)
 }
 
-/// Everything that is taken off.
-const FORMS: &[Form] =
+/// All encodings that are decoded.
+const ENCODINGS: &[Encoding] =
     &[
         ("plain", str::to_owned),
         ("JSON", |text| Value::from(text).to_string()),
@@ -77,41 +77,41 @@ const FORMS: &[Form] =
     ];
 
 #[test]
-fn a_secret_is_found_in_every_form_and_in_forms_of_forms() {
+fn a_secret_is_found_in_every_encoding_and_pair_of_encodings() {
     for secret in [SECRET, "sk-1234567890", "abcdef", "a secret with words"] {
         let redactor = Redactor::new([secret]);
-        for (outer_name, outer) in FORMS {
-            for (inner_name, inner) in FORMS {
+        for (outer_name, outer) in ENCODINGS {
+            for (inner_name, inner) in ENCODINGS {
                 let written = outer(&inner(secret));
                 let text = format!("before {written} after");
-                let clean = redactor.text(&text);
-                let place = format!("{outer_name} of {inner_name} of {secret:?}: {text:?} is {clean:?}");
-                assert!(clean.starts_with("before ") && clean.ends_with(" after") && clean.contains(MASK), "{place}");
-                assert!(!clean.contains(&written), "{place}");
-                // Of the secret nothing is left but bits at the ends.
+                let clean = redactor.redact_text(&text);
+                let case = format!("{outer_name} of {inner_name} of {secret:?}: {text:?} is {clean:?}");
+                assert!(clean.starts_with("before ") && clean.ends_with(" after") && clean.contains(MASK), "{case}");
+                assert!(!clean.contains(&written), "{case}");
+                // Only bits at the ends of the secret may remain.
                 let around = 40 * (1 + outer("12345678").len() / 8);
-                assert!(clean.len() < "before  after".len() + MASK.len() + around, "{place}");
+                assert!(clean.len() < "before  after".len() + MASK.len() + around, "{case}");
             }
         }
     }
 }
 
-/// What looks like an escape of another kind is part of the secret.
+/// What looks like an escape of another kind may be part of the secret.
 #[test]
-fn escapes_of_one_kind_leave_those_of_others() {
+fn each_kind_of_escapes_is_decoded_alone() {
     for (secret, text) in [
         (r#"0?:?\ß<"a}b"#, r#"~{$Z%30%3f%3a%3F\%C3%9F%3C%22%61%7D%62"={9$""#),
         ("abc%41&amp;xyz", r#"in JSON: "abc\u002541&amp;xyz""#),
         ("key&#65;\\u0041", r"key%26#65;\u0041"),
     ] {
-        let clean = Redactor::new([secret]).text(text).into_owned();
+        let clean = Redactor::new([secret]).redact_text(text).into_owned();
         assert!(clean.contains(MASK), "{secret}: {text}: {clean}");
     }
 }
 
-/// A backslash that begins no escape of JSON stays for lenient readers; in JavaScript it goes or begins another one.
+/// Lenient JSON parsers keep a backslash that starts no escape; JavaScript removes it, or it starts another escape.
 #[test]
-fn a_needless_backslash_stays_or_goes() {
+fn a_needless_backslash_is_kept_and_removed() {
     for (secret, text) in [
         (r":bcdef\", r"\u003abcdef\!"),
         (r":bcdef\", r"\u003abcdef\x41"),
@@ -120,23 +120,23 @@ fn a_needless_backslash_stays_or_goes() {
         (r"ab\!cdef", r"\u0061b\!cdef"),
         ("ab!cdef", r"\u0061b\!cdef"),
     ] {
-        let clean = Redactor::new([secret]).text(text).into_owned();
+        let clean = Redactor::new([secret]).redact_text(text).into_owned();
         assert!(clean.contains(MASK), "{secret}: {text}: {clean}");
     }
 }
 
 #[test]
-fn texts_without_secrets_stay() {
+fn texts_without_secrets_are_unchanged() {
     let redactor = redactor();
     for text in ["a short text stays", "sk-123456789", "%41%zz\\u12 &amp &#; %", "\\", "&", "%4", "c2hvcnQ=", "73 68"] {
-        assert!(matches!(redactor.text(text), Cow::Borrowed(_)), "{text}");
+        assert!(matches!(redactor.redact_text(text), Cow::Borrowed(_)), "{text}");
     }
-    assert_eq!(redactor.text("Bearer sk-1234567890."), "Bearer [secret].");
-    assert_eq!(redactor.text("sk-1234567890sk-1234567890"), "[secret][secret]");
+    assert_eq!(redactor.redact_text("Bearer sk-1234567890."), "Bearer [secret].");
+    assert_eq!(redactor.redact_text("sk-1234567890sk-1234567890"), "[secret][secret]");
 }
 
 #[test]
-fn secrets_are_found_wherever_two_windows_meet() {
+fn secrets_are_found_across_window_boundaries() {
     for secret in ["sk-1234567890", "aaaaaa"] {
         let redactor = Redactor::new([secret]);
         let forms =
@@ -144,7 +144,7 @@ fn secrets_are_found_wherever_two_windows_meet() {
         for form in forms {
             for before in (128 * 1024 - 40..128 * 1024 + 2).step_by(6) {
                 let text = format!("{} {form} .", "é".repeat(before / 2) + &" ".repeat(before % 2));
-                let clean = redactor.text(&text);
+                let clean = redactor.redact_text(&text);
                 assert!(
                     clean.ends_with(&format!(" {MASK} ."))
                         || clean.ends_with(&format!(" {MASK}= ."))
@@ -157,10 +157,10 @@ fn secrets_are_found_wherever_two_windows_meet() {
         }
     }
     let repeated = "aaaaaaa".repeat(100_000);
-    assert!(!Redactor::new(["aaaaaa"]).text(&repeated).contains("aa"));
+    assert!(!Redactor::new(["aaaaaa"]).redact_text(&repeated).contains("aa"));
 }
 
-/// Time in proportion to the text, whatever it is.
+/// The time is linear in the length of the text, whatever it contains.
 #[test]
 fn hostile_texts_take_linear_time() {
     let redactor = redactor();
@@ -193,7 +193,7 @@ fn hostile_texts_take_linear_time() {
             (0..3)
                 .map(|_| {
                     let began = Instant::now();
-                    let clean = redactor.text(&text);
+                    let clean = redactor.redact_text(&text);
                     assert!(clean.len() < text.len() + 1000);
                     began.elapsed()
                 })
@@ -206,29 +206,29 @@ fn hostile_texts_take_linear_time() {
 }
 
 #[test]
-fn keys_that_differ_in_secrets_alone_stay_as_many() {
+fn keys_that_only_differ_in_secrets_stay_distinct() {
     let mut value =
         json!({"sk-1234567890": 1, "a": 2, "sk%2D1234567890": 3, "[secret] (2)": 4, "c2stMTIzNDU2Nzg5MA": 5});
-    redactor().value(&mut value);
+    redactor().redact_value(&mut value);
     let expected = json!({"[secret]": 1, "a": 2, "[secret] (2)": 3, "[secret] (2) (2)": 4, "[secret] (3)": 5});
     assert_eq!(value.to_string(), expected.to_string());
 }
 
 #[test]
-fn keys_numbers_and_details_too() {
+fn keys_numbers_and_error_details_are_redacted() {
     let redactor = Redactor::new(["sk-1234567890", "8612345678"]);
     let mut value = json!({"sk-1234567890": [8_612_345_678_u64, {"a": "x sk-1234567890"}], "n": 1});
-    redactor.value(&mut value);
+    redactor.redact_value(&mut value);
     assert_eq!(value, json!({"[secret]": ["[secret]", {"a": "x [secret]"}], "n": 1}));
     let mut error = ToolError::new("sk-1234567890", "sk-1234567890");
     error.details = Some(r#"{"a":"sk-\u0031234567890"}"#.into());
-    redactor.error(&mut error);
+    redactor.redact_error(&mut error);
     assert_eq!((error.code.as_str(), error.message.as_str()), (MASK, MASK));
     assert_eq!(error.details.as_deref(), Some(r#"{"a":"[secret]"}"#));
 }
 
 #[test]
-fn json_keeps_what_is_no_secret_as_it_is_written() {
+fn json_without_secrets_is_copied_unchanged() {
     let redactor = Redactor::new(["sk-1234567890", "8612345678", "n12345"]);
     for (json, clean) in [
         (r#"{"a" : 1e400, "b":[ -0, "x" ]}"#, r#"{"a" : 1e400, "b":[ -0, "x" ]}"#),
@@ -239,14 +239,14 @@ fn json_keeps_what_is_no_secret_as_it_is_written() {
         (r#"["sk-1234567890\"", true]"#, r#"["[secret]\"", true]"#),
         ("\"sk-1234567890", "\"[secret]\""),
     ] {
-        assert_eq!(redactor.json_text(json), clean, "{json}");
+        assert_eq!(redactor.redact_json(json), clean, "{json}");
     }
 }
 
 #[test]
-fn nothing_shows_the_secrets() {
+fn debug_output_does_not_contain_secrets() {
     assert!(!format!("{:?}", redactor()).contains("sk-"));
     assert!(Redactor::new(["", "abc"]).is_empty());
     let hidden = Redactor { finder: Some(Arc::new(hide_everything())) };
-    assert!(!hidden.text("abc").contains('a'));
+    assert!(!hidden.redact_text("abc").contains('a'));
 }

@@ -1,9 +1,9 @@
 //! Landlock and seccomp.
 //!
-//! A worker may make the few system calls that are named here, any other one kills it. A program that is
-//! confined may make all but those that would lead out.
+//! A worker may only make the few system calls listed here; any other one kills it. A confined program may make all
+//! system calls except for those that would bypass the confinement.
 
-use super::{Allowed, Walls};
+use super::{Permissions, Protections};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetStatus, Scope,
@@ -15,96 +15,98 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The newest part of Landlock that is asked for; older kernels enforce what they know.
+/// The newest version of Landlock that is requested; older kernels enforce what they support.
 const NEWEST: ABI = ABI::V6;
-/// The oldest one that covers files: before it, any file could be cut to nothing.
+/// The oldest version that protects files: earlier ones do not restrict truncation.
 const FILES: ABI = ABI::V3;
-/// The oldest one that covers TCP ports.
+/// The oldest version that restricts TCP ports.
 const PORTS: ABI = ABI::V4;
 
-pub fn probe(allowed: &Allowed) -> Walls {
+pub fn probe(permissions: &Permissions) -> Protections {
     let has = |abi| supports(abi).is_ok();
-    let calls = guarded(allowed).and_then(|filter| filter.program()).is_ok();
-    Walls { files: has(FILES), ports: has(PORTS), calls, limits: true }
+    let calls = program_filter(permissions).and_then(|filter| filter.program()).is_ok();
+    Protections { files: has(FILES), ports: has(PORTS), calls, limits: true }
 }
 
-/// Whether the kernel enforces all of this part of Landlock. Nothing is restricted by asking.
+/// Checks that the kernel supports all of this version of Landlock. The check restricts nothing.
 fn supports(abi: ABI) -> Result<(), landlock::RulesetError> {
-    let mut asked = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    asked = asked.handle_access(AccessFs::from_all(abi))?;
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
     if abi >= PORTS {
-        asked = asked.handle_access(AccessNet::from_all(abi))?;
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
     }
-    asked.create().map(drop)
+    ruleset.create().map(drop)
 }
 
-pub fn confine(allowed: &Allowed) -> Result<Walls, String> {
-    let mut walls = landlock(allowed)?;
-    let filters = guarded(allowed).and_then(|filter| Ok([missing()?.program()?, filter.program()?]));
-    walls.calls = filters.is_ok_and(|filters| filters.iter().all(|filter| seccompiler::apply_filter(filter).is_ok()));
-    Ok(walls)
+pub fn confine_program(permissions: &Permissions) -> Result<Protections, String> {
+    let mut protections = restrict_with_landlock(permissions)?;
+    let filters =
+        program_filter(permissions).and_then(|filter| Ok([unsupported_calls_filter()?.program()?, filter.program()?]));
+    protections.calls =
+        filters.is_ok_and(|filters| filters.iter().all(|filter| seccompiler::apply_filter(filter).is_ok()));
+    Ok(protections)
 }
 
-/// No file and no port.
-pub fn close_files() -> Result<Walls, String> {
-    landlock(&Allowed { connect: Some(Vec::new()), ..Allowed::default() })
+/// Denies access to all files and ports.
+pub fn deny_files_and_ports() -> Result<Protections, String> {
+    restrict_with_landlock(&Permissions { connect: Some(Vec::new()), ..Permissions::default() })
 }
 
-/// The system calls that the interpreter needs.
-pub fn keep_calls() -> bool {
-    let program = interpreter().and_then(|filter| filter.program());
+/// Restricts the process to the system calls that the interpreter needs. Returns whether that is enforced.
+pub fn restrict_worker_calls() -> bool {
+    let program = worker_filter().and_then(|filter| filter.program());
     program.is_ok_and(|program| seccompiler::apply_filter(&program).is_ok())
 }
 
-fn landlock(allowed: &Allowed) -> Result<Walls, String> {
-    let told = |error: landlock::RulesetError| format!("Landlock: {error}");
+fn restrict_with_landlock(permissions: &Permissions) -> Result<Protections, String> {
+    let message = |error: landlock::RulesetError| format!("Landlock: {error}");
     let mut rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
-    rules = rules.handle_access(AccessFs::from_all(NEWEST)).map_err(told)?;
-    if allowed.connect.is_some() {
-        rules = rules.handle_access(AccessNet::from_all(NEWEST)).map_err(told)?;
+    rules = rules.handle_access(AccessFs::from_all(NEWEST)).map_err(message)?;
+    if permissions.connect.is_some() {
+        rules = rules.handle_access(AccessNet::from_all(NEWEST)).map_err(message)?;
     }
-    rules = rules.scope(Scope::from_all(NEWEST)).map_err(told)?;
-    let mut rules = rules.create().map_err(told)?;
+    rules = rules.scope(Scope::from_all(NEWEST)).map_err(message)?;
+    let mut rules = rules.create().map_err(message)?;
     for (paths, access) in [
-        (&allowed.read, AccessFs::from_read(NEWEST)),
-        (&allowed.write, AccessFs::from_read(NEWEST) | AccessFs::from_write(NEWEST)),
+        (&permissions.read, AccessFs::from_read(NEWEST)),
+        (&permissions.write, AccessFs::from_read(NEWEST) | AccessFs::from_write(NEWEST)),
     ] {
         for path in paths {
-            rules = rules.add_rule(beneath(path, access)?).map_err(told)?;
+            rules = rules.add_rule(beneath(path, access)?).map_err(message)?;
         }
     }
-    for port in allowed.connect.iter().flatten() {
-        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(told)?;
+    for port in permissions.connect.iter().flatten() {
+        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(message)?;
     }
-    let status = rules.restrict_self().map_err(told)?;
+    let status = rules.restrict_self().map_err(message)?;
     let enforced = status.ruleset != RulesetStatus::NotEnforced;
     let has = |abi| enforced && supports(abi).is_ok();
-    Ok(Walls { files: has(FILES), ports: has(PORTS), ..Walls::default() })
+    Ok(Protections { files: has(FILES), ports: has(PORTS), ..Protections::default() })
 }
 
-/// Rights that only folders have are not asked for where there is a file.
+/// Creates a rule for a path. Access rights that only apply to folders are removed for a file.
 fn beneath(path: &Path, access: landlock::BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, String> {
-    let told = |problem: &dyn std::fmt::Display| format!("'{}' cannot be allowed: {problem}", path.display());
-    let is_folder = path.metadata().map_err(|error| told(&error))?.is_dir();
+    let message = |problem: &dyn std::fmt::Display| format!("'{}' cannot be allowed: {problem}", path.display());
+    let is_folder = path.metadata().map_err(|error| message(&error))?.is_dir();
     let access = if is_folder { access } else { access & AccessFs::from_file(NEWEST) };
-    Ok(PathBeneath::new(PathFd::new(path).map_err(|error| told(&error))?, access))
+    Ok(PathBeneath::new(PathFd::new(path).map_err(|error| message(&error))?, access))
 }
 
-/// The rules of a filter, what happens to a call that fits one, and what to any other.
+/// A seccomp filter: its rules by system call, and the actions for calls that match a rule and for other calls.
 struct Filter {
     rules: BTreeMap<i64, Vec<SeccompRule>>,
-    fits: SeccompAction,
-    else_: SeccompAction,
+    on_match: SeccompAction,
+    otherwise: SeccompAction,
 }
 
 impl Filter {
     fn program(self) -> Result<BpfProgram, BackendError> {
         let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-        SeccompFilter::new(self.rules, self.else_, self.fits, arch)?.try_into()
+        SeccompFilter::new(self.rules, self.otherwise, self.on_match, arch)?.try_into()
     }
 }
 
-/// A rule for calls whose arguments, by number, are so.
+/// Creates a rule with conditions on the arguments, by number.
 fn rule<const N: usize>(conditions: [(u8, SeccompCmpOp, u64); N]) -> Result<SeccompRule, BackendError> {
     let conditions = conditions
         .into_iter()
@@ -112,9 +114,9 @@ fn rule<const N: usize>(conditions: [(u8, SeccompCmpOp, u64); N]) -> Result<Secc
     SeccompRule::new(conditions.collect::<Result<_, _>>()?)
 }
 
-/// What the interpreter needs: memory, time, and its three streams. Everything else kills.
-fn interpreter() -> Result<Filter, BackendError> {
-    let mut rules = whole([
+/// Allows what the interpreter needs: memory, time, and its three standard streams. Any other call kills the process.
+fn worker_filter() -> Result<Filter, BackendError> {
+    let mut rules = with_any_arguments([
         libc::SYS_munmap,
         libc::SYS_mremap,
         libc::SYS_madvise,
@@ -133,33 +135,37 @@ fn interpreter() -> Result<Filter, BackendError> {
     let stream = |number: u64| rule([(0, Eq, number)]);
     rules.insert(libc::SYS_read, vec![stream(0)?]);
     rules.insert(libc::SYS_write, vec![stream(1)?, stream(2)?]);
-    // No memory that can be executed, so no code but ours.
+    // No executable memory, so no injected code.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![rule([(2, MaskedEq(PROT_EXEC), 0)])?]);
     }
-    Ok(Filter { rules, fits: SeccompAction::Allow, else_: SeccompAction::KillProcess })
+    Ok(Filter { rules, on_match: SeccompAction::Allow, otherwise: SeccompAction::KillProcess })
 }
 
 const PROT_EXEC: u64 = libc::PROT_EXEC.unsigned_abs() as u64;
 const EPERM: u32 = libc::EPERM.unsigned_abs();
 const ENOSYS: u32 = libc::ENOSYS.unsigned_abs();
 
-/// Rules for calls whatever their arguments.
-fn whole<const N: usize>(calls: [i64; N]) -> BTreeMap<i64, Vec<SeccompRule>> {
+/// Creates rules that match calls with any arguments.
+fn with_any_arguments<const N: usize>(calls: [i64; N]) -> BTreeMap<i64, Vec<SeccompRule>> {
     calls.into_iter().map(|call| (call, Vec::new())).collect()
 }
 
-/// Calls that programs do without where the kernel has none of them, and whose arguments no filter sees:
-/// the other `clone`, and what makes sockets by itself.
-fn missing() -> Result<Filter, BackendError> {
-    let rules = whole([libc::SYS_clone3, libc::SYS_io_uring_setup]);
-    Ok(Filter { rules: doubled(rules), fits: SeccompAction::Errno(ENOSYS), else_: SeccompAction::Allow })
+/// Makes calls fail as on a kernel without them: a filter cannot check their arguments, which are in memory, and
+/// programs have a fallback. `clone3` could create namespaces, and `io_uring` sockets.
+fn unsupported_calls_filter() -> Result<Filter, BackendError> {
+    let rules = with_any_arguments([libc::SYS_clone3, libc::SYS_io_uring_setup]);
+    Ok(Filter {
+        rules: with_x32_numbers(rules),
+        on_match: SeccompAction::Errno(ENOSYS),
+        otherwise: SeccompAction::Allow,
+    })
 }
 
-/// What a confined program may not do: whatever leads out of what Landlock covers, and sockets that it
-/// does not cover. Calls are refused, not killed: programs try much and go on without it.
-fn guarded(allowed: &Allowed) -> Result<Filter, BackendError> {
-    let mut rules = whole([
+/// Refuses what a confined program may not do: calls that bypass Landlock, and sockets that it does not restrict. The
+/// calls fail instead of killing the process, because programs often try a call and continue without it.
+fn program_filter(permissions: &Permissions) -> Result<Filter, BackendError> {
+    let mut rules = with_any_arguments([
         libc::SYS_ptrace,
         libc::SYS_process_vm_readv,
         libc::SYS_process_vm_writev,
@@ -190,16 +196,20 @@ fn guarded(allowed: &Allowed) -> Result<Filter, BackendError> {
     ]);
     let flags = [libc::CLONE_NEWUSER, libc::CLONE_NEWNS, libc::CLONE_NEWNET, libc::CLONE_NEWPID];
     let flags = flags.map(|flag| u64::from(flag.unsigned_abs()));
-    let spaces = flags.into_iter().map(|flag| rule([(0, MaskedEq(flag), flag)]));
-    rules.insert(libc::SYS_clone, spaces.collect::<Result<_, _>>()?);
-    if let Some(ports) = &allowed.connect {
-        rules.insert(libc::SYS_socket, sockets(ports)?);
+    let namespaces = flags.into_iter().map(|flag| rule([(0, MaskedEq(flag), flag)]));
+    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
+    if let Some(ports) = &permissions.connect {
+        rules.insert(libc::SYS_socket, refused_sockets(ports)?);
     }
-    Ok(Filter { rules: doubled(rules), fits: SeccompAction::Errno(EPERM), else_: SeccompAction::Allow })
+    Ok(Filter {
+        rules: with_x32_numbers(rules),
+        on_match: SeccompAction::Errno(EPERM),
+        otherwise: SeccompAction::Allow,
+    })
 }
 
-/// The same calls by the numbers of the x32 interface too, which is of the same architecture.
-fn doubled(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<SeccompRule>> {
+/// Adds the same rules for the call numbers of the x32 ABI, which has the same architecture identifier.
+fn with_x32_numbers(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<SeccompRule>> {
     if cfg!(target_arch = "x86_64") {
         let x32: Vec<_> = rules.iter().map(|(call, rules)| (call | 0x4000_0000, rules.clone())).collect();
         rules.extend(x32);
@@ -207,11 +217,12 @@ fn doubled(mut rules: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<Secc
     rules
 }
 
-/// Sockets that are refused: all but TCP where ports are named, UDP too with the port of DNS; all where
-/// none is. Landlock knows nothing of sockets with a path, such as that of a container engine.
-fn sockets(ports: &[u16]) -> Result<Vec<SeccompRule>, BackendError> {
+/// Returns rules for the sockets that are refused. With ports, TCP is allowed, and UDP if DNS (port 53) is among them;
+/// without ports, neither. Unix sockets, such as that of a container engine, are always refused: Landlock does not
+/// restrict them.
+fn refused_sockets(ports: &[u16]) -> Result<Vec<SeccompRule>, BackendError> {
     let [inet, inet6, netlink] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(number);
-    // The kernel's own news of interfaces, which resolvers ask for, are left.
+    // Netlink stays allowed: resolvers use it to list network interfaces.
     let mut refused = vec![rule([(0, Ne, inet), (0, Ne, inet6), (0, Ne, netlink)])?];
     for family in [inet, inet6] {
         if ports.is_empty() {
@@ -221,7 +232,7 @@ fn sockets(ports: &[u16]) -> Result<Vec<SeccompRule>, BackendError> {
         let dns = ports.contains(&53);
         let kinds = [(libc::SOCK_RAW, true), (libc::SOCK_DGRAM, !dns)];
         for (kind, _) in kinds.into_iter().filter(|(_, is_refused)| *is_refused) {
-            // The other bits are flags.
+            // The higher bits are flags.
             refused.push(rule([(0, Eq, family), (1, MaskedEq(0xf), number(kind))])?);
         }
     }

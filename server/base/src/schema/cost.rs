@@ -1,160 +1,162 @@
-//! How often the parts of a schema are looked at to check a value: counted on both, part by part and
-//! value by value, each pair once.
+//! Computes an upper bound for the cost of a check: how often subschemas are evaluated. Each pair of a subschema and a
+//! value is counted once.
 
-use super::parts::{self, Kind};
+use super::keywords::{self, Subschemas};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Parts of a schema that lie inside each other, references followed: checks recurse as deeply.
-const DEEPEST: usize = 300;
-/// Parts of a schema with all its references followed; where they hold themselves, each is counted once.
-const MOST_EXPANDED: u64 = 200_000;
-/// Pairs of a part and a value that are remembered.
-const MOST_PAIRS: usize = 1_000_000;
+/// Maximum depth of nested subschemas, with references followed. A check recurses to the same depth.
+const MAX_DEPTH: usize = 300;
+/// Maximum number of subschemas with all references followed. A recursive reference is counted once.
+const MAX_EXPANDED: u64 = 200_000;
+/// Maximum number of pairs of a subschema and a value that are cached.
+const MAX_PAIRS: usize = 1_000_000;
 
-/// It takes too long.
+/// The check would take too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooComplex;
 
-type Counted = Result<u64, TooComplex>;
+type CostResult = Result<u64, TooComplex>;
 
-/// The parts of a schema and how they hold each other.
+/// The subschemas of a schema and their references to each other, as indices into a list.
 pub struct Graph {
-    parts: Vec<Part>,
-    /// How many parts there are with all references followed; absent: they hold themselves.
+    subschemas: Vec<Subschema>,
+    /// The number of subschemas with all references followed; `None` if the schema is recursive.
     expanded: Option<u64>,
-    /// Whether the work on a value follows from the number of its parts: no patterns, no long lists.
+    /// Whether the cost only depends on the number of values: no patterns, no long lists.
     plain: bool,
 }
 
-/// One schema.
+/// A subschema and the subschemas that it applies.
 #[derive(Default)]
-struct Part {
-    /// Those that look at the same value.
-    same: Vec<usize>,
-    /// Those of which one or more must fit: looked at again for their errors.
+struct Subschema {
+    /// Applied to the same value.
+    in_place: Vec<usize>,
+    /// Alternatives (`anyOf`, `oneOf`, `not`): evaluated a second time for their errors.
     choices: Vec<usize>,
     properties: HashMap<String, usize>,
-    /// With the cost of a match of one byte.
+    /// Patterns of property names, by the cost of matching one byte.
     patterns: Vec<(u64, usize)>,
-    /// Of members that `properties` does not name.
-    rest: Vec<usize>,
-    /// Of the first items.
-    first: Vec<usize>,
-    /// Of all items.
+    /// Applied to members that `properties` does not name.
+    additional: Vec<usize>,
+    /// Applied to the first items, by position.
+    prefix_items: Vec<usize>,
+    /// Applied to all items.
     items: Vec<usize>,
-    /// Of names of members.
-    names: Vec<usize>,
-    /// Cost of its own keywords.
+    /// Applied to the names of members.
+    property_names: Vec<usize>,
+    /// Cost of its other keywords.
     own: u64,
-    /// Cost of its pattern for one byte.
+    /// Cost of matching one byte with its pattern.
     pattern: u64,
-    /// Values of `enum` and `const`, which are compared.
+    /// Number of values in `enum` and `const`.
     compared: u64,
     is_unique: bool,
-    /// What looks for members and items that nothing else has looked at.
+    /// Whether it has `unevaluatedProperties` or `unevaluatedItems`.
     unevaluated: bool,
-    /// How many others hold it.
-    holders: u32,
+    /// The number of references to it.
+    references: u32,
 }
 
-impl Part {
-    fn parts(&self) -> impl Iterator<Item = usize> {
-        let lists = [&self.same, &self.choices, &self.rest, &self.first, &self.items, &self.names];
-        let named = self.properties.values().chain(self.patterns.iter().map(|(_, part)| part));
+impl Subschema {
+    fn applied(&self) -> impl Iterator<Item = usize> {
+        let lists =
+            [&self.in_place, &self.choices, &self.additional, &self.prefix_items, &self.items, &self.property_names];
+        let named = self.properties.values().chain(self.patterns.iter().map(|(_, schema)| schema));
         lists.into_iter().flatten().chain(named).copied()
     }
 }
 
 impl Graph {
-    /// The parts of a schema. `weights` are the costs of its patterns.
+    /// Builds the graph of a schema. `weights` are the costs of its patterns.
     ///
     /// # Errors
-    /// They hold each other too often or too deeply.
+    /// The schema has too many or too deep references, or one that cannot be resolved.
     pub fn new(schema: &Value, weights: &HashMap<String, u64>) -> Result<Self, TooComplex> {
         let mut builder = Builder::new(schema, weights);
-        builder.part(schema, schema);
-        while let Some((at, schema, resource)) = builder.waiting.pop() {
+        builder.add(schema, schema);
+        while let Some((at, schema, resource)) = builder.pending.pop() {
             builder.fill(at, schema, resource);
         }
-        if builder.is_lost {
+        if builder.is_unresolved {
             return Err(TooComplex);
         }
-        let mut parts = builder.parts;
-        let held: Vec<usize> = parts.iter().flat_map(Part::parts).collect();
-        for part in held {
-            parts[part].holders += 1;
+        let mut subschemas = builder.subschemas;
+        let applied: Vec<usize> = subschemas.iter().flat_map(Subschema::applied).collect();
+        for schema in applied {
+            subschemas[schema].references += 1;
         }
-        let plain = parts.iter().all(|part| {
-            part.pattern == 0
-                && part.patterns.is_empty()
-                && part.compared < 50
-                && !part.is_unique
-                && part.names.is_empty()
+        let plain = subschemas.iter().all(|schema| {
+            schema.pattern == 0
+                && schema.patterns.is_empty()
+                && schema.compared < 50
+                && !schema.is_unique
+                && schema.property_names.is_empty()
         });
-        let mut graph = Self { parts, expanded: None, plain };
+        let mut graph = Self { subschemas, expanded: None, plain };
         graph.expanded = graph.expand()?;
         Ok(graph)
     }
 
-    /// Whether it is shallow and no part holds itself.
+    /// Whether the schema is small and not recursive.
     pub fn is_flat(&self) -> bool {
-        self.expanded.is_some_and(|parts| parts < 2_000)
+        self.expanded.is_some_and(|count| count < 2_000)
     }
 
-    /// How many parts there are with all references followed; none where they hold themselves.
+    /// Counts the subschemas with all references followed. Returns `None` if the schema is recursive.
     fn expand(&self) -> Result<Option<u64>, TooComplex> {
-        let mut expander = Expander { graph: self, known: vec![None; self.parts.len()], is_recursive: false };
+        let mut expander = Expander { graph: self, known: vec![None; self.subschemas.len()], is_recursive: false };
         let all = expander.count(0, 0)?;
-        if all > MOST_EXPANDED {
+        if all > MAX_EXPANDED {
             return Err(TooComplex);
         }
         Ok((!expander.is_recursive).then_some(all))
     }
 
-    /// The cost of a check, at most, where that is easy to see and no more than `most`.
-    pub fn quick(&self, value: &Value, most: u64) -> Option<u64> {
-        let parts = self.expanded.filter(|_| self.plain)?;
-        let mut left = usize::try_from(most / parts.max(1)).ok()?;
-        let before = left;
-        super::is_at_most(value, &mut left).then(|| u64::try_from(before - left).unwrap_or(u64::MAX) * parts)
+    /// Returns an upper bound for the cost of a check; `None` if it needs a full computation or exceeds `max`.
+    pub fn quick(&self, value: &Value, max: u64) -> Option<u64> {
+        let subschemas = self.expanded.filter(|_| self.plain)?;
+        let mut remaining = usize::try_from(max / subschemas.max(1)).ok()?;
+        let before = remaining;
+        super::is_at_most(value, &mut remaining)
+            .then(|| u64::try_from(before - remaining).unwrap_or(u64::MAX) * subschemas)
     }
 
-    /// The cost of a check with all that it says of what does not fit.
+    /// Returns the cost of a check that collects its errors.
     ///
     /// # Errors
-    /// It is more than `most`.
-    pub fn cost(&self, value: &Value, most: u64) -> Counted {
-        let mut counter = Counter { graph: self, known: HashMap::new(), looks: 0, most };
-        counter.count(0, value, 0)
+    /// The cost exceeds `max`.
+    pub fn cost(&self, value: &Value, max: u64) -> CostResult {
+        let mut calculator = Calculator { graph: self, known: HashMap::new(), visited: 0, max };
+        calculator.cost(0, value, 0)
     }
 }
 
 struct Expander<'a> {
     graph: &'a Graph,
-    /// By part: its count; zero while it is counted.
+    /// The count of each subschema; zero while it is being counted.
     known: Vec<Option<u64>>,
     is_recursive: bool,
 }
 
 impl Expander<'_> {
-    fn count(&mut self, at: usize, depth: usize) -> Counted {
+    fn count(&mut self, at: usize, depth: usize) -> CostResult {
         match self.known[at] {
             Some(0) => {
                 self.is_recursive = true;
                 return Ok(1);
             }
             Some(count) => return Ok(count),
-            None if depth > DEEPEST => return Err(TooComplex),
+            None if depth > MAX_DEPTH => return Err(TooComplex),
             None => self.known[at] = Some(0),
         }
-        let part = &self.graph.parts[at];
-        let mut count = part.own;
-        for held in part.parts() {
-            count = count.saturating_add(self.count(held, depth + 1)?);
+        let schema = &self.graph.subschemas[at];
+        let mut count = schema.own;
+        for applied in schema.applied() {
+            count = count.saturating_add(self.count(applied, depth + 1)?);
         }
-        if part.unevaluated {
+        if schema.unevaluated {
             count = count.saturating_mul(2);
         }
         self.known[at] = Some(count);
@@ -162,119 +164,126 @@ impl Expander<'_> {
     }
 }
 
-/// The cost of a part for a value; zero while it is counted.
+/// The cost of a subschema for a value; zero while it is being computed.
 type Known = HashMap<(usize, *const Value), u64>;
 
-struct Counter<'a> {
+struct Calculator<'a> {
     graph: &'a Graph,
     known: Known,
-    /// How many pairs were looked at to count.
-    looks: u64,
-    most: u64,
+    /// The number of pairs visited, which bounds the time of the computation itself.
+    visited: u64,
+    max: u64,
 }
 
-impl<'a> Counter<'a> {
-    fn within(&self, cost: u64) -> Counted {
-        if cost > self.most { Err(TooComplex) } else { Ok(cost) }
+impl<'a> Calculator<'a> {
+    fn check_max(&self, cost: u64) -> CostResult {
+        if cost > self.max { Err(TooComplex) } else { Ok(cost) }
     }
 
-    /// A cost with that of one more part.
-    fn add(&mut self, cost: u64, at: usize, value: &Value, depth: usize) -> Counted {
-        let more = self.count(at, value, depth + 1)?;
-        self.within(cost.saturating_add(more))
+    /// Adds the cost of a subschema to `cost`.
+    fn add(&mut self, cost: u64, at: usize, value: &Value, depth: usize) -> CostResult {
+        let more = self.cost(at, value, depth + 1)?;
+        self.check_max(cost.saturating_add(more))
     }
 
-    fn count(&mut self, at: usize, value: &Value, depth: usize) -> Counted {
+    fn cost(&mut self, at: usize, value: &Value, depth: usize) -> CostResult {
         let graph: &'a Graph = self.graph;
-        let part = &graph.parts[at];
+        let schema = &graph.subschemas[at];
         let key = (at, std::ptr::from_ref(value));
-        let is_shared = part.holders != 1;
+        let is_shared = schema.references != 1;
         if is_shared {
             match self.known.get(&key) {
-                // It holds itself for the same value.
+                // The subschema refers to itself for the same value.
                 Some(0) => return Err(TooComplex),
                 Some(cost) => return Ok(*cost),
-                None if self.known.len() >= MOST_PAIRS => return Err(TooComplex),
+                None if self.known.len() >= MAX_PAIRS => return Err(TooComplex),
                 None => self.known.insert(key, 0),
             };
         }
-        self.looks += 1;
-        if self.looks > self.most || depth > DEEPEST {
+        self.visited += 1;
+        if self.visited > self.max || depth > MAX_DEPTH {
             return Err(TooComplex);
         }
-        let mut cost = part.own.saturating_add(self.own(part, value)?);
-        for held in &part.same {
-            cost = self.add(cost, *held, value, depth)?;
+        let mut cost = schema.own.saturating_add(self.own_cost(schema, value)?);
+        for applied in &schema.in_place {
+            cost = self.add(cost, *applied, value, depth)?;
         }
-        for held in &part.choices {
-            let twice = self.count(*held, value, depth + 1)?.saturating_mul(2);
-            cost = self.within(cost.saturating_add(twice))?;
+        for applied in &schema.choices {
+            let twice = self.cost(*applied, value, depth + 1)?.saturating_mul(2);
+            cost = self.check_max(cost.saturating_add(twice))?;
         }
         match value {
-            Value::Object(members) => cost = self.members(part, members, depth, cost)?,
-            Value::Array(items) => cost = self.items(part, items, depth, cost)?,
+            Value::Object(members) => cost = self.members_cost(schema, members, depth, cost)?,
+            Value::Array(items) => cost = self.items_cost(schema, items, depth, cost)?,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
-        if part.unevaluated {
+        if schema.unevaluated {
             cost = cost.saturating_mul(2);
         }
         if is_shared {
             self.known.insert(key, cost);
         }
-        self.within(cost)
+        self.check_max(cost)
     }
 
-    /// What the keywords of a part cost that compare and match.
-    fn own(&self, part: &Part, value: &Value) -> Counted {
-        let mut cost = part.compared;
+    /// Returns the cost of the keywords that compare values or match patterns.
+    fn own_cost(&self, schema: &Subschema, value: &Value) -> CostResult {
+        let mut cost = schema.compared;
         if let Value::String(text) = value {
-            cost = cost.saturating_add(part.pattern.saturating_mul(length(text)));
+            cost = cost.saturating_add(schema.pattern.saturating_mul(length(text)));
         }
-        if part.is_unique || part.compared > 0 {
-            let most = usize::try_from(self.most).unwrap_or(usize::MAX);
-            let mut left = most;
-            if !super::is_at_most(value, &mut left) {
+        if schema.is_unique || schema.compared > 0 {
+            let max = usize::try_from(self.max).unwrap_or(usize::MAX);
+            let mut remaining = max;
+            if !super::is_at_most(value, &mut remaining) {
                 return Err(TooComplex);
             }
-            let values = u64::try_from(most - left).unwrap_or(u64::MAX);
-            cost = cost.saturating_add(values.saturating_mul(if part.is_unique { 4 } else { 1 }));
+            let values = u64::try_from(max - remaining).unwrap_or(u64::MAX);
+            cost = cost.saturating_add(values.saturating_mul(if schema.is_unique { 4 } else { 1 }));
         }
-        self.within(cost)
+        self.check_max(cost)
     }
 
-    fn members(&mut self, part: &Part, members: &Map<String, Value>, depth: usize, before: u64) -> Counted {
+    fn members_cost(
+        &mut self,
+        schema: &Subschema,
+        members: &Map<String, Value>,
+        depth: usize,
+        before: u64,
+    ) -> CostResult {
         let mut cost = before.saturating_add(count(members.len()));
         for (name, member) in members {
-            let named = part.properties.get(name);
-            let mut held: Vec<usize> = named.copied().into_iter().collect();
-            for (weight, pattern) in &part.patterns {
-                // Whether the name fits is not asked: it would take as long as the check itself.
-                cost = self.within(cost.saturating_add(weight.saturating_mul(length(name))))?;
-                held.push(*pattern);
+            let named = schema.properties.get(name);
+            let mut applied: Vec<usize> = named.copied().into_iter().collect();
+            for (weight, pattern) in &schema.patterns {
+                // The name is not matched here, because that would take as long as the check itself.
+                cost = self.check_max(cost.saturating_add(weight.saturating_mul(length(name))))?;
+                applied.push(*pattern);
             }
             if named.is_none() {
-                held.extend(&part.rest);
+                applied.extend(&schema.additional);
             }
-            if !part.names.is_empty() {
-                // A copy of its own, which is remembered by nobody.
+            if !schema.property_names.is_empty() {
+                // The name is a temporary value, so its costs must not be cached by address.
                 let name = Value::String(name.clone());
-                for names in &part.names {
-                    let mut counter = Counter { graph: self.graph, known: HashMap::new(), looks: 0, most: self.most };
-                    cost = self.within(cost.saturating_add(counter.count(*names, &name, depth + 1)?))?;
+                for names in &schema.property_names {
+                    let mut calculator =
+                        Calculator { graph: self.graph, known: HashMap::new(), visited: 0, max: self.max };
+                    cost = self.check_max(cost.saturating_add(calculator.cost(*names, &name, depth + 1)?))?;
                 }
             }
-            for held in held {
-                cost = self.add(cost, held, member, depth)?;
+            for applied in applied {
+                cost = self.add(cost, applied, member, depth)?;
             }
         }
         Ok(cost)
     }
 
-    fn items(&mut self, part: &Part, items: &[Value], depth: usize, before: u64) -> Counted {
+    fn items_cost(&mut self, schema: &Subschema, items: &[Value], depth: usize, before: u64) -> CostResult {
         let mut cost = before.saturating_add(count(items.len()));
         for (at, item) in items.iter().enumerate() {
-            for held in part.first.get(at).into_iter().chain(&part.items) {
-                cost = self.add(cost, *held, item, depth)?;
+            for applied in schema.prefix_items.get(at).into_iter().chain(&schema.items) {
+                cost = self.add(cost, *applied, item, depth)?;
             }
         }
         Ok(cost)
@@ -289,103 +298,111 @@ fn length(text: &str) -> u64 {
     count(text.len() + 1)
 }
 
-/// Makes parts of a schema, each place of it once.
+/// Builds the graph. Each position of the schema becomes one subschema.
 struct Builder<'a> {
     root: &'a Value,
     weights: &'a HashMap<String, u64>,
-    parts: Vec<Part>,
+    subschemas: Vec<Subschema>,
     known: HashMap<*const Value, usize>,
-    /// Places that are still empty, with the schemas that belong there and the documents they are of.
-    waiting: Vec<(usize, &'a Value, &'a Value)>,
-    /// Schemas by what they call themselves.
+    /// Subschemas that are not filled in yet: index, schema, and the schema resource that contains it.
+    pending: Vec<(usize, &'a Value, &'a Value)>,
+    /// Schemas by their ids and anchors.
     anchors: HashMap<&'a str, Vec<&'a Value>>,
-    /// Whether a reference leads where nobody knows.
-    is_lost: bool,
+    /// Whether a reference cannot be resolved.
+    is_unresolved: bool,
 }
 
 impl<'a> Builder<'a> {
     fn new(root: &'a Value, weights: &'a HashMap<String, u64>) -> Self {
         let mut anchors = HashMap::new();
-        name(root, &mut anchors);
-        Self { root, weights, parts: Vec::new(), known: HashMap::new(), waiting: Vec::new(), anchors, is_lost: false }
+        collect_anchors(root, &mut anchors);
+        Self {
+            root,
+            weights,
+            subschemas: Vec::new(),
+            known: HashMap::new(),
+            pending: Vec::new(),
+            anchors,
+            is_unresolved: false,
+        }
     }
 
-    /// The part of a schema in the document `resource`.
-    fn part(&mut self, schema: &'a Value, resource: &'a Value) -> usize {
+    /// Adds a subschema of the schema resource `resource`. Returns its index.
+    fn add(&mut self, schema: &'a Value, resource: &'a Value) -> usize {
         *self.known.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
-            self.parts.push(Part::default());
-            self.waiting.push((self.parts.len() - 1, schema, resource));
-            self.parts.len() - 1
+            self.subschemas.push(Subschema::default());
+            self.pending.push((self.subschemas.len() - 1, schema, resource));
+            self.subschemas.len() - 1
         })
     }
 
     fn fill(&mut self, at: usize, schema: &'a Value, resource: &'a Value) {
-        let mut part = Part { own: 1, ..Part::default() };
+        let mut subschema = Subschema { own: 1, ..Subschema::default() };
         if let Value::Object(members) = schema {
             let id = members.get("$id").or_else(|| members.get("id")).and_then(Value::as_str);
             let resource = if id.is_some_and(|id| !id.starts_with('#')) { schema } else { resource };
-            part.own += count(members.len());
+            subschema.own += count(members.len());
             for (key, value) in members {
-                self.keyword(&mut part, key, value, resource);
+                self.keyword(&mut subschema, key, value, resource);
             }
         }
-        self.parts[at] = part;
+        self.subschemas[at] = subschema;
     }
 
-    fn keyword(&mut self, part: &mut Part, key: &str, value: &'a Value, resource: &'a Value) {
+    fn keyword(&mut self, subschema: &mut Subschema, key: &str, value: &'a Value, resource: &'a Value) {
         match (key, value) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
                 let targets = self.targets(reference, resource);
-                self.is_lost |= targets.is_empty();
+                self.is_unresolved |= targets.is_empty();
                 for target in targets {
-                    let held = self.part(target, resource);
-                    part.same.push(held);
+                    let applied = self.add(target, resource);
+                    subschema.in_place.push(applied);
                 }
             }
-            ("pattern", Value::String(pattern)) => part.pattern = self.weight(pattern),
-            ("enum", Value::Array(values)) => part.compared += count(values.len()),
-            ("const", _) => part.compared += 1,
-            ("required", Value::Array(names)) => part.own += count(names.len()),
-            ("uniqueItems", Value::Bool(true)) => part.is_unique = true,
+            ("pattern", Value::String(pattern)) => subschema.pattern = self.weight(pattern),
+            ("enum", Value::Array(values)) => subschema.compared += count(values.len()),
+            ("const", _) => subschema.compared += 1,
+            ("required", Value::Array(names)) => subschema.own += count(names.len()),
+            ("uniqueItems", Value::Bool(true)) => subschema.is_unique = true,
             ("properties", Value::Object(schemas)) => {
                 for (name, schema) in schemas {
-                    let held = self.part(schema, resource);
-                    part.properties.insert(name.clone(), held);
+                    let applied = self.add(schema, resource);
+                    subschema.properties.insert(name.clone(), applied);
                 }
             }
             ("patternProperties", Value::Object(schemas)) => {
                 for (pattern, schema) in schemas {
-                    let held = (self.weight(pattern), self.part(schema, resource));
-                    part.patterns.push(held);
+                    let applied = (self.weight(pattern), self.add(schema, resource));
+                    subschema.patterns.push(applied);
                 }
             }
-            _ => self.others(part, key, value, resource),
+            _ => self.other_keyword(subschema, key, value, resource),
         }
     }
 
-    fn others(&mut self, part: &mut Part, key: &str, value: &'a Value, resource: &'a Value) {
-        part.unevaluated |= matches!(key, "unevaluatedProperties" | "unevaluatedItems");
+    fn other_keyword(&mut self, subschema: &mut Subschema, key: &str, value: &'a Value, resource: &'a Value) {
+        subschema.unevaluated |= matches!(key, "unevaluatedProperties" | "unevaluatedItems");
         let list = match key {
-            "allOf" | "if" | "then" | "else" | "dependentSchemas" | "dependencies" => &mut part.same,
-            "anyOf" | "oneOf" | "not" => &mut part.choices,
-            "additionalProperties" | "unevaluatedProperties" => &mut part.rest,
-            "prefixItems" => &mut part.first,
-            "items" if value.is_array() => &mut part.first,
-            "items" | "additionalItems" | "contains" | "unevaluatedItems" => &mut part.items,
-            "propertyNames" => &mut part.names,
+            "allOf" | "if" | "then" | "else" | "dependentSchemas" | "dependencies" => &mut subschema.in_place,
+            "anyOf" | "oneOf" | "not" => &mut subschema.choices,
+            "additionalProperties" | "unevaluatedProperties" => &mut subschema.additional,
+            "prefixItems" => &mut subschema.prefix_items,
+            "items" if value.is_array() => &mut subschema.prefix_items,
+            "items" | "additionalItems" | "contains" | "unevaluatedItems" => &mut subschema.items,
+            "propertyNames" => &mut subschema.property_names,
             _ => return,
         };
-        match (parts::kind(key), value) {
-            (Some(Kind::Map), Value::Object(schemas)) => {
+        match (keywords::subschemas(key), value) {
+            (Some(Subschemas::Map), Value::Object(schemas)) => {
                 list.extend(
-                    schemas.values().filter(|schema| !schema.is_array()).map(|schema| self.part(schema, resource)),
+                    schemas.values().filter(|schema| !schema.is_array()).map(|schema| self.add(schema, resource)),
                 );
             }
-            (Some(Kind::List | Kind::Schema), Value::Array(schemas)) => {
-                list.extend(schemas.iter().map(|schema| self.part(schema, resource)));
+            (Some(Subschemas::List | Subschemas::Schema), Value::Array(schemas)) => {
+                list.extend(schemas.iter().map(|schema| self.add(schema, resource)));
             }
-            (Some(Kind::Schema), schema) => list.push(self.part(schema, resource)),
-            (Some(Kind::List | Kind::Map) | None, _) => {}
+            (Some(Subschemas::Schema), schema) => list.push(self.add(schema, resource)),
+            (Some(Subschemas::List | Subschemas::Map) | None, _) => {}
         }
     }
 
@@ -393,15 +410,15 @@ impl<'a> Builder<'a> {
         self.weights.get(pattern).copied().unwrap_or(1)
     }
 
-    /// The schemas that a reference may mean, all of those that share a name.
+    /// Returns the schemas that a reference may resolve to: all schemas with the same id or anchor.
     fn targets(&self, reference: &str, resource: &'a Value) -> Vec<&'a Value> {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let last = |id: &'a str| id.trim_end_matches('#').rsplit('/').next().unwrap_or(id);
+        let last_segment = |id: &'a str| id.trim_end_matches('#').rsplit('/').next().unwrap_or(id);
         let resource = if document.is_empty() {
             vec![resource]
         } else {
             let wanted = document.rsplit('/').next().unwrap_or(document);
-            let named = self.anchors.iter().filter(|(id, _)| last(id) == wanted);
+            let named = self.anchors.iter().filter(|(id, _)| last_segment(id) == wanted);
             named.flat_map(|(_, schemas)| schemas.iter().copied()).collect()
         };
         let Ok(fragment) = percent_decode_str(fragment).decode_utf8() else { return Vec::new() };
@@ -416,8 +433,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Note what schemas call themselves.
-fn name<'a>(schema: &'a Value, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
+/// Collects the ids and anchors of all schemas.
+fn collect_anchors<'a>(schema: &'a Value, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
     match schema {
         Value::Object(members) => {
             for key in ["$id", "id", "$anchor", "$dynamicAnchor"] {
@@ -425,9 +442,9 @@ fn name<'a>(schema: &'a Value, anchors: &mut HashMap<&'a str, Vec<&'a Value>>) {
                     anchors.entry(id.trim_start_matches('#')).or_default().push(schema);
                 }
             }
-            members.values().for_each(|member| name(member, anchors));
+            members.values().for_each(|member| collect_anchors(member, anchors));
         }
-        Value::Array(items) => items.iter().for_each(|item| name(item, anchors)),
+        Value::Array(items) => items.iter().for_each(|item| collect_anchors(item, anchors)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

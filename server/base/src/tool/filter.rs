@@ -1,85 +1,84 @@
-//! Patterns of tools: by name, app, source and tag.
+//! Filters of tools by name, app, source and tag.
 
 use super::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-/// Tools that match any pattern of `allow` and none of `deny`.
+/// Selects the tools that match a pattern of `allow` and no pattern of `deny`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-type" = "filter", "x-default" = "all"))]
 pub struct ToolFilter {
-    /// Patterns of the tools that are meant.
+    /// Selects the tools that match one of these patterns.
     #[schemars(extend("x-default" = "all"))]
     pub allow: Option<Vec<ToolPattern>>,
-    /// Patterns of tools that are excluded.
+    /// Excludes the tools that match one of these patterns.
     pub deny: Vec<ToolPattern>,
 }
 
 impl ToolFilter {
-    /// Those that fit `allow` (absent: all) and none of `deny`, by name.
+    /// Creates a filter from patterns of names.
     #[must_use]
     pub fn by_name(allow: Option<Vec<String>>, deny: Vec<String>) -> Self {
-        let patterns = |names: Vec<String>| names.into_iter().map(ToolPattern::named).collect();
+        let patterns = |names: Vec<String>| names.into_iter().map(ToolPattern::by_name).collect();
         Self { allow: allow.map(patterns), deny: patterns(deny) }
     }
 
-    /// Whether a tool is meant.
+    /// Whether the filter selects a tool.
     #[must_use]
-    pub fn keeps(&self, tool: &ToolDefinition) -> bool {
-        self.keeps_any(&[tool])
+    pub fn selects(&self, tool: &ToolDefinition) -> bool {
+        self.selects_any(&[tool])
     }
 
-    /// Whether a tool is meant that has several descriptions, as one that was put into another app:
-    /// what fits one of them fits the tool.
+    /// Whether the filter selects a tool with several definitions, such as one that was moved to another app. A pattern
+    /// matches the tool if it matches one of them.
     #[must_use]
-    pub fn keeps_any(&self, forms: &[&ToolDefinition]) -> bool {
-        let any = |patterns: &[ToolPattern]| patterns.iter().any(|p| forms.iter().any(|form| p.fits(form)));
+    pub fn selects_any(&self, definitions: &[&ToolDefinition]) -> bool {
+        let any = |patterns: &[ToolPattern]| patterns.iter().any(|p| definitions.iter().any(|tool| p.matches(tool)));
         self.allow.as_deref().is_none_or(any) && !any(&self.deny)
     }
 }
 
-/// Tools that match all members that are given. In the configuration, a text alone is a name.
+/// Matches tools by all of the fields that are set. In the configuration, a string is a pattern of names.
 ///
-/// Every member is a pattern in which `*` stands for any text; case makes no difference. A name with a
-/// colon is a full one: its app is compared with the app (`users:*` is nothing of another app's, whatever
-/// that calls its tools), the rest with the tool's own name. A name without one is compared with the full
-/// name (`users:list`) and with the tool's own (`list`).
+/// Each field is a pattern in which `*` stands for any text; case is ignored. A name with a colon is matched in two
+/// parts, app and own name: `users:*` never matches a tool of another app, even if that tool's own name begins with
+/// `users:`. A name without a colon is matched against the full name (`users:list`) and the own name (`list`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, remote = "Self")]
 #[schemars(!remote, extend("x-short" = "name", "x-type" = "tool pattern"))]
 pub struct ToolPattern {
-    /// Matches the name of the tool.
+    /// Pattern of the tool's name.
     pub name: Option<String>,
-    /// Matches the app of the tool.
+    /// Pattern of the app's id.
     pub app: Option<String>,
-    /// Matches the kind of upstream: `mcp`, `openapi`, `inline`, …
+    /// Pattern of the kind of upstream: `mcp`, `openapi`, `inline`, …
     pub source: Option<String>,
-    /// Matches one of the tags of the tool.
+    /// Pattern of one of the tags.
     pub tag: Option<String>,
 }
 
 impl ToolPattern {
-    /// A pattern of names alone.
+    /// Creates a pattern of names.
     #[must_use]
-    pub fn named(name: impl Into<String>) -> Self {
+    pub fn by_name(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..Self::default() }
     }
 
-    /// Whether a tool fits.
+    /// Whether the pattern matches a tool.
     #[must_use]
-    pub fn fits(&self, tool: &ToolDefinition) -> bool {
-        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|p| matches_any_case(p, text));
-        self.name.as_ref().is_none_or(|pattern| names(pattern, tool))
+    pub fn matches(&self, tool: &ToolDefinition) -> bool {
+        let is = |pattern: &Option<String>, text: &str| pattern.as_ref().is_none_or(|p| matches_ignoring_case(p, text));
+        self.name.as_ref().is_none_or(|pattern| name_matches(pattern, tool))
             && is(&self.app, &tool.app)
             && is(&self.source, tool.source)
-            && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches_any_case(p, tag)))
+            && self.tag.as_ref().is_none_or(|p| tool.tags.iter().any(|tag| matches_ignoring_case(p, tag)))
     }
 }
 
-/// Whether a pattern of names fits a tool.
+/// Whether a pattern of names matches a tool.
 #[must_use]
-pub fn names(pattern: &str, tool: &ToolDefinition) -> bool {
+pub fn name_matches(pattern: &str, tool: &ToolDefinition) -> bool {
     let full = tool.full_name();
     match pattern.split_once(':') {
         Some((app, own)) => {
@@ -87,15 +86,15 @@ pub fn names(pattern: &str, tool: &ToolDefinition) -> bool {
                 "" => full.split_once(':').unwrap_or(("", &full)),
                 app => (app, tool.name.as_str()),
             };
-            matches_any_case(app, of_app) && matches_any_case(own, name)
+            matches_ignoring_case(app, of_app) && matches_ignoring_case(own, name)
         }
-        None => matches_any_case(pattern, &full) || matches_any_case(pattern, &tool.name),
+        None => matches_ignoring_case(pattern, &full) || matches_ignoring_case(pattern, &tool.name),
     }
 }
 
-/// The same as [`matches`], whatever the case: calls of members find tools by it.
-fn matches_any_case(pattern: &str, name: &str) -> bool {
-    matches(pattern, name) || matches(&pattern.to_lowercase(), &name.to_lowercase())
+/// Does the same as [`glob_matches`], but ignores case, because scripts may call tools as functions in another case.
+fn matches_ignoring_case(pattern: &str, name: &str) -> bool {
+    glob_matches(pattern, name) || glob_matches(&pattern.to_lowercase(), &name.to_lowercase())
 }
 
 /// A text, or the table that is derived.
@@ -110,13 +109,13 @@ impl<'de> Deserialize<'de> for ToolPattern {
             }
 
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<ToolPattern, E> {
-                Ok(ToolPattern::named(name))
+                Ok(ToolPattern::by_name(name))
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<ToolPattern, A::Error> {
                 let pattern = ToolPattern::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
                 if pattern == ToolPattern::default() {
-                    // It would fit every tool, which nobody writes in this way.
+                    // It would match every tool, which is probably a mistake.
                     return Err(serde::de::Error::custom("must have one of name, app, source and tag"));
                 }
                 Ok(pattern)
@@ -126,9 +125,9 @@ impl<'de> Deserialize<'de> for ToolPattern {
     }
 }
 
-/// Whether `name` fits `pattern`, in which `*` stands for any text.
+/// Whether `name` matches `pattern`, in which `*` stands for any text.
 #[must_use]
-pub fn matches(pattern: &str, name: &str) -> bool {
+pub fn glob_matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else {
         return false;
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, name, expected) in [
             ("*", "", true),
             ("a*c", "abc", true),
@@ -165,12 +164,12 @@ mod tests {
             ("a*b*b", "ab", false),
             ("a*a", "a", false),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(glob_matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 
     #[test]
-    fn a_pattern_fits_by_all_that_it_names() {
+    fn a_pattern_matches_by_all_its_fields() {
         let tool = ToolDefinition {
             app: "users".into(),
             name: "list".into(),
@@ -192,12 +191,12 @@ mod tests {
             (r#""list:*""#, false),
         ] {
             let pattern: ToolPattern = serde_json::from_str(pattern).expect("a pattern");
-            assert_eq!(pattern.fits(&tool), expected, "{pattern:?}");
+            assert_eq!(pattern.matches(&tool), expected, "{pattern:?}");
         }
         let evil = ToolDefinition { app: "evil".into(), name: "users:list".into(), ..ToolDefinition::default() };
         for (pattern, expected) in [("users:*", false), ("users:list", false), ("evil:*", true), ("evil:users:*", true)]
         {
-            assert_eq!(ToolPattern::named(pattern).fits(&evil), expected, "{pattern}");
+            assert_eq!(ToolPattern::by_name(pattern).matches(&evil), expected, "{pattern}");
         }
         for wrong in ["{}", "3", r#"{"nam": "x"}"#] {
             assert!(serde_json::from_str::<ToolPattern>(wrong).is_err(), "{wrong}");

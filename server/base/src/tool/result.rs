@@ -1,16 +1,16 @@
-//! What a tool gives, and the plain data that scripts get of it.
+//! The result of a tool, and its conversion to plain data for scripts and to a result of MCP.
 
 use super::{ErrorCode, ToolError};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// What a tool gives.
+/// The result of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolResult {
-    /// Plain data, of a tool that does not speak MCP. Such a tool fails with a [`ToolError`].
+    /// Plain data of a tool that does not speak MCP. Such a tool fails with a [`ToolError`].
     Data(Value),
-    /// A result of MCP (`CallToolResult`): an object with `content`, `structuredContent`, `isError`, `_meta`. A tool
-    /// that fails gives one with `isError`.
+    /// A `CallToolResult` of MCP: an object with `content`, `structuredContent`, `isError`, `_meta`. A tool that fails
+    /// sets `isError`.
     Mcp(Value),
 }
 
@@ -21,7 +21,7 @@ impl From<Value> for ToolResult {
 }
 
 impl ToolResult {
-    /// All that was given, as JSON.
+    /// Returns the whole result as JSON.
     #[must_use]
     pub fn value(&self) -> &Value {
         match self {
@@ -29,14 +29,14 @@ impl ToolResult {
         }
     }
 
-    /// All that was given, to be masked or cleaned.
+    /// Returns the whole result as JSON, to mask or redact it.
     pub fn value_mut(&mut self) -> &mut Value {
         match self {
             Self::Data(value) | Self::Mcp(value) => value,
         }
     }
 
-    /// Whether the tool says that it has failed.
+    /// Whether the tool reports a failure.
     #[must_use]
     pub fn is_error(&self) -> bool {
         match self {
@@ -45,8 +45,8 @@ impl ToolResult {
         }
     }
 
-    /// The plain data; absent: the tool has failed. Of a result of MCP that is `structuredContent` where it is given,
-    /// else a single text, parsed where it is JSON, else all content.
+    /// Returns the plain data; `None` if the tool has failed. For a result of MCP this is `structuredContent` if present,
+    /// else the only text (parsed if it is JSON), else the whole `content`.
     #[must_use]
     pub fn data(&self) -> Option<Cow<'_, Value>> {
         match self {
@@ -55,17 +55,17 @@ impl ToolResult {
             Self::Mcp(result) => Some(match (result.get("structuredContent"), single_text(result)) {
                 (Some(data), _) => Cow::Borrowed(data),
                 (None, Some(text)) => {
-                    parsed(text).map_or_else(|| Cow::Borrowed(&result["content"][0]["text"]), Cow::Owned)
+                    parse_json(text).map_or_else(|| Cow::Borrowed(&result["content"][0]["text"]), Cow::Owned)
                 }
                 (None, None) => result.get("content").map_or_else(|| Cow::Owned(json!([])), Cow::Borrowed),
             }),
         }
     }
 
-    /// The plain data.
+    /// Converts the result to plain data. `tool` is the name for the error message.
     ///
     /// # Errors
-    /// The tool, which has this name, says that it has failed.
+    /// The tool reports a failure.
     pub fn into_data(mut self, tool: &str) -> Result<Value, ToolError> {
         if let Some(failure) = self.failure(tool) {
             return Err(failure);
@@ -78,7 +78,8 @@ impl ToolResult {
         Ok(self.data().map(Cow::into_owned).unwrap_or_default())
     }
 
-    /// A result of MCP. Plain data become text, and structured content where they are an object.
+    /// Converts the result to a result of MCP. Plain data becomes a text, and also `structuredContent` if it is an
+    /// object.
     #[must_use]
     pub fn into_mcp(self) -> Value {
         let data = match self {
@@ -96,8 +97,9 @@ impl ToolResult {
         result
     }
 
-    /// How the tool, which has this name, says that it has failed: in its texts, or in what they say as JSON. Both
-    /// `{message, code, details}` and `{error: {message, code, details}}` are common.
+    /// Returns the error that the tool reports; `None` if it has not failed. `tool` is its name for the message. The error
+    /// is the text of the result or, if that is JSON, one of the common forms `{message, code, details}` and
+    /// `{error: {message, code, details}}`.
     #[must_use]
     pub fn failure(&self, tool: &str) -> Option<ToolError> {
         let Self::Mcp(result) = self else { return None };
@@ -107,7 +109,7 @@ impl ToolResult {
         let blocks = result["content"].as_array().map(Vec::as_slice).unwrap_or_default();
         let texts: Vec<&str> = blocks.iter().filter_map(text_of).collect();
         let text = texts.join("\n");
-        let value = result.get("structuredContent").cloned().or_else(|| parsed(&text)).unwrap_or_default();
+        let value = result.get("structuredContent").cloned().or_else(|| parse_json(&text)).unwrap_or_default();
         let described = value.get("error").filter(|error| error.is_object()).unwrap_or(&value);
         let message = ["message", "error"].iter().find_map(|key| described.get(key)?.as_str());
         let mut error = ToolError::new(
@@ -135,12 +137,12 @@ impl ToolResult {
     }
 }
 
-/// The text of a block of content that is one.
+/// Returns the text of a block of content if it is a text block.
 fn text_of(block: &Value) -> Option<&str> {
     if block["type"] == "text" { block["text"].as_str() } else { None }
 }
 
-/// The only block of content of a result, where it is a text.
+/// Returns the text of a result whose only block of content is a text block.
 fn single_text(result: &Value) -> Option<&str> {
     match result["content"].as_array().map(Vec::as_slice) {
         Some([block]) => text_of(block),
@@ -148,7 +150,7 @@ fn single_text(result: &Value) -> Option<&str> {
     }
 }
 
-fn parsed(text: &str) -> Option<Value> {
+fn parse_json(text: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok()
 }
 
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_are_what_is_structured_or_said() {
+    fn data_is_structured_content_or_text_or_all_content() {
         let text = |text: &str| json!({"type": "text", "text": text});
         for (given, expected) in [
             (json!({"content": [text("x")], "structuredContent": {"a": 1}}), json!({"a": 1})),
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_data_become_a_result() {
+    fn plain_data_becomes_a_result_of_mcp() {
         assert_eq!(
             ToolResult::from(json!({"a": 1})).into_mcp(),
             json!({"content": [{"type": "text", "text": "{\"a\":1}"}], "isError": false, "structuredContent": {"a": 1}})
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn failures() {
+    fn a_failure_is_read_from_text_or_json() {
         let failed = |text: &str| {
             let result = ToolResult::Mcp(json!({"content": [{"type": "text", "text": text}], "isError": true}));
             assert_eq!(result.data(), None);

@@ -31,7 +31,7 @@ pub enum Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// It can begin, and is confined so.
-    Ready { version: String, walls: codecall_base::sandbox::Walls },
+    Ready { version: String, walls: codecall_base::sandbox::Protections },
     /// The script wants to know something of the tools.
     Ask(Ask),
     /// The run has gone on.

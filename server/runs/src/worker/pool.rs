@@ -5,7 +5,7 @@ use super::process::{NotReady, Worker};
 use super::serve::Confinement;
 use crate::Refused;
 use agentscript::Limits;
-use codecall_base::sandbox::{self, Walls};
+use codecall_base::sandbox::{self, Protections};
 use codecall_base::tool::ErrorCode;
 use codecall_config::IsolationConfig;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ struct Shared {
     always: usize,
     /// What the limits of most runs need.
     usual: Confinement,
-    walls: Walls,
+    walls: Protections,
     idle: Mutex<Vec<Worker>>,
     /// Workers that have a run.
     taken: AtomicUsize,
@@ -102,7 +102,7 @@ impl Workers {
     }
 
     /// What holds for a worker.
-    pub fn walls(&self) -> Walls {
+    pub fn walls(&self) -> Protections {
         self.0.walls
     }
 
@@ -154,7 +154,7 @@ impl Workers {
         let is_worn = worker.runs >= shared.config.max_runs_per_worker
             || worker.script_ms > MOST_SCRIPT_MS
             || worker.memory_bytes > shared.usual.memory_bytes
-            || sandbox::resident(worker.id()).is_some_and(grown);
+            || sandbox::resident_memory(worker.id()).is_some_and(grown);
         if is_worn {
             drop(worker);
             self.refill();

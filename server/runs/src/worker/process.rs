@@ -2,7 +2,7 @@
 
 use super::message::{Answer, Order, VERSION, frame, read};
 use super::serve::Confinement;
-use codecall_base::sandbox::{self, Walls};
+use codecall_base::sandbox::{self, Protections};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd;
@@ -30,7 +30,7 @@ pub struct Worker {
     /// Bytes that it may have besides what it began with.
     pub memory_bytes: u64,
     /// What holds for it; absent: it has not said that it is ready.
-    pub walls: Option<Walls>,
+    pub walls: Option<Protections>,
     /// Memory that was resident when it was ready.
     pub resident: Option<u64>,
     /// Runs that it has had, and their time.
@@ -133,7 +133,7 @@ impl Worker {
     ///
     /// # Errors
     /// It does not come to that; what it has said of it.
-    pub fn ready(&mut self) -> Result<Walls, NotReady> {
+    pub fn ready(&mut self) -> Result<Protections, NotReady> {
         if let Some(walls) = self.walls {
             return Ok(walls);
         }
@@ -141,7 +141,7 @@ impl Worker {
         match self.receive(LONGEST_GREETING, &mut Watch::new(START, None)) {
             Ok(Answer::Ready { version, walls }) if version == VERSION => {
                 self.walls = Some(walls);
-                self.resident = sandbox::resident(self.child.id());
+                self.resident = sandbox::resident_memory(self.child.id());
                 Ok(walls)
             }
             Ok(Answer::Ready { .. }) => Err(told("it is of another version of this program")),

@@ -51,7 +51,7 @@ pub fn serve(confinement: Confinement) -> Result<(), String> {
     if confinement.warm {
         warm_up();
     }
-    let walls = sandbox::seal(confinement.memory_bytes, confinement.cpu_seconds)?;
+    let walls = sandbox::confine_worker(confinement.memory_bytes, confinement.cpu_seconds)?;
     // A worker has no port to connect to without the system call for it: seccomp covers them.
     if confinement.strictness == Strictness::Required && !(walls.files && walls.calls && walls.limits) {
         return Err(format!("a worker can be confined here by no more than: {}", walls.describe()));

@@ -70,7 +70,7 @@ impl ChatRequest {
         let options = match body.remove("codecall") {
             None | Some(Value::Null) => Options::default(),
             Some(options) => Options::deserialize(options).map_err(|error| {
-                let problem = codecall_base::error::mended(&error.to_string());
+                let problem = codecall_base::error::sanitize_serde_error(&error.to_string());
                 ErrorResponse::invalid(format!("'codecall': {problem}")).with_param("codecall")
             })?,
         };

@@ -119,7 +119,7 @@ impl ModelServer {
                 Err(sse_stream::Error::Body(error)) => incomplete_response(&*error).to_json().to_string(),
                 Err(_) => invalid_response("is not a stream of events").to_json().to_string(),
             };
-            Ok::<_, Infallible>(Event::default().data(secrets.text(&data)))
+            Ok::<_, Infallible>(Event::default().data(secrets.redact_text(&data)))
         });
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
@@ -169,7 +169,7 @@ impl ModelServer {
             body.extend_from_slice(&piece.map_err(|error| incomplete_response(&error))?);
         }
         let mut value: Value = serde_json::from_slice(&body).map_err(|_| invalid_response("is not JSON"))?;
-        self.secrets.value(&mut value);
+        self.secrets.redact_value(&mut value);
         Ok(value)
     }
 
@@ -196,7 +196,7 @@ impl ModelServer {
             }
             let mut chunk: Value =
                 serde_json::from_str(&data).map_err(|_| invalid_response("has an event that is not JSON"))?;
-            self.secrets.value(&mut chunk);
+            self.secrets.redact_value(&mut chunk);
             if chunk["error"].is_object() {
                 let error = ErrorResponse::from(HttpError::ModelError("has stopped with an error".into()));
                 let (status, body) = (error.status, json!({"error": chunk["error"]}));

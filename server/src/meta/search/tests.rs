@@ -29,7 +29,7 @@ impl Upstream for Listed {
         Box::pin(async { Ok(Value::Null.into()) })
     }
 
-    fn trouble(&self) -> Option<String> {
+    fn unavailable_reason(&self) -> Option<String> {
         self.trouble.map(str::to_owned)
     }
 }

@@ -4,7 +4,7 @@
 //! the list of tools and called under its own name), both, or it does not exist.
 
 use codecall_base::redact::Redactor;
-use codecall_base::tool::{OWN_NAMES, ToolDefinition, ToolFilter, is_reserved, names};
+use codecall_base::tool::{RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
 use codecall_config::{Expose, Mode, ToolMetadata, ToolPolicy};
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ impl<'a> Policy<'a> {
 
     /// Where a tool is; absent: it does not exist. `own` is the filter of its upstream.
     pub fn place(&self, own: &ToolFilter, tool: &Arc<ToolDefinition>) -> Option<Placed> {
-        if is_reserved(&tool.full_name()) || !own.keeps(tool) {
+        if is_reserved(&tool.full_name()) || !own.selects(tool) {
             return None;
         }
         let definition = self.described(tool);
-        if is_reserved(&definition.full_name()) || !self.rules.include.keeps_any(&[tool, &definition]) {
+        if is_reserved(&definition.full_name()) || !self.rules.include.selects_any(&[tool, &definition]) {
             return None;
         }
         let indexed = match self.rules.mode {
@@ -72,7 +72,7 @@ impl<'a> Policy<'a> {
         }
         examples.append(&mut told.examples);
         told.examples = examples;
-        self.secrets.definition(&mut told);
+        self.secrets.redact_definition(&mut told);
         Arc::new(told)
     }
 
@@ -83,7 +83,7 @@ impl<'a> Policy<'a> {
         self.rules
             .metadata
             .iter()
-            .filter(|(pattern, _)| names(pattern, tool))
+            .filter(|(pattern, _)| name_matches(pattern, tool))
             .map(|(p, said)| (p.as_str(), said))
             .collect()
     }
@@ -99,7 +99,7 @@ impl<'a> Policy<'a> {
             // Two tools may be the same to one separator: `a_b` of `c` and `b_c` of `a`.
             names.push(format!("{}__{}", tool.app, tool.name));
         }
-        names.retain(|name| !is_reserved(name) && !OWN_NAMES.contains(&name.as_str()));
+        names.retain(|name| !is_reserved(name) && !RESERVED_NAMES.contains(&name.as_str()));
         names
     }
 }

@@ -6,7 +6,7 @@
 
 use super::words::Stems;
 use bm25::{Embedder, EmbedderBuilder, Embedding, TokenEmbedding};
-use codecall_base::text::cut;
+use codecall_base::text::truncate;
 use codecall_base::tool::ToolDefinition;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -70,12 +70,12 @@ pub fn embedding(tool: &ToolDefinition, app_title: Option<&str>) -> Embedding {
             *sums.entry(index).or_default() += field.weight * value;
         }
     };
-    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
+    let description = truncate(tool.description.trim(), LONGEST_DESCRIPTION);
     let (summary, rest) = description.split_at(summary(description));
-    let titles = tool.title.iter().chain(&tool.tags).map(|text| cut(text, LONGEST_NAME));
-    add(&FIELDS.name, &[cut(&tool.name, LONGEST_NAME)]);
+    let titles = tool.title.iter().chain(&tool.tags).map(|text| truncate(text, LONGEST_NAME));
+    add(&FIELDS.name, &[truncate(&tool.name, LONGEST_NAME)]);
     add(&FIELDS.title, &titles.collect::<Vec<_>>());
-    add(&FIELDS.app, &[&tool.app, cut(app_title.unwrap_or_default(), LONGEST_NAME)]);
+    add(&FIELDS.app, &[&tool.app, truncate(app_title.unwrap_or_default(), LONGEST_NAME)]);
     add(&FIELDS.summary, &[summary]);
     add(&FIELDS.rest, &[rest]);
     add(&FIELDS.parameters, &parameters(tool));
@@ -87,9 +87,9 @@ fn parameters(tool: &ToolDefinition) -> Vec<&str> {
     let mut texts = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            texts.push(cut(name, LONGEST_NAME));
+            texts.push(truncate(name, LONGEST_NAME));
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                texts.push(cut(text, LONGEST_PARAMETER));
+                texts.push(truncate(text, LONGEST_PARAMETER));
             }
         }
     }
@@ -98,7 +98,7 @@ fn parameters(tool: &ToolDefinition) -> Vec<&str> {
 
 /// Where the first sentence ends.
 fn summary(text: &str) -> usize {
-    let most = cut(text, LONGEST_SUMMARY).len();
+    let most = truncate(text, LONGEST_SUMMARY).len();
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());
     most.min(sentence).min(line)

@@ -102,7 +102,7 @@ impl Upstream for Growing {
         Box::pin(async { Ok(Value::Null.into()) })
     }
 
-    fn changed(&self) -> Option<watch::Receiver<u64>> {
+    fn tools_changed(&self) -> Option<watch::Receiver<u64>> {
         Some(self.version.subscribe())
     }
 }

@@ -25,7 +25,7 @@ impl Audit {
     /// The file cannot be opened.
     pub fn new(config: &AuditConfig) -> Result<Self, Error> {
         let open = |path: &std::path::PathBuf| {
-            files::append(path)
+            files::open_append(path)
                 .map(Mutex::new)
                 .map_err(|error| Error::Config(format!("audit.file: cannot be opened: {error}")))
         };
@@ -44,7 +44,7 @@ impl Audit {
         }
         if self.stderr {
             let mut stderr = std::io::stderr();
-            let shown = if stderr.is_terminal() { terminal::json(&line) } else { line.as_str().into() };
+            let shown = if stderr.is_terminal() { terminal::escape_json(&line) } else { line.as_str().into() };
             if stderr.write_all(shown.as_bytes()).is_err() {
                 tracing::error!("an audit record cannot be written to stderr: {record}");
             }

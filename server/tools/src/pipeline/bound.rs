@@ -2,7 +2,7 @@
 //! looks at it, and says that it is.
 
 use codecall_base::offload::weight;
-use codecall_base::text::cut;
+use codecall_base::text::truncate;
 use codecall_base::tool::ToolError;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub fn text(text: String, most: usize) -> String {
     if text.len() <= most + MARK {
         return text;
     }
-    format!("{}… [cut: {} bytes in all]", cut(&text, most), text.len())
+    format!("{}… [cut: {} bytes in all]", truncate(&text, most), text.len())
 }
 
 /// Cut an error.
@@ -36,7 +36,7 @@ pub fn error(mut error: ToolError) -> ToolError {
     error.code = text(error.code, LONGEST_CODE);
     error.message = text(error.message, LONGEST_MESSAGE);
     if let Some(details) = error.details.take_if(|details| details.len() > LONGEST_DETAILS) {
-        let cut = json!({"cut": true, "bytes": details.len(), "beginning": cut(&details, LONGEST_DETAILS / 8)});
+        let cut = json!({"cut": true, "bytes": details.len(), "beginning": truncate(&details, LONGEST_DETAILS / 8)});
         error.details = Some(cut.to_string());
     }
     error

@@ -35,7 +35,7 @@ impl Cache {
     }
 
     async fn lookup(&self, call: &HookCall, input: Map<String, Value>) -> Before {
-        let Some(rule) = self.rules.iter().find(|rule| rule.tool.fits(&call.tool)) else {
+        let Some(rule) = self.rules.iter().find(|rule| rule.tool.matches(&call.tool)) else {
             return Before::Go(input);
         };
         let key = format!("{} {}", call.name, canonical(&input));

@@ -1,9 +1,9 @@
 //! Inputs and results against the schemas of their tool.
 
 use crate::catalogue::Entry;
-use codecall_base::offload::{SMALL, weight};
-use codecall_base::schema::{Misfit, Schema, Unusable};
-use codecall_base::text::cut;
+use codecall_base::offload::{INLINE_LIMIT, weight};
+use codecall_base::schema::{CheckError, Schema, SchemaError};
+use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use codecall_config::CheckOutput;
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ const MOST_ERRORS: usize = 5;
 const LONGEST_PLACE: usize = 200;
 
 /// How much work a check is, in bytes of JSON: one that may take long is as much as large data.
-pub fn work(schema: Option<Result<&Schema, &Unusable>>, value: &Value) -> usize {
+pub fn work(schema: Option<Result<&Schema, &SchemaError>>, value: &Value) -> usize {
     let is_quick = schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.is_quick(value)));
-    if is_quick { weight(value) } else { SMALL + 1 }
+    if is_quick { weight(value) } else { INLINE_LIMIT + 1 }
 }
 
 /// Whether an input fits.
@@ -33,11 +33,11 @@ pub fn fits(schema: &Schema, tool: &str, input: &Value) -> Result<(), ToolError>
     match issues(schema, input, "input") {
         Ok(()) => Ok(()),
         Err(Some(issues)) => Err(issues.error(ErrorCode::InvalidInput, &format!("Invalid input for tool '{tool}'"))),
-        Err(None) => Err(unchecked(ErrorCode::InvalidInput, tool, "input", &Unusable::TooComplex)),
+        Err(None) => Err(unchecked(ErrorCode::InvalidInput, tool, "input", &SchemaError::TooComplex)),
     }
 }
 
-fn unchecked(code: ErrorCode, tool: &str, of: &str, why: &Unusable) -> ToolError {
+fn unchecked(code: ErrorCode, tool: &str, of: &str, why: &SchemaError) -> ToolError {
     ToolError::new(code, format!("The {of} of tool '{tool}' cannot be checked against its schema: {why}"))
 }
 
@@ -54,7 +54,7 @@ pub fn output(entry: &Entry, result: ToolResult, mode: CheckOutput) -> Result<To
             let what = format!("Tool '{}' was called, and its result does not fit its output schema", entry.name);
             issues.error(ErrorCode::InvalidOutput, &what)
         }
-        Ok(Err(None)) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", &Unusable::TooComplex),
+        Ok(Err(None)) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", &SchemaError::TooComplex),
         Err(unusable) => unchecked(ErrorCode::InvalidOutput, &entry.name, "result", unusable),
     };
     if mode == CheckOutput::Warn {
@@ -82,14 +82,14 @@ impl Issues {
 fn issues(schema: &Schema, value: &Value, whole: &str) -> Result<(), Option<Issues>> {
     let errors = match schema.check(value) {
         Ok(()) => return Ok(()),
-        Err(Misfit::TooComplex) => return Err(None),
-        Err(Misfit::Errors(errors)) => errors,
+        Err(CheckError::TooComplex) => return Err(None),
+        Err(CheckError::Errors(errors)) => errors,
     };
     let mut issues = Issues { lines: String::new(), list: Vec::new() };
     for error in errors.iter().take(MOST_ERRORS) {
-        let path = cut(&error.instance_path().to_string(), LONGEST_PLACE).to_owned();
+        let path = truncate(&error.instance_path().to_string(), LONGEST_PLACE).to_owned();
         let place = if path.is_empty() { whole } else { path.trim_start_matches('/') };
-        let message = cut(&error.to_string(), 300).to_owned();
+        let message = truncate(&error.to_string(), 300).to_owned();
         issues.lines.push_str(&format!("\n  {place}: {message}"));
         issues.list.push(json!({"path": path, "message": message}));
     }

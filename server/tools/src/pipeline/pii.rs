@@ -5,7 +5,7 @@
 //! field that is masked by its name.
 
 use super::hook::{Before, Hook, HookCall};
-use codecall_base::tool::{ToolError, ToolResult, matches};
+use codecall_base::tool::{ToolError, ToolResult, glob_matches};
 use codecall_config::{PiiConfig, PiiKind};
 use codecall_upstream::BoxFuture;
 use regex::{Captures, Regex};
@@ -68,7 +68,7 @@ impl Pii {
         let is_media = matches!(members.get("type").and_then(Value::as_str), Some("image" | "audio"));
         for (key, member) in members.iter_mut() {
             let small = key.to_lowercase();
-            if self.fields.iter().any(|pattern| matches(pattern, &small)) {
+            if self.fields.iter().any(|pattern| glob_matches(pattern, &small)) {
                 if !member.is_null() {
                     *member = Value::String("[masked]".into());
                 }
@@ -157,7 +157,7 @@ impl Hook for Pii {
         call: &'a HookCall,
         mut input: Map<String, Value>,
     ) -> BoxFuture<'a, Result<Before, ToolError>> {
-        if self.config.input && self.config.tools.keeps(&call.tool) {
+        if self.config.input && self.config.tools.selects(&call.tool) {
             self.mask_members(&mut input);
         }
         Box::pin(std::future::ready(Ok(Before::Go(input))))
@@ -168,7 +168,7 @@ impl Hook for Pii {
         call: &'a HookCall,
         mut result: Result<ToolResult, ToolError>,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        if self.config.output && self.config.tools.keeps(&call.tool) {
+        if self.config.output && self.config.tools.selects(&call.tool) {
             match &mut result {
                 Ok(result) => self.mask_result(result),
                 Err(error) => self.mask_error(error),

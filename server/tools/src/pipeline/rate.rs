@@ -26,7 +26,7 @@ impl RateLimits {
     /// # Errors
     /// There were too many: `RATE_LIMIT`, with `retryAfterMs` in its details.
     pub async fn count(&self, name: &str, tool: &ToolDefinition) -> Result<(), ToolError> {
-        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.tool.fits(tool)) {
+        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| rule.tool.matches(tool)) {
             let quota = Quota { limit: rule.limit, window: rule.window };
             let wait = match self.limiter.take(&format!("{number} {name}"), quota).await {
                 Ok(None) => continue,

@@ -197,7 +197,7 @@ fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
             continue;
         }
         // Decided by its beginning, so that no text is read again and again.
-        if unix && !is_of_host(codecall_base::text::cut(tail, LONGEST_ROOT)) {
+        if unix && !is_of_host(codecall_base::text::truncate(tail, LONGEST_ROOT)) {
             continue;
         }
         let end = tail.char_indices().find(|&(i, c)| i > 2 && !is_path_char(c)).map_or(tail.len(), |(i, _)| i);

@@ -2,7 +2,7 @@
 
 use super::{Pipeline, Record, bound, sanitize};
 use codecall_base::call::CallContext;
-use codecall_base::event::{Listener, Report, RunEvent, Said};
+use codecall_base::event::{CallUpdate, CallWatcher, LogMessage, RunEvent};
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
@@ -42,34 +42,34 @@ impl<'a> CallTrace<'a> {
         self.id
     }
 
-    /// Who is told what the upstream says of the call.
-    pub fn listener(&self) -> Listener {
-        let Some(watcher) = self.context.watcher.clone() else { return Listener::default() };
+    /// Returns a watcher that passes the upstream's updates of the call on, masked and redacted.
+    pub fn call_watcher(&self) -> CallWatcher {
+        let Some(watcher) = self.context.watcher.clone() else { return CallWatcher::default() };
         let (secrets, hooks) = (Arc::clone(&self.pipeline.secrets), Arc::clone(&self.pipeline.hooks));
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
-        Listener::new(move |report| {
+        CallWatcher::new(move |update| {
             let clean = |value: Value| {
                 let masked = hooks.iter().fold(bound::told(Arc::new(value)), |value, hook| hook.mask(value));
                 let mut value = Arc::unwrap_or_clone(masked);
                 sanitize::data(&mut value, sanitization);
-                secrets.value(&mut value);
+                secrets.redact_value(&mut value);
                 value
             };
             let clean_text = |text: String| match clean(Value::String(text)) {
                 Value::String(text) => text,
                 other => other.to_string(),
             };
-            let report = match report {
-                Report::Progress { progress, total, message } => {
-                    Report::Progress { progress, total, message: message.map(clean_text) }
+            let update = match update {
+                CallUpdate::Progress { progress, total, message } => {
+                    CallUpdate::Progress { progress, total, message: message.map(clean_text) }
                 }
-                Report::Said(said) => Report::Said(Said {
-                    level: said.level,
-                    logger: said.logger.map(clean_text),
-                    data: clean(said.data),
+                CallUpdate::Log(log) => CallUpdate::Log(LogMessage {
+                    level: log.level,
+                    logger: log.logger.map(clean_text),
+                    data: clean(log.data),
                 }),
             };
-            watcher(RunEvent::CallReported { tool: name.clone(), report });
+            watcher(RunEvent::CallUpdated { tool: name.clone(), update });
         })
     }
 

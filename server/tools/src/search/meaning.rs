@@ -8,7 +8,7 @@ use super::model::{Files, Model};
 use super::vectors::{VectorFile, Vectors};
 use crate::catalogue::{Entry, Snapshot};
 use crate::index::{Hit, split};
-use codecall_base::text::cut;
+use codecall_base::text::truncate;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -73,6 +73,6 @@ fn text(row: &Entry) -> String {
     let tool = &row.definition;
     let name = split(&tool.name).join(" ");
     let title = tool.title.as_deref().unwrap_or_default();
-    let description = cut(tool.description.trim(), LONGEST_DESCRIPTION);
+    let description = truncate(tool.description.trim(), LONGEST_DESCRIPTION);
     format!("{} {name}. {title}. {description}", tool.app)
 }

@@ -137,7 +137,7 @@ impl Model {
 }
 
 fn bytes(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
-    codecall_base::files::read(&folder.join(name), codecall_base::files::MODEL)
+    codecall_base::files::read(&folder.join(name), codecall_base::files::MAX_MODEL_BYTES)
         .map_err(|error| format!("{name} cannot be read: {}", error.kind()))
 }
 

@@ -1,7 +1,7 @@
-//! The app `billing`: invoices, payments and a ledger that is never there.
+//! The app `billing`: invoices, payments, and an external ledger that is always down.
 
-use super::kit::{DemoTool, Failure, Hints, OrNotFound, fail, not_found, tool, twenty, words};
 use super::orders::{OrderStatus, set_status};
+use super::tool::{DemoTool, Effect, Failure, OrNotFound, default_limit, fail, not_found, string_enum, tool};
 use super::users::{User, UserStatus};
 use rusqlite::{Connection, Row, named_params};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub(super) fn tools() -> Vec<DemoTool> {
-    use Hints::*;
+    use Effect::*;
     vec![
         tool(
             "listInvoices",
@@ -19,7 +19,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
              cursor until it is null.",
             list,
         )
-        .example(
+        .with_example(
             "What is overdue, and for how much",
             "const { invoices, total } = await callTool('billing:listInvoices', { status: 'overdue', limit: 100 });\n\
              return { total, dueCents: invoices.reduce((sum, invoice) => sum + invoice.dueCents, 0) };",
@@ -48,7 +48,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
             "Invoiced, received and refunded money by month, and what is still due. Takes one to two seconds.",
             report,
         )
-        .takes(1_500),
+        .with_delay(1_500),
         tool(
             "syncLedger",
             Sets,
@@ -56,7 +56,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
             "Send new payments to the external ledger. The ledger of this demo is always down (LEDGER_UNAVAILABLE).",
             sync_ledger,
         )
-        .example(
+        .with_example(
             "Go on when the ledger is down",
             "const sync = await callTool('billing:syncLedger', {}, { throwOnError: false });\nreturn sync.success ? \
              sync.data : { skipped: sync.error.code };",
@@ -64,12 +64,12 @@ pub(super) fn tools() -> Vec<DemoTool> {
     ]
 }
 
-words! {
+string_enum! {
     /// What an invoice is worth today.
     enum InvoiceStatus { Open = "open", Overdue = "overdue", Paid = "paid", Refunded = "refunded", Void = "void" }
 }
 
-words! {
+string_enum! {
     /// How money moves.
     enum Method { Card = "card", Transfer = "transfer", Cash = "cash" }
 }
@@ -96,7 +96,7 @@ struct Invoice {
 }
 
 impl Invoice {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let status = row.get("status")?;
         let (amount_cents, received_cents): (i64, i64) = (row.get("amount_cents")?, row.get("received_cents")?);
         let due_cents = match status {
@@ -118,7 +118,7 @@ impl Invoice {
     }
 
     fn by_id(db: &Connection, id: &str) -> Result<Self, Failure> {
-        db.query_row("SELECT * FROM invoice_states WHERE id = ?1", [id], Self::of).or_not_found("invoice", id)
+        db.query_row("SELECT * FROM invoice_states WHERE id = ?1", [id], Self::from_row).or_not_found("invoice", id)
     }
 }
 
@@ -130,7 +130,7 @@ struct List {
     /// Only invoices of this user.
     user_id: Option<String>,
     /// How many at most.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
     /// The nextCursor of the page before.
@@ -159,7 +159,7 @@ fn list(db: &Connection, List { status, user_id, limit, cursor }: List) -> Resul
          ORDER BY number DESC",
     )?;
     let filter = named_params! { ":status": status, ":user": user_id };
-    let matching: Vec<Invoice> = query.query_map(filter, Invoice::of)?.collect::<Result<_, _>>()?;
+    let matching: Vec<Invoice> = query.query_map(filter, Invoice::from_row)?.collect::<Result<_, _>>()?;
     let total = matching.len() as u32;
     let is_before = |invoice: &Invoice| cursor.as_ref().is_some_and(|cursor| invoice.id >= *cursor);
     let mut rest = matching.into_iter().skip_while(is_before);
@@ -235,10 +235,10 @@ fn charge(db: &Connection, Charge { invoice_id, amount_cents, method }: Charge) 
         }
         InvoiceStatus::Void => return Err(fail("INVOICE_VOID", format!("Invoice '{invoice_id}' is void"))),
     }
-    let amount = within("due", amount_cents, invoice.due_cents)?;
+    let amount = check_amount("due", amount_cents, invoice.due_cents)?;
     if User::by_id(db, &invoice.user_id)?.status == UserStatus::Suspended {
         let message = format!("The bank of user '{}' has declined the payment", invoice.user_id);
-        return Err(fail("PAYMENT_DECLINED", message).with(json!({ "userId": invoice.user_id })));
+        return Err(fail("PAYMENT_DECLINED", message).with_details(json!({ "userId": invoice.user_id })));
     }
     pay(db, &invoice_id, amount, method.unwrap_or(Method::Card), None)?;
     if amount == invoice.due_cents {
@@ -247,7 +247,7 @@ fn charge(db: &Connection, Charge { invoice_id, amount_cents, method }: Charge) 
     get(db, ById { id: invoice_id })
 }
 
-/// A pending order that is paid is a paid one.
+/// Sets a pending order whose invoice is paid to `paid`.
 fn advance_order(db: &Connection, order: &str) -> Result<(), Failure> {
     let status: OrderStatus = db.query_row("SELECT status FROM orders WHERE id = ?1", [order], |row| row.get(0))?;
     if status == OrderStatus::Pending {
@@ -256,14 +256,14 @@ fn advance_order(db: &Connection, order: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The amount that is asked for, all of it when none is, and no more than there is.
-fn within(what: &str, amount: Option<i64>, limit: i64) -> Result<i64, Failure> {
+/// Returns the requested amount; without one, the whole `limit`. It is an error if the amount exceeds the limit.
+fn check_amount(what: &str, amount: Option<i64>, limit: i64) -> Result<i64, Failure> {
     match amount {
         None => Ok(limit),
         Some(amount) if amount < 1 => Err(fail("INVALID_INPUT", "amountCents must be at least 1")),
         Some(amount) if amount > limit => {
             let message = format!("{amount} cents are more than the {limit} cents that are {what}");
-            Err(fail("AMOUNT_TOO_HIGH", message).with(json!({ "amountCents": amount, "limitCents": limit })))
+            Err(fail("AMOUNT_TOO_HIGH", message).with_details(json!({ "amountCents": amount, "limitCents": limit })))
         }
         Some(amount) => Ok(amount),
     }
@@ -292,24 +292,24 @@ struct Refund {
 
 fn refund(db: &Connection, Refund { invoice_id, amount_cents, reason }: Refund) -> Result<WithPayments, Failure> {
     let invoice = Invoice::by_id(db, &invoice_id)?;
-    let left = invoice.received_cents - invoice.refunded_cents;
-    if left <= 0 {
+    let remaining = invoice.received_cents - invoice.refunded_cents;
+    if remaining <= 0 {
         let message = format!("Nothing was received for invoice '{invoice_id}' that is not refunded yet");
         return Err(fail("NOTHING_TO_REFUND", message));
     }
-    let amount = within("left to refund", amount_cents, left)?;
-    pay(db, &invoice_id, -amount, last_method(db, &invoice_id)?, Some(&reason))?;
+    let amount = check_amount("left to refund", amount_cents, remaining)?;
+    pay(db, &invoice_id, -amount, last_payment_method(db, &invoice_id)?, Some(&reason))?;
     get(db, ById { id: invoice_id })
 }
 
-/// Money goes back the way it came.
-fn last_method(db: &Connection, invoice: &str) -> Result<Method, Failure> {
+/// Returns the method of the last payment: a refund uses the same one.
+fn last_payment_method(db: &Connection, invoice: &str) -> Result<Method, Failure> {
     let sql = "SELECT method FROM payments WHERE invoice_id = ?1 AND amount_cents > 0 ORDER BY number DESC LIMIT 1";
     db.query_row(sql, [invoice], |row| row.get(0)).or_not_found("payment of invoice", invoice)
 }
 
-/// Issue the invoice of a new order.
-pub(super) fn issue(db: &Connection, order: &str) -> Result<(), Failure> {
+/// Issues the invoice of a new order.
+pub(super) fn issue_invoice(db: &Connection, order: &str) -> Result<(), Failure> {
     db.execute(
         "INSERT INTO invoices (order_id, amount_cents, issued_on, due_on)
          SELECT id, total_cents, today, date(today, '+14 days') FROM order_totals, calendar WHERE id = ?1",
@@ -318,17 +318,17 @@ pub(super) fn issue(db: &Connection, order: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Void the invoice of an order that is cancelled; what was received goes back.
-pub(super) fn void(db: &Connection, order: &str) -> Result<i64, Failure> {
+/// Voids the invoice of a cancelled order and refunds what was received. Returns the refunded amount.
+pub(super) fn void_invoice(db: &Connection, order: &str) -> Result<i64, Failure> {
     let invoice = db
-        .query_row("SELECT * FROM invoice_states WHERE order_id = ?1", [order], Invoice::of)
+        .query_row("SELECT * FROM invoice_states WHERE order_id = ?1", [order], Invoice::from_row)
         .map_err(|_| not_found("invoice of order", order))?;
-    let left = invoice.received_cents - invoice.refunded_cents;
-    if left > 0 {
-        pay(db, &invoice.id, -left, last_method(db, &invoice.id)?, Some("order cancelled"))?;
+    let remaining = invoice.received_cents - invoice.refunded_cents;
+    if remaining > 0 {
+        pay(db, &invoice.id, -remaining, last_payment_method(db, &invoice.id)?, Some("order cancelled"))?;
     }
     db.execute("UPDATE invoices SET void = 1 WHERE id = ?1", [&invoice.id])?;
-    Ok(left)
+    Ok(remaining)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -405,5 +405,5 @@ struct Synced {
 
 fn sync_ledger(_db: &Connection, SyncLedger {}: SyncLedger) -> Result<Synced, Failure> {
     let message = "The ledger at ledger.example.com does not answer; try again in 5 minutes";
-    Err(fail("LEDGER_UNAVAILABLE", message).with(json!({ "retryAfterSeconds": 300 })))
+    Err(fail("LEDGER_UNAVAILABLE", message).with_details(json!({ "retryAfterSeconds": 300 })))
 }

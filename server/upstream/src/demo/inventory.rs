@@ -1,13 +1,13 @@
-//! The app `inventory`: products and how many there are.
+//! The app `inventory`: products and their stock.
 
-use super::kit::{DemoTool, Failure, Hints, OrNotFound, fail, tool, twenty, words};
+use super::tool::{DemoTool, Effect, Failure, OrNotFound, default_limit, fail, string_enum, tool};
 use rusqlite::{Connection, Row, named_params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub(super) fn tools() -> Vec<DemoTool> {
-    use Hints::*;
+    use Effect::*;
     vec![
         tool(
             "list",
@@ -24,7 +24,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
             "Book goods in or out and give the reason. The stock never goes below zero (OUT_OF_STOCK).",
             adjust,
         )
-        .example(
+        .with_example(
             "Book in a delivery",
             "const { stock } = await callTool('inventory:adjust', { sku: 'MON-03', change: 25, reason: 'delivery' \
              });\nreturn stock;",
@@ -39,7 +39,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
     ]
 }
 
-words! {
+string_enum! {
     /// What a product is for.
     enum Category {
         Peripherals = "peripherals",
@@ -51,7 +51,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     /// Why the stock has changed.
     pub(super) enum Reason {
         Delivery = "delivery",
@@ -79,7 +79,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             sku: row.get("sku")?,
             name: row.get("name")?,
@@ -92,7 +92,7 @@ impl Product {
     }
 
     fn by_sku(db: &Connection, sku: &str) -> Result<Self, Failure> {
-        db.query_row("SELECT * FROM products WHERE sku = ?1", [sku], Self::of).or_not_found("product", sku)
+        db.query_row("SELECT * FROM products WHERE sku = ?1", [sku], Self::from_row).or_not_found("product", sku)
     }
 }
 
@@ -106,7 +106,7 @@ struct List {
     /// Only products that are in stock (true) or sold out (false).
     in_stock: Option<bool>,
     /// How many at most.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
     /// How many to skip.
@@ -133,7 +133,7 @@ fn list(db: &Connection, List { category, name, in_stock, limit, offset }: List)
          ORDER BY sku",
     )?;
     let filter = named_params! { ":category": category, ":name": name, ":in_stock": in_stock };
-    let matching: Vec<Product> = query.query_map(filter, Product::of)?.collect::<Result<_, _>>()?;
+    let matching: Vec<Product> = query.query_map(filter, Product::from_row)?.collect::<Result<_, _>>()?;
     let total = matching.len() as u32;
     let products: Vec<Product> = matching.into_iter().skip(offset as usize).take(limit as usize).collect();
     let has_more = u64::from(offset) + (products.len() as u64) < u64::from(total);
@@ -189,14 +189,14 @@ fn adjust(db: &Connection, Adjust { sku, change, reason }: Adjust) -> Result<Pro
     move_stock(db, &sku, change, reason)
 }
 
-/// Change the stock of a product, never below zero, and note why.
+/// Changes the stock of a product, never below zero, and records the reason.
 pub(super) fn move_stock(db: &Connection, sku: &str, change: i64, reason: Reason) -> Result<Product, Failure> {
     let product = Product::by_sku(db, sku)?;
     if product.stock + change < 0 {
         let (wanted, available) = (-change, product.stock);
         let message = format!("Only {available} of '{sku}' ({}) in stock, {wanted} wanted", product.name);
         let details = json!({ "sku": sku, "requested": wanted, "available": available });
-        return Err(fail("OUT_OF_STOCK", message).with(details));
+        return Err(fail("OUT_OF_STOCK", message).with_details(details));
     }
     db.execute("UPDATE products SET stock = stock + ?2 WHERE sku = ?1", (sku, change))?;
     db.execute(
@@ -233,7 +233,7 @@ fn low_stock(db: &Connection, LowStockInput { category }: LowStockInput) -> Resu
     )?;
     let products = query
         .query_map([category], |row| {
-            let product = Product::of(row)?;
+            let product = Product::from_row(row)?;
             Ok(Scarce { suggested_quantity: product.reorder_level * 3 - product.stock, product })
         })?
         .collect::<Result<_, _>>()?;

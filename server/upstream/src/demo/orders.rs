@@ -1,8 +1,8 @@
-//! The app `orders`: what was ordered, by whom, and how far it has come.
+//! The app `orders`: orders, their lines and their status.
 
 use super::billing;
 use super::inventory::{self, Reason};
-use super::kit::{DemoTool, Failure, Hints, OrNotFound, fail, tool, twenty, words};
+use super::tool::{DemoTool, Effect, Failure, OrNotFound, default_limit, fail, string_enum, tool};
 use super::users::{User, UserStatus};
 use rusqlite::{Connection, Row, named_params};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub(super) fn tools() -> Vec<DemoTool> {
-    use Hints::*;
+    use Effect::*;
     vec![
         tool(
             "list",
@@ -20,7 +20,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
              as cursor until it is null.",
             list,
         )
-        .example(
+        .with_example(
             "All orders of a month, page by page",
             "const orders = [];\nlet cursor;\nfor (let page = 0; page < 20; page++) {\n  const answer = await \
              callTool('orders:list', { from: '2026-05-01', to: '2026-05-31', limit: 100, cursor });\n  \
@@ -36,7 +36,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
              USER_NOT_ACTIVE or OUT_OF_STOCK.",
             create,
         )
-        .example(
+        .with_example(
             "Order two products",
             "return await callTool('orders:create', {\n  userId: 'usr_003',\n  lines: [{ sku: 'KEY-01', quantity: 1 \
              }, { sku: 'CBL-02', quantity: 2 }],\n});",
@@ -66,7 +66,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
     ]
 }
 
-words! {
+string_enum! {
     /// How far an order has come.
     pub(super) enum OrderStatus {
         Pending = "pending",
@@ -78,7 +78,7 @@ words! {
 }
 
 impl OrderStatus {
-    /// The one that comes next.
+    /// Returns the status that follows.
     fn next(self) -> Option<Self> {
         match self {
             Self::Pending => Some(Self::Paid),
@@ -106,7 +106,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get("id")?,
             user_id: row.get("user_id")?,
@@ -119,7 +119,7 @@ impl Order {
     }
 
     fn by_id(db: &Connection, id: &str) -> Result<Self, Failure> {
-        db.query_row("SELECT * FROM order_totals WHERE id = ?1", [id], Self::of).or_not_found("order", id)
+        db.query_row("SELECT * FROM order_totals WHERE id = ?1", [id], Self::from_row).or_not_found("order", id)
     }
 }
 
@@ -137,7 +137,7 @@ struct List {
     #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
     to: Option<String>,
     /// How many at most.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
     /// The nextCursor of the page before.
@@ -170,7 +170,7 @@ fn list(db: &Connection, input: List) -> Result<Page, Failure> {
          ORDER BY number DESC",
     )?;
     let filter = named_params! { ":status": status, ":user": user_id, ":from": from, ":to": to };
-    let matching: Vec<Order> = query.query_map(filter, Order::of)?.collect::<Result<_, _>>()?;
+    let matching: Vec<Order> = query.query_map(filter, Order::from_row)?.collect::<Result<_, _>>()?;
     let total = matching.len() as u32;
     let mut rest = matching.into_iter().skip_while(|order| cursor.as_ref().is_some_and(|cursor| order.id >= *cursor));
     let orders: Vec<Order> = rest.by_ref().take(limit as usize).collect();
@@ -242,7 +242,7 @@ fn create(db: &Connection, Create { user_id, lines }: Create) -> Result<FullOrde
     let user = User::by_id(db, &user_id)?;
     if user.status != UserStatus::Active {
         let message = format!("User '{user_id}' is {} and cannot order", user.status.as_str());
-        return Err(fail("USER_NOT_ACTIVE", message).with(json!({ "status": user.status })));
+        return Err(fail("USER_NOT_ACTIVE", message).with_details(json!({ "status": user.status })));
     }
     let id: String = db.query_row(
         "INSERT INTO orders (user_id, status, created_at, updated_at) SELECT ?1, 'pending', now, now FROM calendar
@@ -260,7 +260,7 @@ fn create(db: &Connection, Create { user_id, lines }: Create) -> Result<FullOrde
             return Err(fail("DUPLICATE_LINE", format!("'{sku}' is in two lines: add up their quantities")));
         }
     }
-    billing::issue(db, &id)?;
+    billing::issue_invoice(db, &id)?;
     get(db, ById { id })
 }
 
@@ -282,13 +282,15 @@ fn update_status(db: &Connection, UpdateStatus { id, status }: UpdateStatus) -> 
         let (from, to) = (order.status.as_str(), status.as_str());
         let allowed = order.status.next();
         let message = format!("An order cannot go from {from} to {to}");
-        return Err(fail("INVALID_TRANSITION", message).with(json!({ "from": from, "to": to, "allowed": allowed })));
+        return Err(
+            fail("INVALID_TRANSITION", message).with_details(json!({ "from": from, "to": to, "allowed": allowed }))
+        );
     }
     set_status(db, &id, status)?;
     Order::by_id(db, &id)
 }
 
-/// Set a status that was checked.
+/// Sets a status without checking the transition.
 pub(super) fn set_status(db: &Connection, id: &str, status: OrderStatus) -> Result<(), Failure> {
     db.execute("UPDATE orders SET status = ?2, updated_at = (SELECT now FROM calendar) WHERE id = ?1", (id, status))?;
     Ok(())
@@ -308,18 +310,18 @@ fn cancel(db: &Connection, ById { id }: ById) -> Result<Cancelled, Failure> {
         OrderStatus::Pending | OrderStatus::Paid => {}
         OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Cancelled => {
             let message = format!("Order '{id}' is {} and cannot be cancelled", order.status.as_str());
-            return Err(fail("NOT_CANCELLABLE", message).with(json!({ "status": order.status })));
+            return Err(fail("NOT_CANCELLABLE", message).with_details(json!({ "status": order.status })));
         }
     }
     for line in get(db, ById { id: id.clone() })?.lines {
         inventory::move_stock(db, &line.sku, i64::from(line.quantity), Reason::Cancellation)?;
     }
-    let refunded_cents = billing::void(db, &id)?;
+    let refunded_cents = billing::void_invoice(db, &id)?;
     set_status(db, &id, OrderStatus::Cancelled)?;
     Ok(Cancelled { order: Order::by_id(db, &id)?, refunded_cents })
 }
 
-words! {
+string_enum! {
     /// What orders are put together by.
     enum Grouping { Status = "status", Month = "month", Country = "country", Category = "category" }
 }

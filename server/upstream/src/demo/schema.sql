@@ -71,7 +71,7 @@ CREATE TABLE payments (
 CREATE INDEX orders_by_user ON orders (user_id);
 CREATE INDEX payments_by_invoice ON payments (invoice_id);
 
--- The shop's own day: fixed, so that the same script gives the same answer every time.
+-- The current day of the shop is fixed, so that a script gets the same results every time.
 CREATE TABLE calendar (today TEXT NOT NULL, now TEXT NOT NULL);
 INSERT INTO calendar VALUES ('2026-06-30', '2026-06-30T12:00:00Z');
 
@@ -91,7 +91,7 @@ SELECT invoices.*,
            AS refunded_cents
 FROM invoices JOIN orders ON orders.id = order_id;
 
--- What an invoice is worth today. What was refunded is not owed again.
+-- The status of each invoice today. A refunded amount is not due again.
 CREATE VIEW invoice_states AS
 SELECT balances.*,
        CASE

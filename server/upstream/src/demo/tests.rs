@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// A shop, and which of its tools were called.
-struct Visit {
+/// A shop that records which of its tools were called.
+struct TestShop {
     apps: Vec<Arc<dyn Upstream>>,
     called: BTreeSet<String>,
 }
 
-impl Visit {
+impl TestShop {
     fn new() -> Self {
         Self { apps: open(), called: BTreeSet::new() }
     }
@@ -19,7 +19,7 @@ impl Visit {
         self.apps.iter().flat_map(|app| app.tools()).collect()
     }
 
-    /// Call a tool. What goes in and what comes out must fit its schemas.
+    /// Calls a tool and checks its input and output against its schemas.
     #[track_caller]
     fn call(&mut self, name: &str, input: Value) -> Result<Value, ToolError> {
         let tool = self.tools().into_iter().find(|tool| tool.full_name() == name).expect("the tool exists");
@@ -33,7 +33,7 @@ impl Visit {
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
             run: None,
-            listener: crate::Listener::default(),
+            watcher: crate::CallWatcher::default(),
         };
         let output = runtime().block_on(app.call(call))?.into_data(name)?;
         assert_fits(&format!("output of {name}"), tool.output_schema.as_ref().expect("a schema"), &output);
@@ -63,8 +63,8 @@ fn assert_fits(what: &str, schema: &Value, value: &Value) {
 }
 
 #[test]
-fn every_tool_answers_as_its_schema_says() {
-    let mut shop = Visit::new();
+fn the_output_of_every_tool_fits_its_schema() {
+    let mut shop = TestShop::new();
 
     let page = shop.ok("users:list", json!({ "status": "active", "limit": 3, "offset": 2 }));
     assert_eq!(page["users"].as_array().map(Vec::len), Some(3));
@@ -112,7 +112,7 @@ fn every_tool_answers_as_its_schema_says() {
     assert_eq!(all, shop.called, "every tool is called");
 }
 
-fn an_order_from_cart_to_refund(shop: &mut Visit) {
+fn an_order_from_cart_to_refund(shop: &mut TestShop) {
     let cart = |quantity| json!({ "userId": "usr_001", "lines": [{ "sku": "KEY-01", "quantity": quantity }] });
     let order = shop.ok("orders:create", cart(2));
     assert_eq!((&order["totalCents"], &order["status"]), (&json!(11_800), &json!("pending")));
@@ -141,7 +141,7 @@ fn an_order_from_cart_to_refund(shop: &mut Visit) {
 #[test]
 fn pages_follow_each_other_without_gap_or_overlap() {
     for (tool, key) in [("orders:list", "orders"), ("billing:listInvoices", "invoices")] {
-        let mut shop = Visit::new();
+        let mut shop = TestShop::new();
         let (mut seen, mut input) = (BTreeSet::new(), Map::from_iter([("limit".into(), json!(100))]));
         let total = loop {
             let page = shop.ok(tool, Value::Object(input.clone()));
@@ -160,8 +160,8 @@ fn pages_follow_each_other_without_gap_or_overlap() {
 
 #[test]
 fn a_call_that_fails_changes_nothing() {
-    let mut shop = Visit::new();
-    let stock = |shop: &mut Visit| shop.ok("inventory:get", json!({ "sku": "CBL-01" }))["stock"].clone();
+    let mut shop = TestShop::new();
+    let stock = |shop: &mut TestShop| shop.ok("inventory:get", json!({ "sku": "CBL-01" }))["stock"].clone();
     let before = stock(&mut shop);
     let lines = json!([{ "sku": "CBL-01", "quantity": 1 }, { "sku": "NIL-01", "quantity": 1 }]);
     assert_eq!(shop.code("orders:create", json!({ "userId": "usr_001", "lines": lines })), "NOT_FOUND");
@@ -172,16 +172,16 @@ fn a_call_that_fails_changes_nothing() {
 
 #[test]
 fn the_shop_is_the_same_every_time() {
-    let look = || {
-        let mut shop = Visit::new();
+    let read_all = || {
+        let mut shop = TestShop::new();
         (shop.ok("orders:list", json!({ "limit": 100 })), shop.ok("billing:report", json!({})))
     };
-    assert_eq!(look(), look());
+    assert_eq!(read_all(), read_all());
 }
 
 #[test]
-fn the_shop_has_something_to_tell() {
-    let mut shop = Visit::new();
+fn the_shop_has_records_of_every_status() {
+    let mut shop = TestShop::new();
     for status in ["open", "overdue", "paid", "refunded", "void"] {
         let invoices = shop.ok("billing:listInvoices", json!({ "status": status }));
         assert!(invoices["total"].as_u64() >= Some(3), "{status}: {}", invoices["total"]);
@@ -198,7 +198,7 @@ fn the_shop_has_something_to_tell() {
 #[test]
 fn every_usage_example_is_a_script() {
     let options = agentscript::CompileOptions::default();
-    for tool in Visit::new().tools() {
+    for tool in TestShop::new().tools() {
         for example in &tool.examples {
             let compiled = agentscript::compile(&example.code, &options).map_err(|error| error.diagnostics);
             assert!(compiled.is_ok(), "{}: {:?}\n{}", tool.full_name(), compiled.err(), example.code);

@@ -1,13 +1,13 @@
 //! The app `users`: customers and staff.
 
-use super::kit::{DemoTool, Failure, Hints, OrNotFound, fail, not_found, tool, twenty, words};
+use super::tool::{DemoTool, Effect, Failure, OrNotFound, default_limit, fail, not_found, string_enum, tool};
 use rusqlite::{Connection, Row, named_params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub(super) fn tools() -> Vec<DemoTool> {
-    use Hints::*;
+    use Effect::*;
     vec![
         tool(
             "list",
@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
             "List users with filtering by status, role and country, a page at a time.",
             list,
         )
-        .example(
+        .with_example(
             "The e-mail addresses of all active admins",
             "const { users } = await callTool('users:list', { status: 'active', role: 'admin', limit: 100 });\n\
                  return users.map((user) => user.email);",
@@ -31,7 +31,7 @@ pub(super) fn tools() -> Vec<DemoTool> {
         ),
         tool("search", Reads, &["people"], "Search users by a part of the name, e-mail address or city.", search),
         tool("create", Adds, &["people"], "Create a user. The e-mail address must be new (EMAIL_TAKEN).", create)
-            .example(
+            .with_example(
                 "Create a customer",
                 "return await callTool('users:create', {\n  name: 'Nia Mensah',\n  email: 'nia@example.com',\n  \
              city: 'Accra',\n  country: 'GH',\n});",
@@ -48,12 +48,12 @@ pub(super) fn tools() -> Vec<DemoTool> {
     ]
 }
 
-words! {
+string_enum! {
     /// What a user may do.
     pub(super) enum Role { Customer = "customer", Manager = "manager", Admin = "admin" }
 }
 
-words! {
+string_enum! {
     /// Whether a user may log in and buy.
     pub(super) enum UserStatus { Active = "active", Inactive = "inactive", Suspended = "suspended" }
 }
@@ -75,7 +75,7 @@ pub(super) struct User {
 }
 
 impl User {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get("id")?,
             name: row.get("name")?,
@@ -89,7 +89,7 @@ impl User {
     }
 
     pub(super) fn by_id(db: &Connection, id: &str) -> Result<Self, Failure> {
-        db.query_row("SELECT * FROM users WHERE id = ?1", [id], Self::of).or_not_found("user", id)
+        db.query_row("SELECT * FROM users WHERE id = ?1", [id], Self::from_row).or_not_found("user", id)
     }
 }
 
@@ -103,7 +103,7 @@ struct List {
     /// Only users of this country: two letters.
     country: Option<String>,
     /// How many at most.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
     /// How many to skip.
@@ -130,7 +130,7 @@ fn list(db: &Connection, List { status, role, country, limit, offset }: List) ->
          ORDER BY number",
     )?;
     let matching: Vec<User> = query
-        .query_map(named_params! { ":status": status, ":role": role, ":country": country }, User::of)?
+        .query_map(named_params! { ":status": status, ":role": role, ":country": country }, User::from_row)?
         .collect::<Result<_, _>>()?;
     let total = matching.len() as u32;
     let users: Vec<User> = matching.into_iter().skip(offset as usize).take(limit as usize).collect();
@@ -190,7 +190,7 @@ struct Search {
     #[schemars(length(min = 2))]
     query: String,
     /// How many at most.
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: u32,
 }
@@ -206,7 +206,7 @@ fn search(db: &Connection, Search { query, limit }: Search) -> Result<Found, Fai
          WHERE instr(lower(name || ' ' || email || ' ' || city), lower(trim(?1))) > 0
          ORDER BY name LIMIT ?2",
     )?;
-    let users = find.query_map((query, limit), User::of)?.collect::<Result<_, _>>()?;
+    let users = find.query_map((query, limit), User::from_row)?.collect::<Result<_, _>>()?;
     Ok(Found { users })
 }
 
@@ -233,12 +233,12 @@ fn create(db: &Connection, input: Create) -> Result<User, Failure> {
         "INSERT INTO users (name, email, role, status, city, country, created_at)
          VALUES (?1, ?2, ?3, 'active', ?4, upper(?5), (SELECT now FROM calendar)) RETURNING *",
         (name, email, role.unwrap_or(Role::Customer), city, country),
-        User::of,
+        User::from_row,
     )?;
     Ok(created)
 }
 
-/// An e-mail address must look like one and belong to nobody else.
+/// Checks that an e-mail address is plausible and belongs to no other user.
 fn check_email(db: &Connection, email: &str, owner: Option<&str>) -> Result<(), Failure> {
     let looks_right = email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.'));
     if !looks_right {
@@ -248,7 +248,9 @@ fn check_email(db: &Connection, email: &str, owner: Option<&str>) -> Result<(), 
     match taken {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Ok(id) if owner == Some(&id) => Ok(()),
-        Ok(id) => Err(fail("EMAIL_TAKEN", format!("'{email}' belongs to user '{id}'")).with(json!({ "userId": id }))),
+        Ok(id) => {
+            Err(fail("EMAIL_TAKEN", format!("'{email}' belongs to user '{id}'")).with_details(json!({ "userId": id })))
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -281,7 +283,7 @@ fn update(db: &Connection, input: Update) -> Result<User, Failure> {
              status = coalesce(?5, status), city = coalesce(?6, city), country = coalesce(upper(?7), country)
          WHERE id = ?1 RETURNING *",
         (&id, name, email, role, status, city, country),
-        User::of,
+        User::from_row,
     )
     .or_not_found("user", &id)
 }
@@ -297,7 +299,7 @@ fn delete(db: &Connection, ById { id }: ById) -> Result<Deleted, Failure> {
     let orders: u32 = db.query_row("SELECT count(*) FROM orders WHERE user_id = ?1", [&id], |row| row.get(0))?;
     if orders > 0 {
         let message = format!("User '{id}' has {orders} orders; set the status to inactive instead");
-        return Err(fail("USER_HAS_ORDERS", message).with(json!({ "id": id, "orders": orders })));
+        return Err(fail("USER_HAS_ORDERS", message).with_details(json!({ "id": id, "orders": orders })));
     }
     match db.execute("DELETE FROM users WHERE id = ?1", [&id])? {
         0 => Err(not_found("user", &id)),

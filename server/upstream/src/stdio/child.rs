@@ -1,4 +1,4 @@
-//! The child process of an MCP server: its environment, its error output, its end.
+//! The child process of an MCP server: its environment, its stderr, its shutdown.
 
 use codecall_base::redact::Redactor;
 use codecall_config::StdioConfig;
@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-/// What a child inherits without being told: enough to find programs, folders and certificates, and
-/// nothing that usually holds a secret.
-const INHERITED: &[&str] = &[
+/// The environment variables that every child inherits: enough to find programs, folders and certificates, and none
+/// that usually holds a secret.
+const INHERITED_ENV: &[&str] = &[
     "HOME",
     "LOGNAME",
     "PATH",
@@ -55,29 +55,31 @@ const INHERITED: &[&str] = &[
     "PROGRAMDATA",
 ];
 
-/// How long a child may take to go when asked politely, twice.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Lines of error output that are logged in ten seconds.
-const LINES_PER_WINDOW: u32 = 20;
+/// How long a child may take to exit after its stdin is closed, and again after SIGTERM.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many lines of stderr are logged in each window.
+const MAX_LINES_PER_WINDOW: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(10);
-const LONGEST_LINE: usize = 500;
-/// How much of a line is looked at: a secret that begins in what is logged ends here, if it is no longer than a key.
-const LONGEST_READ: usize = 8 * 1024;
+/// How much of a line is logged, in bytes.
+const MAX_LOGGED_BYTES: usize = 500;
+/// How much of a line is read, in bytes: more than is logged, so that a secret at the cut is found as a whole.
+const MAX_LINE_BYTES: usize = 8 * 1024;
+/// How many of the last lines are kept for the message about the end of the child.
 const LAST_LINES: usize = 5;
 
-/// A running child.
+/// A running child process.
 pub struct Child {
     process: tokio::process::Child,
     group: Option<u32>,
-    last_words: Arc<Mutex<VecDeque<String>>>,
-    drained: JoinHandle<()>,
+    last_output: Arc<Mutex<VecDeque<String>>>,
+    stderr_task: JoinHandle<()>,
 }
 
 impl Child {
-    /// Start it; its error output is drained into the log.
+    /// Starts a child, and a task that logs its stderr.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The program cannot be started.
     pub fn spawn(app: &str, config: &StdioConfig) -> Result<(Self, ChildStdin, ChildStdout), String> {
         let mut command = match &config.confine {
             None => {
@@ -86,25 +88,26 @@ impl Child {
                 command
             }
             Some(confine) => {
-                let wrapped = crate::confine::wrapped(confine, &config.command, &config.args);
-                let (program, words) = wrapped.map_err(|error| format!("this program is not found: {error}"))?;
+                let wrapper = crate::confine::wrapper(confine, &config.command, &config.args);
+                let (program, args) =
+                    wrapper.map_err(|error| format!("codecall's own program is not found: {error}"))?;
                 let mut command = Command::new(program);
-                command.args(words);
+                command.args(args);
                 command
             }
         };
         command.env_clear();
-        let inherited = INHERITED.iter().copied().chain(config.inherit_env.iter().map(String::as_str));
+        let inherited = INHERITED_ENV.iter().copied().chain(config.inherit_env.iter().map(String::as_str));
         command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.envs(&config.env);
         if let Some(cwd) = &config.cwd {
             command.current_dir(cwd);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        // A group of its own: what the child starts is ended with it.
+        // A process group of its own: all processes that the child starts are ended with it.
         #[cfg(unix)]
         command.process_group(0);
-        // Clients see the reason, and no folders of the host.
+        // Clients see the message, so it must not contain folders of the host.
         let program = Path::new(&config.command).file_name().unwrap_or_default().display();
         let mut process = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => format!("the program '{program}' was not found"),
@@ -113,72 +116,77 @@ impl Child {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (process.stdin.take(), process.stdout.take(), process.stderr.take())
         else {
-            return Err("its streams are not there".into());
+            return Err("its streams could not be opened".into());
         };
-        let last_words = Arc::new(Mutex::new(VecDeque::new()));
+        let last_output = Arc::new(Mutex::new(VecDeque::new()));
         let secrets = Redactor::new(config.env.values().map(|value| &**value));
-        let drained = tokio::spawn(drain(app.to_owned(), stderr, secrets, Arc::clone(&last_words)));
+        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, secrets, Arc::clone(&last_output)));
         let group = process.id();
-        Ok((Self { process, group, last_words, drained }, stdin, stdout))
+        Ok((Self { process, group, last_output, stderr_task }, stdin, stdout))
     }
 
-    fn last_words(&self) -> String {
-        let lines = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+    fn last_output(&self) -> String {
+        let lines = self.last_output.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.is_empty() {
             return String::new();
         }
         format!("; its last output: {}", lines.iter().map(String::as_str).collect::<Vec<_>>().join(" | "))
     }
 
-    /// End it and all that it has started. Its input must have been closed before. Gives the end of
-    /// its error output, as an addition to a message.
-    pub async fn end(mut self) -> String {
-        if tokio::time::timeout(PATIENCE, self.process.wait()).await.is_err() {
-            self.signal(false);
-            let _ = tokio::time::timeout(PATIENCE, self.process.wait()).await;
+    /// Ends the child and all processes that it has started. Its stdin must be closed before. Returns the last lines of
+    /// its stderr, to be appended to a message.
+    pub async fn shut_down(mut self) -> String {
+        if tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await.is_err() {
+            self.signal_group(false);
+            let _ = tokio::time::timeout(EXIT_TIMEOUT, self.process.wait()).await;
         }
-        self.signal(true);
+        self.signal_group(true);
         let _ = self.process.kill().await;
-        // Whoever has left the group may hold the stream for ever.
-        let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.drained).await;
-        self.last_words()
+        // A process that has left the group may keep the stream open.
+        let _ = tokio::time::timeout(Duration::from_millis(200), &mut self.stderr_task).await;
+        self.last_output()
     }
 
     #[cfg(unix)]
-    fn signal(&self, kill: bool) {
+    fn signal_group(&self, kill: bool) {
         use rustix::process::{Pid, Signal, kill_process_group};
         let group = self.group.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(group) = group {
-            // It fails when nobody is left, which is what is wanted.
+            // It fails if all processes of the group have exited.
             let _ = kill_process_group(group, if kill { Signal::KILL } else { Signal::TERM });
         }
     }
 
     #[cfg(not(unix))]
-    fn signal(&self, _kill: bool) {
+    fn signal_group(&self, _kill: bool) {
         let _ = self.group;
     }
 }
 
 impl Drop for Child {
-    /// Dropped without [`Child::end`], as when the runtime goes away: nobody is asked politely.
+    /// Kills the group if the child is dropped without [`Child::shut_down`], for example when the runtime stops.
     fn drop(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
-            self.signal(true);
+            self.signal_group(true);
         }
     }
 }
 
-/// Read error output for as long as there is some. A flood is counted and not logged.
-async fn drain(app: String, mut stderr: impl AsyncRead + Unpin, secrets: Redactor, last: Arc<Mutex<VecDeque<String>>>) {
+/// Logs stderr until it is closed. Lines above the limit are counted, but not logged.
+async fn log_stderr(
+    app: String,
+    mut stderr: impl AsyncRead + Unpin,
+    secrets: Redactor,
+    last: Arc<Mutex<VecDeque<String>>>,
+) {
     let mut buffer = [0_u8; 8192];
     let mut line: Vec<u8> = Vec::new();
-    let (mut since, mut logged, mut dropped) = (Instant::now(), 0, 0_u64);
+    let (mut window_start, mut logged, mut dropped) = (Instant::now(), 0, 0_u64);
     loop {
         let read = stderr.read(&mut buffer).await.unwrap_or(0);
         for byte in &buffer[..read] {
             if *byte != b'\n' {
-                if line.len() < LONGEST_READ {
+                if line.len() < MAX_LINE_BYTES {
                     line.push(*byte);
                 }
                 continue;
@@ -188,20 +196,20 @@ async fn drain(app: String, mut stderr: impl AsyncRead + Unpin, secrets: Redacto
             if text.is_empty() {
                 continue;
             }
-            if since.elapsed() > WINDOW {
+            if window_start.elapsed() > WINDOW {
                 if dropped > 0 {
-                    tracing::info!(app, dropped, "lines of error output were left out");
+                    tracing::info!(app, dropped, "lines of stderr were not logged");
                 }
-                (since, logged, dropped) = (Instant::now(), 0, 0);
+                (window_start, logged, dropped) = (Instant::now(), 0, 0);
             }
             logged += 1;
-            if logged > LINES_PER_WINDOW {
+            if logged > MAX_LINES_PER_WINDOW {
                 dropped += 1;
                 continue;
             }
-            secrets.clean(&mut text);
-            // Afterwards, or half a secret could stay.
-            text.truncate(codecall_base::text::cut(&text, LONGEST_LINE).len());
+            secrets.redact_string(&mut text);
+            // Only now, because a part of a secret would not be found.
+            text.truncate(codecall_base::text::truncate(&text, MAX_LOGGED_BYTES).len());
             tracing::info!(app, "{text}");
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push_back(text);

@@ -1,4 +1,4 @@
-//! Children written in `sh`, good and bad.
+//! MCP servers written in `sh`, as child processes.
 
 use crate::*;
 use codecall_config::{Config, Format};
@@ -38,7 +38,7 @@ async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolErr
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
         run: None,
-        listener: Listener::default(),
+        watcher: CallWatcher::default(),
     };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)
 }
@@ -48,10 +48,10 @@ fn is_there(pid: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn a_child_lives_dies_and_lives_again() {
+async fn a_child_that_exits_is_restarted() {
     let upstream = start(SERVER);
-    upstream.settled().await;
-    assert_eq!(upstream.trouble(), None);
+    upstream.first_attempt().await;
+    assert_eq!(upstream.unavailable_reason(), None);
     assert_eq!(upstream.tools().len(), 4);
     let pid = call(&upstream, "pid").await.expect("a number");
     assert_eq!(call(&upstream, "env").await, Ok(json!("given-")));
@@ -80,11 +80,11 @@ async fn a_child_lives_dies_and_lives_again() {
 #[tokio::test]
 async fn a_child_that_does_not_start_says_why() {
     let upstream = start("echo oops >&2; exit 1");
-    upstream.settled().await;
+    upstream.first_attempt().await;
     assert!(
-        upstream.trouble().is_some_and(|trouble| trouble.contains("it ended before it had answered")),
+        upstream.unavailable_reason().is_some_and(|reason| reason.contains("it exited before it responded")),
         "{:?}",
-        upstream.trouble()
+        upstream.unavailable_reason()
     );
     assert!(upstream.tools().is_empty());
     upstream.close().await;

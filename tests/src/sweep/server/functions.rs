@@ -5,7 +5,7 @@ use agentscript::stateless::ClientTools as _;
 use codecall::call::{CallContext, Caller};
 use codecall::catalogue::Catalogue;
 use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
-use codecall::error::{mended, placed};
+use codecall::error::{sanitize_serde_error, with_path};
 use codecall::event::Watcher;
 use codecall::index::Index;
 use codecall::pipeline::{Pipeline, canonical};
@@ -80,11 +80,11 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     function("data without paths", TEXTS_AND_VALUES, 200.0, 6, |made| fuzzing::clean_data(&mut value(made))),
     function("secrets in a text", TEXTS, 600.0, 12, |made| {
-        black_box(redactor().text(&made.text()));
+        black_box(redactor().redact_text(&made.text()));
     }),
-    function("secrets in a value", VALUES, 600.0, 12, |made| redactor().value(&mut value(made))),
+    function("secrets in a value", VALUES, 600.0, 12, |made| redactor().redact_value(&mut value(made))),
     function("secrets in JSON", READ, 600.0, 12, |made| {
-        black_box(redactor().json_text(&made.text()));
+        black_box(redactor().redact_json(&made.text()));
     }),
     function("personal data", TEXTS_AND_VALUES, 600.0, 12, |made| {
         black_box(personal().shown(&Arc::new(value(made))));
@@ -126,7 +126,10 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     bounded("text of a wrong key", TEXTS, 500.0, 8, |made| {
         let text = made.text();
-        black_box((mended(&format!("unknown field `{text}`, expected `a` or `b`")), placed(&text, "wrong")));
+        black_box((
+            sanitize_serde_error(&format!("unknown field `{text}`, expected `a` or `b`")),
+            with_path(&text, "wrong"),
+        ));
     }),
     function("index", TEXTS, 2_000.0, 30, |made| {
         let text = made.text();
@@ -199,8 +202,12 @@ pub static FUNCTIONS: &[Function] = &[
     }),
     function("terminal", TEXTS, 300.0, 16, |made| {
         let text = made.text();
-        black_box((terminal::block(&text).len(), terminal::line(&text).len(), terminal::json(&text).len()));
-        black_box((terminal::cut(&text, 80).len(), terminal::width(&text)));
+        black_box((
+            terminal::escape_block(&text).len(),
+            terminal::escape_line(&text).len(),
+            terminal::escape_json(&text).len(),
+        ));
+        black_box((terminal::truncate(&text, 80).len(), terminal::width(&text)));
     }),
     function("message of a server", READ, 200.0, 30, |made| {
         black_box(fuzzing::incoming(made.text().as_bytes()));

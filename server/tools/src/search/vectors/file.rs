@@ -101,7 +101,7 @@ impl VectorFile {
             return Err(Problem::NoFile);
         }
         // SQLite gives the files that it puts beside a database the permissions of the database.
-        files::claim(&path).map_err(refused)?;
+        files::ensure_writable(&path).map_err(refused)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(path, flags)?;
         db.busy_timeout(PATIENCE)?;

@@ -1,5 +1,4 @@
-//! What the tools of the shop are made of: one row a tool, its schemas taken from the types of its
-//! function.
+//! Defines the tools of the shop: one row for each tool. Its schemas are derived from the types of its function.
 
 use agentscript::ToolError;
 use codecall_base::tool::{Example, ToolDefinition};
@@ -9,40 +8,40 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// What a tool does, from JSON to JSON.
-type Work = Box<dyn Fn(&Connection, Value) -> Result<Value, Failure> + Send + Sync>;
+/// The function of a tool, from JSON to JSON.
+type Function = Box<dyn Fn(&Connection, Value) -> Result<Value, Failure> + Send + Sync>;
 
-/// One tool of the shop.
+/// A tool of the shop.
 pub(super) struct DemoTool {
-    pub(super) run: Work,
-    /// How long it waits before it works.
-    pub(super) duration: Duration,
+    pub(super) run: Function,
+    /// How long a call waits before the function runs.
+    pub(super) delay: Duration,
     name: &'static str,
     description: &'static str,
     tags: &'static [&'static str],
-    hints: Hints,
+    effect: Effect,
     examples: Vec<Example>,
     input_schema: Value,
     output_schema: Value,
 }
 
-/// What a call does to the shop.
+/// What a call does to the data of the shop, for the tool's annotations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hints {
-    /// Nothing.
+pub(super) enum Effect {
+    /// It only reads.
     Reads,
-    /// It adds; twice adds twice.
+    /// It adds something; a second call adds it again.
     Adds,
-    /// It sets a value; twice is once.
+    /// It sets a value; a second call changes nothing.
     Sets,
-    /// It takes something away for good.
+    /// It removes something for good.
     Destroys,
 }
 
-/// A row of the table of tools.
+/// Creates a tool.
 pub(super) fn tool<I, O>(
     name: &'static str,
-    hints: Hints,
+    effect: Effect,
     tags: &'static [&'static str],
     description: &'static str,
     run: fn(&Connection, I) -> Result<O, Failure>,
@@ -58,11 +57,11 @@ where
     };
     DemoTool {
         run: Box::new(run),
-        duration: Duration::ZERO,
+        delay: Duration::ZERO,
         name,
         description,
         tags,
-        hints,
+        effect,
         examples: Vec::new(),
         input_schema: input_schema::<I>(),
         output_schema: output_schema::<O>(),
@@ -70,19 +69,19 @@ where
 }
 
 impl DemoTool {
-    /// The same with a usage example.
-    pub(super) fn example(mut self, description: &str, code: &str) -> Self {
+    /// Adds a usage example.
+    pub(super) fn with_example(mut self, description: &str, code: &str) -> Self {
         self.examples.push(Example { description: description.into(), code: code.into() });
         self
     }
 
-    /// The same, taking its time.
-    pub(super) fn takes(mut self, milliseconds: u64) -> Self {
-        self.duration = Duration::from_millis(milliseconds);
+    /// Delays each call.
+    pub(super) fn with_delay(mut self, milliseconds: u64) -> Self {
+        self.delay = Duration::from_millis(milliseconds);
         self
     }
 
-    /// The tool as the catalogue sees it.
+    /// Returns the definition for the catalogue.
     pub(super) fn definition(&self, app: &str, source: &'static str) -> ToolDefinition {
         ToolDefinition {
             app: app.into(),
@@ -91,7 +90,7 @@ impl DemoTool {
             description: self.description.into(),
             input_schema: self.input_schema.clone(),
             output_schema: Some(self.output_schema.clone()),
-            annotations: self.hints.annotations(),
+            annotations: self.effect.annotations(),
             tags: self.tags.iter().map(|&tag| tag.into()).collect(),
             examples: self.examples.clone(),
             source,
@@ -100,7 +99,7 @@ impl DemoTool {
     }
 }
 
-impl Hints {
+impl Effect {
     fn annotations(self) -> Map<String, Value> {
         [
             ("readOnlyHint", self == Self::Reads),
@@ -114,23 +113,23 @@ impl Hints {
     }
 }
 
-/// How a tool of the shop fails.
+/// An error of a tool of the shop.
 #[derive(Debug)]
 pub(super) struct Failure(pub(super) ToolError);
 
-/// A failure with a code for scripts and a message for people and models.
+/// Creates a failure with a code for scripts and a message for people and models.
 pub(super) fn fail(code: &str, message: impl Into<String>) -> Failure {
     Failure(ToolError::new(code, message))
 }
 
-/// There is no `kind` of that id.
+/// Creates the failure for an unknown id of a `kind` of record.
 pub(super) fn not_found(kind: &str, id: &str) -> Failure {
-    fail("NOT_FOUND", format!("There is no {kind} '{id}'")).with(json!({ "id": id }))
+    fail("NOT_FOUND", format!("There is no {kind} '{id}'")).with_details(json!({ "id": id }))
 }
 
 impl Failure {
-    /// The same with what else is known.
-    pub(super) fn with(mut self, details: Value) -> Self {
+    /// Adds details.
+    pub(super) fn with_details(mut self, details: Value) -> Self {
         self.0.details = Some(details.to_string());
         self
     }
@@ -142,7 +141,7 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// One row that may be missing.
+/// Converts the result of a query for one row.
 pub(super) trait OrNotFound<T> {
     fn or_not_found(self, kind: &str, id: &str) -> Result<T, Failure>;
 }
@@ -158,7 +157,7 @@ impl<T> OrNotFound<T> for rusqlite::Result<T> {
 
 fn input_schema<T: JsonSchema>() -> Value {
     let mut schema = schema::<T>(SchemaSettings::draft2020_12().for_deserialize());
-    without_null(&mut schema);
+    remove_null(&mut schema);
     schema
 }
 
@@ -175,24 +174,24 @@ fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
     if let Some(root) = schema.as_object_mut() {
         root.shift_remove("title");
     }
-    without_widths(&mut schema);
+    remove_integer_formats(&mut schema);
     schema
 }
 
-/// How wide a number is in Rust says nothing to a client.
-fn without_widths(schema: &mut Value) {
+/// Removes formats such as `int64`: the width of a Rust integer is of no use to a client.
+fn remove_integer_formats(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             object.retain(|key, value| key != "format" || !value.as_str().is_some_and(|format| format.contains("int")));
-            object.values_mut().for_each(without_widths);
+            object.values_mut().for_each(remove_integer_formats);
         }
-        Value::Array(items) => items.iter_mut().for_each(without_widths),
+        Value::Array(items) => items.iter_mut().for_each(remove_integer_formats),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// An optional input is left out, not null.
-fn without_null(schema: &mut Value) {
+/// Removes `null` from the types of optional inputs: they are left out instead.
+fn remove_null(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             if let Some(Value::Array(types)) = object.get_mut("type") {
@@ -205,15 +204,15 @@ fn without_null(schema: &mut Value) {
                 values.retain(|value| !value.is_null());
             }
             object.retain(|key, value| key != "default" || !value.is_null());
-            object.values_mut().for_each(without_null);
+            object.values_mut().for_each(remove_null);
         }
-        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Array(items) => items.iter_mut().for_each(remove_null),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// An enumeration that is a word in JSON and in SQL.
-macro_rules! words {
+/// Defines an enum that is a string in JSON and in SQL.
+macro_rules! string_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -241,9 +240,9 @@ macro_rules! words {
         }
     };
 }
-pub(super) use words;
+pub(super) use string_enum;
 
-/// Default size of a page.
-pub(super) fn twenty() -> u32 {
+/// Returns the default size of a page.
+pub(super) fn default_limit() -> u32 {
     20
 }

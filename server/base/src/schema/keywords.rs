@@ -1,8 +1,8 @@
-//! Which keywords of a schema hold schemas.
+//! The keywords of JSON Schema whose values contain subschemas.
 
-/// What is the value of a keyword.
+/// How the value of a keyword contains subschemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Subschemas {
     /// A schema, or a list of schemas.
     Schema,
     /// A list of schemas.
@@ -11,12 +11,12 @@ pub enum Kind {
     Map,
 }
 
-/// What a keyword holds; absent: no schema, or none that anybody knows.
-pub fn kind(keyword: &str) -> Option<Kind> {
+/// Returns how a keyword contains subschemas; `None` if it contains none or is unknown.
+pub fn subschemas(keyword: &str) -> Option<Subschemas> {
     match keyword {
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Kind::List),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Subschemas::List),
         "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions" => {
-            Some(Kind::Map)
+            Some(Subschemas::Map)
         }
         "not"
         | "if"
@@ -29,12 +29,12 @@ pub fn kind(keyword: &str) -> Option<Kind> {
         | "propertyNames"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "contentSchema" => Some(Kind::Schema),
+        | "contentSchema" => Some(Subschemas::Schema),
         _ => None,
     }
 }
 
-/// Whether the value of a keyword is data, whatever it looks like.
+/// Whether the value of a keyword is data, even if it looks like a schema.
 pub fn is_data(keyword: &str) -> bool {
     matches!(keyword, "const" | "enum" | "default" | "examples" | "example" | "required" | "dependentRequired")
 }

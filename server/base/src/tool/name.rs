@@ -1,16 +1,16 @@
-//! Names of tools: how they are spelled in lists, how long they may be, and which ones are the server's own.
+//! Names of tools: their style in lists, their maximum length, and the names that the server reserves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Longest name of a tool in bytes, with its app, wherever one is given. A tool of a longer one does not
-/// exist, and a call of a longer one is refused.
-pub const LONGEST_NAME: usize = 256;
+/// Maximum length of the full name of a tool, in bytes. A tool with a longer name is not in the catalogue, and a call with
+/// a longer name is refused.
+pub const MAX_NAME_BYTES: usize = 256;
 
-/// Spelling of listed tools.
+/// How the names of listed tools are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Names {
+pub enum NameStyle {
     /// `codecall:search`.
     Colon,
     /// `codecall.search`.
@@ -20,8 +20,8 @@ pub enum Names {
     Underscore,
 }
 
-impl Names {
-    /// What stands between the app and the tool.
+impl NameStyle {
+    /// Returns the character between the app and the name of the tool.
     #[must_use]
     pub fn separator(self) -> char {
         match self {
@@ -33,9 +33,9 @@ impl Names {
 }
 
 /// Names of meta-tools that are listed without the prefix `codecall`. No other tool is listed under one.
-pub const OWN_NAMES: &[&str] = &["code_execution"];
+pub const RESERVED_NAMES: &[&str] = &["code_execution"];
 
-/// Whether `name` is a spelling of a tool of the server itself.
+/// Whether `name` belongs to a meta-tool in any style.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     const OWN: &str = "codecall";

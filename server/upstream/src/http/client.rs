@@ -1,0 +1,133 @@
+//! The HTTP client of the transport.
+//!
+//! Its errors do not contain the URL, which may hold a secret: rmcp logs them. A malformed response fails its call, but
+//! not the connection.
+
+use crate::incoming::{self, Incoming};
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type TransportError = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// A `reqwest` client for the streamable HTTP transport.
+#[derive(Clone)]
+pub struct HttpClient(pub reqwest::Client);
+
+fn without_url(error: TransportError) -> TransportError {
+    match error {
+        StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
+        other => other,
+    }
+}
+
+/// The prefix of the transport's error about a response that it cannot parse.
+const PARSE_ERROR: &str = "could not parse JSON response";
+
+/// Replaces each malformed response by an error response. If its id cannot be found, `call` gets the error.
+fn replace_malformed(events: Events, call: Option<RequestId>) -> Events {
+    let replace = move |event: Result<Sse, SseError>| {
+        let mut event = event?;
+        if let Some(data) = &event.data
+            && let Incoming::Malformed { id, reason } = incoming::parse(data.as_bytes())
+            && let Some(id) = id.or_else(|| call.clone())
+        {
+            event.data = serde_json::to_string(&incoming::malformed(id, &reason)).ok();
+        }
+        Ok(event)
+    };
+    Box::pin(events.map(replace))
+}
+
+/// The transport's own default for the maximum size of an event.
+const DEFAULT_MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+impl StreamableHttpClient for HttpClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
+        self.post_message_with_max_sse_event_size(uri, message, session, auth, headers, DEFAULT_MAX_EVENT_BYTES).await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        auth: Option<String>,
+        headers: Headers,
+        max_bytes: usize,
+    ) -> Result<StreamableHttpPostResponse, TransportError> {
+        let call = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Notification(_) | JsonRpcMessage::Error(_) => None,
+        };
+        let sent = self.0.post_message_with_max_sse_event_size(uri, message, session, auth, headers, max_bytes).await;
+        match (sent, call) {
+            (Ok(StreamableHttpPostResponse::Sse(events, session)), call) => {
+                Ok(StreamableHttpPostResponse::Sse(replace_malformed(events, call), session))
+            }
+            (Err(StreamableHttpError::UnexpectedServerResponse(error)), Some(call))
+                if error.starts_with(PARSE_ERROR) =>
+            {
+                let error = incoming::malformed(call, "it is not a response of MCP, or nested too deep");
+                Ok(StreamableHttpPostResponse::Json(error, None))
+            }
+            (Err(StreamableHttpError::ResponseBodyTooLarge { max_size }), Some(call)) => {
+                let message = format!("The response has more than {max_size} bytes; at most {max_size} are allowed");
+                Ok(StreamableHttpPostResponse::Json(incoming::too_large(call, message), None))
+            }
+            (sent, _) => sent.map_err(without_url),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<(), TransportError> {
+        self.0.delete_session(uri, session, auth, headers).await.map_err(without_url)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<Events, TransportError> {
+        self.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, DEFAULT_MAX_EVENT_BYTES).await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        auth: Option<String>,
+        headers: Headers,
+        max_bytes: usize,
+    ) -> Result<Events, TransportError> {
+        let opened = self.0.get_stream_with_max_sse_event_size(uri, session, last_event, auth, headers, max_bytes);
+        opened.await.map(|events| replace_malformed(events, None)).map_err(without_url)
+    }
+}
