@@ -175,8 +175,8 @@ impl Replay {
     }
 }
 
-/// Returns the journal of a history of messages, and the ids of its calls. The messages are a whole conversation, or those
-/// since a code block.
+/// Returns the journal of a history of messages, and the ids of its calls. The messages are a whole conversation, or
+/// those since a code block.
 fn journal_from_messages(
     messages: &[Value],
     script: &str,

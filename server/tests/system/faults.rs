@@ -1,5 +1,5 @@
-//! Fault injection: upstreams, clients, the machine. After each fault the server answers other requests at once, and its
-//! memory, threads, descriptors and children return to their numbers before.
+//! Fault injection: upstreams, clients, the machine. After each fault the server answers other requests at once, and
+//! its memory, threads, descriptors and children return to their numbers before.
 
 mod clients;
 mod machine;

@@ -1,5 +1,5 @@
-//! Isolation: worker processes for scripts, confined MCP servers. The tests attempt what the sandbox forbids. They print a
-//! line if the kernel cannot enforce it.
+//! Isolation: worker processes for scripts, confined MCP servers. The tests attempt what the sandbox forbids. They
+//! print a line if the kernel cannot enforce it.
 
 use crate::support::*;
 use codecall::config::{Format, IsolationMode};

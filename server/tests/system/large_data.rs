@@ -1,4 +1,5 @@
-//! Large and hostile data of tools, scripts and clients: it does not block other requests, and errors about it are short.
+//! Large and hostile data of tools, scripts and clients: it does not block other requests, and errors about it are
+//! short.
 
 use agentscript::{Dialect, Policy};
 use codecall::event::Watcher;

@@ -1,4 +1,5 @@
-//! Many runs at once: short runs do not wait for long ones, and no run is lost. To print the figures: `cargo test --release -p codecall --test system pool -- --ignored --nocapture`.
+//! Many runs at once: short runs do not wait for long ones, and no run is lost. To print the figures: `cargo test
+//! --release -p codecall --test system pool -- --ignored --nocapture`.
 
 use crate::runs::{Tools, ends};
 use agentscript::{Inputs, Policy, Preset, Progress};
