@@ -102,8 +102,8 @@ pub struct Evaluation {
 }
 
 impl Evaluate {
-    /// Takes the step. `policy` has the limits of the server, lowered by those of the request. `scripts` caches
-    /// compiled scripts, because every step of a run compiles the same one.
+    /// Takes the step. `policy` has the limits of the server, lowered by those of the request. `scripts` caches compiled
+    /// scripts, because every step of a run compiles the same one.
     ///
     /// # Errors
     /// The request is invalid; the text says what to change.

@@ -208,7 +208,7 @@ async fn meta_tools_from_a_shell() {
     assert_eq!((failed.code, &failed.json()["error"]["code"]), (Some(1), &json!("NOT_FOUND")));
 }
 
-/// The examples give their documented results, repeatedly.
+/// The examples give what they promise, again and again.
 #[tokio::test]
 async fn examples() {
     // The folders have clients, not scripts.

@@ -208,7 +208,7 @@ async fn a_cancelled_run_frees_its_processor() {
     hub.close().await;
 }
 
-/// Compares whole outcomes of threads and of workers.
+/// All that an outcome says, by threads and by workers.
 #[tokio::test(flavor = "multi_thread")]
 async fn outcomes_are_the_same() {
     let isolated = hub(&json!({"isolation": {"confine": "best-effort"}, "vm": {"maxConsoleCalls": 5}}));
