@@ -33,7 +33,7 @@ fuzz_target!(|text: &str| {
         policy.limits.timeout_ms = 200;
         policy.limits.max_steps = 20_000;
         policy.limits.max_memory_bytes = 1 << 20;
-        request.limits.clear();
+        request.limits = None;
         let config = codecall::Config::default().stateless;
         if let Ok(evaluation) = request.run(policy, &config, &Default::default()) {
             assert!(evaluation.value["status"].is_string(), "{}", evaluation.value);

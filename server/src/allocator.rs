@@ -1,9 +1,9 @@
 //! Settings of glibc's allocator, so that it returns freed memory to the system.
 //!
-//! By default glibc keeps free memory in the middle of an arena, and at its end up to twice the size of the largest freed
-//! block, at most 64 MB. With an arena for each thread, that adds up to a gigabyte after some large scripts. Other
-//! allocators (mimalloc, jemalloc) copy a large block when it grows or shrinks, so a run would need twice its limit for a
-//! moment; glibc lets the kernel move its pages.
+//! By default glibc keeps free memory in the middle of an arena, and at its end up to twice the size of the largest
+//! freed block, at most 64 MB. With an arena for each thread, that adds up to a gigabyte after some large scripts.
+//! Other allocators (mimalloc, jemalloc) copy a large block when it grows or shrinks, so a run would need twice its
+//! limit for a moment; glibc lets the kernel move its pages.
 //!
 //! This file has the only `unsafe` of the repository: two functions of glibc that any thread may call at any time.
 
@@ -20,8 +20,8 @@ mod glibc {
     const MMAP_THRESHOLD: libc::c_int = 256 << 10;
     /// Maximum free memory at the end of an arena, in bytes.
     const TRIM_THRESHOLD: libc::c_int = 1 << 20;
-    /// Maximum number of arenas: about one for each thread. Threads that share an arena wait for its lock, which a thread
-    /// with a low priority may hold for tens of milliseconds.
+    /// Maximum number of arenas: about one for each thread. Threads that share an arena wait for its lock, which a
+    /// thread with a low priority may hold for tens of milliseconds.
     const MAX_ARENAS: libc::c_int = 64;
     /// How often the size of the process is measured.
     const INTERVAL: Duration = Duration::from_secs(2);
@@ -48,8 +48,8 @@ mod glibc {
         }
     }
 
-    /// Starts a thread that also trims free memory in the middle of arenas: when the process has grown, and then again as
-    /// long as a trim returns memory. The thread runs until the process ends.
+    /// Starts a thread that also trims free memory in the middle of arenas: when the process has grown, and then again
+    /// as long as a trim returns memory. The thread runs until the process ends.
     pub fn spawn_trimmer() {
         let body = || {
             let (mut least, mut waited, mut wait) = (resident_pages(), Duration::ZERO, MAX_WAIT);

@@ -48,8 +48,8 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Binds to an address such as `127.0.0.1:8931` or `localhost:8931`. A port alone means that of the loopback address;
-    /// port 0 lets the system choose a free one.
+    /// Binds to an address such as `127.0.0.1:8931` or `localhost:8931`. A port alone means that of the loopback
+    /// address; port 0 lets the system choose a free one.
     ///
     /// # Errors
     /// The address is invalid or in use, or other machines can reach it and no token is configured.

@@ -175,8 +175,8 @@ impl Hub {
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        let nobody = || ErrorData::resource_not_found("No server tells changes of this resource", None);
-        let mut error = refused.unwrap_or_else(nobody);
+        let unsupported = || ErrorData::resource_not_found("No server supports subscriptions to this resource", None);
+        let mut error = refused.unwrap_or_else(unsupported);
         error.message = self.pipeline.shown_text(&error.message).into();
         Err(error)
     }

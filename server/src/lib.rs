@@ -1,5 +1,5 @@
-//! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, `runs` executes scripts,
-//! and every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
+//! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, `runs` executes
+//! scripts, and every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
 
 #![forbid(unsafe_code)]
 

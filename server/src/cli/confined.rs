@@ -1,5 +1,5 @@
-//! The commands of child processes: `codecall worker` evaluates scripts, `codecall confined` becomes an MCP server. Both
-//! confine the process first, which must have a single thread.
+//! The commands of child processes: `codecall worker` evaluates scripts, `codecall confined` becomes an MCP server.
+//! Both confine the process first, which must have a single thread.
 
 use super::CommandError;
 use clap::{Args, ValueEnum};

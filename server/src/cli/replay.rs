@@ -180,8 +180,8 @@ impl Replay {
     }
 }
 
-/// Returns the journal of a history of messages, and the ids of its calls. The messages are a whole conversation, or those
-/// since a code block.
+/// Returns the journal of a history of messages, and the ids of its calls. The messages are a whole conversation, or
+/// those since a code block.
 fn journal_from_messages(
     messages: &[Value],
     script: &str,

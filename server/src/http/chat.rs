@@ -1,7 +1,7 @@
 //! `POST /v1/chat/completions`: a proxy of a model server, which lets the model write code instead of calling tools.
 //!
-//! The client sends its tools and gets ordinary calls of them. The model sees one tool, which runs code, and the client's
-//! tools as functions of that code.
+//! The client sends its tools and gets ordinary calls of them. The model sees one tool, which runs code, and the
+//! client's tools as functions of that code.
 
 mod call_ids;
 mod conversation;

@@ -57,7 +57,8 @@ struct Connection {
 }
 
 impl Connections {
-    /// Takes the limits of the configuration. The system's limit of file descriptors may lower the number of connections.
+    /// Takes the limits of the configuration. The system's limit of file descriptors may lower the number of
+    /// connections.
     pub fn new(config: &HttpServerConfig) -> Arc<Self> {
         let max_connections = match max_by_descriptors() {
             Some(allowed) if config.max_connections > allowed => {

@@ -21,8 +21,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Returns the answer after the events before it have been forwarded.
 ///
-/// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread may
-/// hold a watcher, and a client may not read, but neither delays the answer for long.
+/// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread
+/// may hold a watcher, and a client may not read, but neither delays the answer for long.
 pub async fn after_events<T>(
     answer: impl Future<Output = T>,
     forwarding: impl Future,

@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// Number of tools on a page. Some clients read only the first page, which has the meta-tools.
 const PAGE_SIZE: usize = 200;
 
-/// Prefix of a cursor. The rest is the name of the last tool on the page, so a cursor stays valid when the list changes.
+/// Prefix of a cursor. The rest is the name of the last tool on the page, so a cursor stays valid when the list
+/// changes.
 const CURSOR_PREFIX: &str = "after ";
 
 /// Returns the enabled meta-tools, in their order.

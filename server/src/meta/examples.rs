@@ -1,7 +1,7 @@
 //! Usage examples of a tool: those of its author, then generated ones.
 //!
-//! All are checked: the code compiles, and the inputs of its calls fit the schemas of the tools. An invalid example would
-//! teach mistakes, so it is omitted, and the log says so once.
+//! All are checked: the code compiles, and the inputs of its calls fit the schemas of the tools. An invalid example
+//! would teach mistakes, so it is omitted, and the log says so once.
 
 use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
 use codecall_base::tool::Example;
@@ -40,9 +40,9 @@ fn is_valid(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool 
 /// Runs a script with sample results of its tools, as far as possible.
 ///
 /// # Errors
-/// It does not compile, or the input of a call does not fit the tool's schema. Inputs are not checked after the first tool
-/// without an output schema, because they may depend on its result. A call of an unknown tool is no error, because its
-/// server may be down.
+/// It does not compile, or the input of a call does not fit the tool's schema. Inputs are not checked after the first
+/// tool without an output schema, because they may depend on its result. A call of an unknown tool is no error, because
+/// its server may be down.
 fn dry_run(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;

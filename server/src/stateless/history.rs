@@ -1,7 +1,8 @@
 //! Parses the rounds of a run from a history of messages.
 //!
-//! A code block is followed by messages of an assistant, with tool calls, and of tools, with their results. Each message of
-//! the assistant is a round. The results between it and the next one are the answers of that round, in this order.
+//! A code block is followed by messages of an assistant, with tool calls, and of tools, with their results. Each
+//! message of the assistant is a round. The results between it and the next one are the answers of that round, in this
+//! order.
 
 use super::CodeId;
 use agentscript::ToolError;
@@ -57,9 +58,9 @@ fn known_calls(calls: &[String]) -> String {
 impl History {
     /// Parses the messages between a code block and its result.
     ///
-    /// Keys may be written `tool_calls` or `toolCalls`. A tool's message is an error if it has `is_error: true`, or if its
-    /// content is a JSON object whose only member is `error`. Other content is a result: its JSON, or the text if it is not
-    /// JSON.
+    /// Keys may be written `tool_calls` or `toolCalls`. A tool's message is an error if it has `is_error: true`, or if
+    /// its content is a JSON object whose only member is `error`. Other content is a result: its JSON, or the text if
+    /// it is not JSON.
     ///
     /// # Errors
     /// The messages are not the history of a run.

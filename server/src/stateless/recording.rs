@@ -1,7 +1,7 @@
 //! Recordings: the files that `codecall run --record` writes and `codecall replay` reads.
 //!
-//! A recording is a journal that people can read: each call and each answer is a line of plain JSON. It also contains what
-//! the script has looked up about tools, so that a replay needs no tools.
+//! A recording is a journal that people can read: each call and each answer is a line of plain JSON. It also contains
+//! what the script has looked up about tools, so that a replay needs no tools.
 
 use super::LanguageName;
 use agentscript::stateless::{Answer, ClientTools, Issued, Journal, Round, function_name};
@@ -302,8 +302,8 @@ pub fn compact(json: &str) -> String {
 }
 
 impl RecordedTools {
-    /// Returns the tools that a journal calls, if nothing else is known of them: each as a function of its name, and as a
-    /// member of its app.
+    /// Returns the tools that a journal calls, if nothing else is known of them: each as a function of its name, and
+    /// as a member of its app.
     #[must_use]
     pub fn from_calls(journal: &Journal) -> Self {
         let mut tools = Self::default();

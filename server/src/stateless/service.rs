@@ -88,8 +88,8 @@ impl Stateless {
         lowered(&self.policy, limits).map_err(Refusal::Invalid)
     }
 
-    /// Takes a step. The answer contains no secret of the configuration, and no more messages of the script than the pool
-    /// allows.
+    /// Takes a step. The answer contains no secret of the configuration, and no more messages of the script than the
+    /// pool allows.
     ///
     /// # Errors
     /// The request is invalid, or there is no permit for it.

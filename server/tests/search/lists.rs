@@ -36,7 +36,7 @@ impl Upstream for Listed {
     }
 }
 
-/// All lists in the folder `tools`, sorted by app.
+/// Returns all lists of the folder `tools`, sorted by app.
 pub fn files(folder: &Path) -> Vec<Value> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<_> = entries.collect();
@@ -45,7 +45,7 @@ pub fn files(folder: &Path) -> Vec<Value> {
     paths.into_iter().map(read).collect()
 }
 
-/// A catalogue of these lists, again and again under other names until there are `most` tools.
+/// Returns a catalogue of these lists, repeated under other names until there are `most` tools.
 pub fn catalogue(files: &[Value], most: usize) -> Catalogue {
     let mut left = most;
     let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> = Vec::new();

@@ -25,7 +25,7 @@ struct Query {
     kind: String,
     text: String,
     wanted: Vec<String>,
-    /// Not looked at while tuning.
+    /// Not used for tuning.
     held_out: bool,
 }
 
@@ -47,7 +47,7 @@ fn queries() -> Vec<Query> {
     queries
 }
 
-/// Shares of queries answered first and among the first five, and the mean of 1 / place.
+/// Shares of queries answered first and among the first five, and the mean of 1 / rank.
 #[derive(Clone, Copy, Default)]
 struct Figures {
     queries: usize,
@@ -69,7 +69,7 @@ impl Figures {
     }
 }
 
-/// Where the first tool that answers stands, from 1, for each query.
+/// Returns the rank, from 1, of the first tool that answers each query.
 struct Measured<'a>(Vec<(&'a Query, Option<usize>)>);
 
 impl<'a> Measured<'a> {
@@ -105,15 +105,15 @@ impl<'a> Measured<'a> {
         table
     }
 
-    /// Fail where fewer than `least` of the queries find their tool among the first five.
+    /// Fails if fewer than `least` of the queries find their tool among the first five.
     fn floor(&self, what: &str, least: f64, of: impl Fn(&Query) -> bool) {
         let figures = self.figures(of);
         assert!(figures.share(figures.five) >= least, "{what}: recall@5 is below {least}\n{}", self.table());
     }
 }
 
-/// Compare the part of the page with what is measured, or write it anew. A part stands between
-/// `<!-- NAME -->` and `<!-- /NAME -->`. What is not `exact` may differ from one processor to another.
+/// Compares a part of the page with the measured figures, or rewrites it. A part is between
+/// `<!-- NAME -->` and `<!-- /NAME -->`. Figures that are not `exact` may differ between processors.
 fn page(name: &str, part: &str, exact: bool) {
     let path = root().join("docs/search.md");
     let text = std::fs::read_to_string(&path).expect("a page");
@@ -135,13 +135,13 @@ fn snapshot() -> Arc<Snapshot> {
     lists::catalogue(&files, all).snapshot()
 }
 
-/// As requests come: ten queries each.
+/// In batches of ten queries, as requests have them.
 async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Query]) -> Vec<Vec<Hit>> {
     let engine = Engine::open(config).expect("an engine");
     let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
     let mut hits = Vec::new();
     for queries in texts.chunks(10) {
-        // The vectors of a model take their time: meanwhile there is a warning, in the end there is none.
+        // The vectors of a model take time: until they are complete there is a warning.
         let mut found = engine.search(snapshot, queries).await;
         for _ in 0..30 {
             if found.warning.is_none() {
@@ -187,8 +187,8 @@ async fn by_words() {
     measured.floor("held out", 0.85, |query| query.held_out);
 }
 
-/// The folder of a model, where one is installed: that of `MODEL_DIR`, or of a package in the Python
-/// environment of the tests. With CI=true it has to be there.
+/// Returns the folder of a model if one is installed: that of `MODEL_DIR`, or of a package in the Python
+/// environment of the tests. With CI=true it must exist.
 #[cfg(feature = "embeddings")]
 fn model() -> Option<PathBuf> {
     use std::io::Write as _;
@@ -223,8 +223,8 @@ async fn by_meaning() {
     }
 }
 
-/// `codecall search` with the tools of the demo and the configuration in `folder`: what it finds, and its
-/// log, which tells how many vectors it has made and read.
+/// Runs `codecall search` with the tools of the demo and the configuration in `folder`. Returns the result and the
+/// log, which has the numbers of computed and of loaded vectors.
 #[cfg(feature = "embeddings")]
 fn found_by_program(folder: &Path, query: &str) -> (serde_json::Value, String) {
     for _ in 0..10 {
@@ -241,7 +241,7 @@ fn found_by_program(folder: &Path, query: &str) -> (serde_json::Value, String) {
     panic!("the vectors are never made")
 }
 
-/// One process makes the vectors, the next one reads them; what is found is the same as without a file.
+/// One process computes the vectors, the next one loads them; the result is the same as without a file.
 #[cfg(feature = "embeddings")]
 #[test]
 fn vectors_outlive_the_process() {
@@ -270,7 +270,7 @@ fn vectors_outlive_the_process() {
     assert!(log.contains(read), "{log}");
     assert_eq!(found, expected);
 
-    // They are read and not made anew: now all are the same one.
+    // They are loaded and not computed again, so all are the same one.
     let db = Connection::open(folder.join("vectors.db")).expect("a database");
     assert_eq!(db.query_row("SELECT count(DISTINCT vector) FROM vectors", [], |row| row.get::<_, i64>(0)), Ok(23));
     db.execute("UPDATE vectors SET vector = (SELECT max(vector) FROM vectors)", []).expect("written");
@@ -280,7 +280,7 @@ fn vectors_outlive_the_process() {
         found["tools"].as_array().expect("a list").iter().filter_map(|row| row["score"].as_f64()).collect();
     assert!(scores.len() == 8 && scores.iter().all(|score| *score == scores[0]), "{found}");
 
-    // Damage is told in the log, and what is found is the same.
+    // Damage is logged, and the result is the same.
     std::fs::write(folder.join("vectors.db"), "no database").expect("a file");
     let (found, log) = found_by_program(&folder, query);
     assert!(log.contains("search.vectorCache: the file is damaged") && log.contains(made), "{log}");

@@ -1,9 +1,8 @@
-//! Chat completions in front of a model server: what a client sees, what the model sees, and that
-//! nothing is kept in between.
+//! Chat completions: what the client sees, what the model sees, and that the server keeps no state.
 
-use crate::kit::*;
-use crate::model::*;
-use crate::others::{client, node_package, python};
+use crate::model_server::*;
+use crate::support::*;
+use crate::third_party::{client, node_package, python};
 use serde_json::{Value, json};
 use std::path::Path;
 use tokio::process::Command;
@@ -21,12 +20,12 @@ fn tools() -> Value {
     json!([{"type": "function", "function": {"name": "web_search", "description": "Search the web", "parameters": parameters}}])
 }
 
-/// What a client's tool says.
-fn found(query: &str) -> Value {
+/// The result of the client's tool.
+fn tool_result(query: &str) -> Value {
     json!([{"title": format!("About {query}")}])
 }
 
-/// A configuration with a model, and the words to start with it.
+/// A configuration with a model server, and the arguments to start with it.
 fn words(folder: &Folder, model: &Model, more: &Value) -> Vec<String> {
     let mut config = json!({"model": {"url": model.url, "key": KEY}});
     for (key, value) in more.as_object().expect("an object") {
@@ -51,7 +50,7 @@ async fn ask(url: &str, question: &Value) -> (u16, Value) {
     post_json(url, "/v1/chat/completions", question).await
 }
 
-/// Answer the calls of a message.
+/// Returns the results of a message's calls.
 fn answered(message: &Value, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
     let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
     let answers = calls.iter().map(|call| {
@@ -62,15 +61,15 @@ fn answered(message: &Value, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
     answers.collect()
 }
 
-/// Talk until the model answers; gives the messages.
-async fn talk(url: &str, mut messages: Vec<Value>) -> Vec<Value> {
+/// Sends requests until the model gives its final answer. Returns the messages.
+async fn converse(url: &str, mut messages: Vec<Value>) -> Vec<Value> {
     loop {
         let (status, answer) = ask(url, &question(&messages)).await;
         assert_eq!(status, 200, "{answer}");
         let message = answer["choices"][0]["message"].clone();
         let is_last = message["tool_calls"].is_null();
         assert_eq!(answer["choices"][0]["finish_reason"], if is_last { "stop" } else { "tool_calls" });
-        let answers = answered(&message, |arguments| found(arguments["query"].as_str().expect("a text")));
+        let answers = answered(&message, |arguments| tool_result(arguments["query"].as_str().expect("a text")));
         messages.push(message);
         messages.extend(answers);
         if is_last {
@@ -83,8 +82,8 @@ fn user(text: &str) -> Vec<Value> {
     vec![json!({"role": "system", "content": "You know the news."}), json!({"role": "user", "content": text})]
 }
 
-/// The result of the last code that the model was told of.
-fn told(asked: &Value) -> Value {
+/// Returns the result of the last code block that the model got.
+fn last_code_result(asked: &Value) -> Value {
     let last = asked["messages"].as_array().expect("messages").last().expect("one");
     assert_eq!(last["role"], "tool");
     serde_json::from_str(last["content"].as_str().expect("a text")).expect("JSON")
@@ -94,16 +93,16 @@ fn told(asked: &Value) -> Value {
 async fn calls_of_code_are_ordinary_calls() {
     let folder = Folder::new();
     let answers = [
-        Said::TextAndCode("Let me look.", PARALLEL),
-        Said::Text("Much news."),
-        Said::Code(SEQUENTIAL),
-        Said::Text("More."),
+        ModelReply::TextAndCode("Let me look.", PARALLEL),
+        ModelReply::Text("Much news."),
+        ModelReply::Code(SEQUENTIAL),
+        ModelReply::Text("More."),
     ];
     let model = Model::start(answers).await;
     let (url, processes) = one_process_for_each_request(words(&folder, &model, &json!({}))).await;
-    let mut messages = talk(&url, user("Compare the news")).await;
+    let mut messages = converse(&url, user("Compare the news")).await;
     messages.push(json!({"role": "user", "content": "And abroad?"}));
-    let messages = talk(&url, messages).await;
+    let messages = converse(&url, messages).await;
     assert_eq!(*processes.lock().expect("not poisoned"), 5, "each request has a process of its own");
 
     let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().expect("a role")).collect();
@@ -115,7 +114,7 @@ async fn calls_of_code_are_ordinary_calls() {
     let call = &messages[2]["tool_calls"][1];
     assert_eq!(call["function"], json!({"name": "web_search", "arguments": "{\"query\":\"world news\"}"}));
 
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked.len(), 4, "the model is not asked while code runs");
     let functions: Vec<&Value> = asked.iter().map(|asked| &asked["tools"][0]["function"]["name"]).collect();
     assert_eq!(functions, ["run_code"; 4]);
@@ -129,7 +128,7 @@ async fn calls_of_code_are_ordinary_calls() {
         "{system}"
     );
 
-    // What the model sees of both blocks, which were replayed from the names of their calls.
+    // What the model sees of both blocks, which were replayed from the ids of their calls.
     let seen = asked[3]["messages"].as_array().expect("messages");
     let roles: Vec<&str> = seen.iter().map(|message| message["role"].as_str().expect("a role")).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "tool"]);
@@ -140,16 +139,16 @@ async fn calls_of_code_are_ordinary_calls() {
     let result: Value = serde_json::from_str(seen[3]["content"].as_str().expect("a text")).expect("JSON");
     assert_eq!(
         result,
-        json!({"status": "success", "data": {"sport": found("sport news"), "world": found("world news")}})
+        json!({"status": "success", "data": {"sport": tool_result("sport news"), "world": tool_result("world news")}})
     );
-    let us = found("news in US today, not About news in France today");
+    let us = tool_result("news in US today, not About news in France today");
     assert_eq!(
-        told(&asked[3]),
-        json!({"status": "success", "data": {"france": found("news in France today"), "us": us}})
+        last_code_result(&asked[3]),
+        json!({"status": "success", "data": {"france": tool_result("news in France today"), "us": us}})
     );
 }
 
-/// Messages without what is different each time: names are numbered.
+/// Replaces the ids in messages, which are different each time, by numbers.
 fn plain(messages: &[Value]) -> Value {
     let mut text = Value::from(messages).to_string();
     let mut blocks = 0;
@@ -162,9 +161,9 @@ fn plain(messages: &[Value]) -> Value {
 }
 
 #[tokio::test]
-async fn code_blocks_stay_visible_where_that_is_asked_for() {
+async fn code_messages_are_returned_on_request() {
     let folder = Folder::new();
-    let model = Model::start([Said::Code(PARALLEL), Said::Text("Much news.")]).await;
+    let model = Model::start([ModelReply::Code(PARALLEL), ModelReply::Text("Much news.")]).await;
     let (url, _) = one_process_for_each_request(words(&folder, &model, &json!({}))).await;
     let mut messages = user("Compare the news");
     let mut asked = question(&messages);
@@ -172,7 +171,8 @@ async fn code_blocks_stay_visible_where_that_is_asked_for() {
     let (_, first) = ask(&url, &asked).await;
     messages.extend(first["codecall"]["messages"].as_array().expect("messages").clone());
     assert_eq!(messages.last(), first["choices"][0]["message"].as_object().map(|_| &first["choices"][0]["message"]));
-    messages.extend(answered(&messages[3].clone(), |arguments| found(arguments["query"].as_str().expect("a text"))));
+    messages
+        .extend(answered(&messages[3].clone(), |arguments| tool_result(arguments["query"].as_str().expect("a text"))));
     asked["messages"] = messages.clone().into();
     let (_, second) = ask(&url, &asked).await;
     messages.extend(second["codecall"]["messages"].as_array().expect("messages").clone());
@@ -183,28 +183,28 @@ async fn code_blocks_stay_visible_where_that_is_asked_for() {
     let expected = json!([
         {"role": "code", "id": "block1", "code": PARALLEL},
         {"role": "assistant", "content": "", "tool_calls": [call(0, "sport news"), call(1, "world news")]},
-        {"role": "tool", "tool_call_id": "block1_0", "content": found("sport news").to_string()},
-        {"role": "tool", "tool_call_id": "block1_1", "content": found("world news").to_string()},
-        {"role": "code_result", "id": "block1", "result": {"status": "success", "data": {"sport": found("sport news"), "world": found("world news")}}},
+        {"role": "tool", "tool_call_id": "block1_0", "content": tool_result("sport news").to_string()},
+        {"role": "tool", "tool_call_id": "block1_1", "content": tool_result("world news").to_string()},
+        {"role": "code_result", "id": "block1", "result": {"status": "success", "data": {"sport": tool_result("sport news"), "world": tool_result("world news")}}},
         {"role": "assistant", "content": "Much news."},
     ]);
     assert_eq!(plain(&messages[2..]), expected);
-    // The next question tells the model the result that stands there.
+    // The next request gives the model that result.
     messages.push(json!({"role": "user", "content": "Thanks"}));
     asked["messages"] = messages.into();
-    let model = Model::start([Said::Text("You are welcome.")]).await;
+    let model = Model::start([ModelReply::Text("You are welcome.")]).await;
     let server = start(&folder, &model, &json!({"model": {"codeMessages": true}})).await;
     asked.as_object_mut().expect("an object").remove("codecall");
     let (_, third) = ask(&server.url, &asked).await;
     assert_eq!(third["codecall"]["messages"], json!([{"role": "assistant", "content": "You are welcome."}]));
-    assert_eq!(model.asked()[0]["messages"].as_array().map(Vec::len), Some(6));
+    assert_eq!(model.requests()[0]["messages"].as_array().map(Vec::len), Some(6));
 }
 
 #[tokio::test]
-async fn names_and_shapes_of_others_are_read() {
-    // Names of calls and keys in other spellings, as a history from elsewhere may have them.
+async fn other_spellings_of_messages_are_accepted() {
+    // Ids of calls and keys in other spellings, as other clients may write them.
     let folder = Folder::new();
-    let model = Model::start([Said::Text("There.")]).await;
+    let model = Model::start([ModelReply::Text("There.")]).await;
     let server = start(&folder, &model, &json!({})).await;
     let messages = json!([
         {"role": "user", "content": "Compare the news"},
@@ -217,26 +217,26 @@ async fn names_and_shapes_of_others_are_read() {
     let (status, answer) = ask(&server.url, &question(messages.as_array().expect("a list"))).await;
     assert_eq!(status, 200, "{answer}");
     assert_eq!(
-        told(&model.asked()[0]),
+        last_code_result(&model.requests()[0]),
         json!({"status": "success", "data": {"france": [{"title": "Grèves"}], "us": []}})
     );
-    assert_eq!(model.asked()[0]["messages"][2]["tool_calls"][0]["id"], "UB4cbzkvQ");
+    assert_eq!(model.requests()[0]["messages"][2]["tool_calls"][0]["id"], "UB4cbzkvQ");
 }
 
 #[tokio::test]
 async fn errors_of_code_go_back_to_the_model() {
     let folder = Folder::new();
     let answers = [
-        Said::TextAndCode("One moment.", "const = 1"),
-        Said::Code("return await webSerch({ query: 'x' })"),
-        Said::Code("return await webSearch({ q: 'x' })"),
-        Said::Code("null.length"),
-        Said::Code("await new Promise(() => {})"),
-        Said::Message(
+        ModelReply::TextAndCode("One moment.", "const = 1"),
+        ModelReply::Code("return await webSerch({ query: 'x' })"),
+        ModelReply::Code("return await webSearch({ q: 'x' })"),
+        ModelReply::Code("null.length"),
+        ModelReply::Code("await new Promise(() => {})"),
+        ModelReply::Message(
             json!({"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "run_code", "arguments": "{\"code\": "}}]}),
         ),
-        Said::Code("```js\nreturn 6 * 7;\n```"),
-        Said::Text("42."),
+        ModelReply::Code("```js\nreturn 6 * 7;\n```"),
+        ModelReply::Text("42."),
     ];
     let model = Model::start(answers).await;
     let server = start(&folder, &model, &json!({})).await;
@@ -244,8 +244,8 @@ async fn errors_of_code_go_back_to_the_model() {
     assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &json!("One moment.\n\n42.")));
     assert_eq!(answer["usage"]["total_tokens"], 8 * 110);
     assert_eq!(answer["usage"]["prompt_tokens_details"]["cached_tokens"], 8 * 3);
-    let asked = model.asked();
-    let errors: Vec<Value> = asked[1..7].iter().map(|asked| told(asked)["error"].clone()).collect();
+    let asked = model.requests();
+    let errors: Vec<Value> = asked[1..7].iter().map(|asked| last_code_result(asked)["error"].clone()).collect();
     let codes: Vec<&str> = errors.iter().map(|error| error["code"].as_str().expect("a code")).collect();
     assert_eq!(
         codes,
@@ -255,38 +255,38 @@ async fn errors_of_code_go_back_to_the_model() {
     assert_eq!(errors[0]["location"], json!({"line": 1, "column": 7}));
     assert_eq!(errors[1]["message"], "webSerch is not defined");
     assert_eq!(errors[4]["message"], "The script awaits at line 1 a promise that nothing can settle");
-    assert_eq!(told(&asked[7]), json!({"status": "success", "data": 42}));
+    assert_eq!(last_code_result(&asked[7]), json!({"status": "success", "data": 42}));
 }
 
 #[tokio::test]
-async fn a_model_that_never_answers_is_stopped() {
+async fn turns_of_the_model_are_limited() {
     let folder = Folder::new();
-    let model = Model::start(vec![Said::Code("return 1"); 4]).await;
+    let model = Model::start(vec![ModelReply::Code("return 1"); 4]).await;
     let server = start(&folder, &model, &json!({"model": {"maxTurns": 3}})).await;
     let (status, answer) = ask(&server.url, &question(&user("Go"))).await;
     assert_eq!((status, &answer["error"]["code"]), (502, &json!("MAX_TURNS_EXCEEDED")));
-    let choices: Vec<Value> = model.asked().iter().map(|asked| asked["tool_choice"].clone()).collect();
+    let choices: Vec<Value> = model.requests().iter().map(|asked| asked["tool_choice"].clone()).collect();
     assert_eq!(choices, [Value::Null, Value::Null, json!("none")], "the last time it may not write code");
-    assert_eq!(model.left(), 1);
+    assert_eq!(model.unused_replies(), 1);
 }
 
 #[tokio::test]
-async fn a_model_that_calls_tools_itself_gets_them() {
+async fn a_model_may_call_tools_directly() {
     let folder = Folder::new();
     let call = |name: &str, arguments: &str| json!({"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}});
     let one = json!({"role": "assistant", "content": null, "tool_calls": [call("web_search", "{\"query\": \"a\"}")]});
     let two = json!({"role": "assistant", "content": null, "tool_calls": [call("web_search", "{\"query\": \"b\"}"), call("webSearch", "{\"query\": \"c\"}")]});
-    let model = Model::start([Said::Message(one), Said::Message(two), Said::Text("There.")]).await;
+    let model = Model::start([ModelReply::Message(one), ModelReply::Message(two), ModelReply::Text("There.")]).await;
     let (url, _) = one_process_for_each_request(words(&folder, &model, &json!({}))).await;
-    talk(&url, user("Look")).await;
-    assert_eq!(told(&model.asked()[1])["data"], found("a"));
-    assert_eq!(told(&model.asked()[2])["data"], json!([found("b"), found("c")]));
+    converse(&url, user("Look")).await;
+    assert_eq!(last_code_result(&model.requests()[1])["data"], tool_result("a"));
+    assert_eq!(last_code_result(&model.requests()[2])["data"], json!([tool_result("b"), tool_result("c")]));
 }
 
 #[tokio::test]
-async fn whatever_was_changed_is_noticed() {
+async fn changed_histories_are_detected() {
     let folder = Folder::new();
-    let model = Model::start([Said::Code(SEQUENTIAL), Said::Text("There.")]).await;
+    let model = Model::start([ModelReply::Code(SEQUENTIAL), ModelReply::Text("There.")]).await;
     let server = start(&folder, &model, &json!({})).await;
     let mut messages = user("Compare the news");
     let (_, first) = ask(&server.url, &question(&messages)).await;
@@ -304,29 +304,30 @@ async fn whatever_was_changed_is_noticed() {
     let (status, answer) = ask(&server.url, &question(&forged)).await;
     assert_eq!((status, &answer["error"]["code"]), (400, &json!("REPLAY_MISMATCH")), "{answer}");
 
-    // The same input in other words is the same.
+    // The same input with other formatting is the same input.
     forged[2]["tool_calls"][0]["function"]["arguments"] = "{ \"query\" : \"news in France to\\u0064ay\" }".into();
     let (status, answer) = ask(&server.url, &question(&forged)).await;
     assert_eq!((status, &answer["choices"][0]["finish_reason"]), (200, &json!("tool_calls")), "{answer}");
 
-    // A name whose code was damaged is a call that this server knows nothing of: the model's affair.
+    // An id with damaged code is a call that this server does not know: the model server decides.
     let damaged = format!("{}x", &name[..name.len() - 3]);
     let mut forged = messages.clone();
     forged[2]["tool_calls"][0]["id"] = damaged.as_str().into();
     forged[3]["tool_call_id"] = damaged.as_str().into();
     let (status, answer) = ask(&server.url, &question(&forged)).await;
     assert_eq!((status, &answer["choices"][0]["message"]["content"]), (200, &json!("There.")), "{answer}");
-    assert_eq!(model.asked()[1]["messages"][2]["tool_calls"][0]["function"]["name"], "web_search");
+    assert_eq!(model.requests()[1]["messages"][2]["tool_calls"][0]["function"]["name"], "web_search");
 }
 
 #[tokio::test]
-async fn answers_may_be_errors_or_missing_or_not_wanted_any_more() {
+async fn results_may_be_errors_or_missing() {
     let folder = Folder::new();
     let code = "const late = webSearch('slow').catch((error) => error.message);
         const first = await Promise.race([late, webSearch('fast')]);
         const failed = await webSearch('broken').catch((error) => [error.code, error.message]);
         return { first, failed };";
-    let model = Model::start([Said::Code(code), Said::Text("There."), Said::Text("Never mind.")]).await;
+    let model =
+        Model::start([ModelReply::Code(code), ModelReply::Text("There."), ModelReply::Text("Never mind.")]).await;
     let server = start(&folder, &model, &json!({})).await;
     let mut messages = user("Race");
     let (_, first) = ask(&server.url, &question(&messages)).await;
@@ -343,14 +344,14 @@ async fn answers_may_be_errors_or_missing_or_not_wanted_any_more() {
     let (status, _) = ask(&server.url, &question(&messages)).await;
     assert_eq!(status, 200);
     assert_eq!(
-        told(&model.asked()[1]),
+        last_code_result(&model.requests()[1]),
         json!({"status": "success", "data": {"first": "quick", "failed": ["OFFLINE", "no net"]}})
     );
 
     left.push(json!({"role": "user", "content": "Stop that"}));
     let (status, _) = ask(&server.url, &question(&left)).await;
     assert_eq!(status, 200);
-    let seen = &model.asked()[2]["messages"];
+    let seen = &model.requests()[2]["messages"];
     let result: Value = serde_json::from_str(seen[3]["content"].as_str().expect("a text")).expect("JSON");
     assert_eq!(result["error"]["code"], "INTERRUPTED");
     assert_eq!(seen[4]["content"], "Stop that");
@@ -360,7 +361,12 @@ async fn answers_may_be_errors_or_missing_or_not_wanted_any_more() {
 async fn errors_of_the_model_server() {
     let folder = Folder::new();
     let busy = json!({"error": {"message": "Too many requests", "type": "rate_limit_error", "code": "slow_down"}});
-    let answers = [Said::Error(429, busy.clone()), Said::Nonsense, Said::Silence, Said::Error(500, json!("oops"))];
+    let answers = [
+        ModelReply::Error(429, busy.clone()),
+        ModelReply::InvalidBody,
+        ModelReply::NoResponse,
+        ModelReply::Error(500, json!("oops")),
+    ];
     let model = Model::start(answers).await;
     let server = start(&folder, &model, &json!({"model": {"timeoutMs": 1000}})).await;
     let asked = question(&user("Hello"));
@@ -390,7 +396,7 @@ async fn errors_of_the_model_server() {
 }
 
 #[tokio::test]
-async fn requests_that_make_no_sense() {
+async fn invalid_requests_are_refused() {
     let folder = Folder::new();
     let model = Model::start([]).await;
     let server = start(&folder, &model, &json!({})).await;
@@ -433,21 +439,21 @@ async fn requests_that_make_no_sense() {
         assert!(message == problem || problem.starts_with("invalid"), "{message}");
         assert_eq!(answer["error"]["type"], "invalid_request_error");
     }
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn histories_that_are_made_to_hurt() {
+async fn hostile_histories_are_bounded() {
     let folder = Folder::new();
-    let model = Model::start([Said::Code(PARALLEL)]).await;
-    // Time alone ends the loops: after how much of it their turns are used up depends on the machine.
+    let model = Model::start([ModelReply::Code(PARALLEL)]).await;
+    // The loops end by time. How many iterations fit into it depends on the machine.
     let endless: u64 = 1 << 50;
     let vm = json!({"preset": "experimental", "timeoutMs": 1000, "maxDurationMs": 2000, "maxIterations": endless, "maxSteps": endless});
     let server = start(&folder, &model, &json!({"vm": vm})).await;
     let (_, first) = ask(&server.url, &question(&user("Go"))).await;
     let name = first["choices"][0]["message"]["tool_calls"][0]["id"].as_str().expect("a name");
     let (run, _) = name.split_once("_0_").expect("code");
-    // 3 MiB of code in a name of four thousand letters, three times.
+    // Three ids of four thousand letters, each with 3 MiB of code.
     let packed = miniz_oxide::deflate::compress_to_vec(" ".repeat(3 << 20).as_bytes(), 9);
     let long = format!("{run}_0_{}", base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, packed));
     let block = |id: &str| json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function", "function": {"name": "web_search", "arguments": "{}"}}]});
@@ -459,7 +465,7 @@ async fn histories_that_are_made_to_hurt() {
             .is_some_and(|text| text.starts_with("messages[2]: the conversation holds more than")),
         "{answer}"
     );
-    // Loops without end, each of which has to be replayed.
+    // Endless loops, each of which has to be replayed.
     let endless: Vec<Value> = (0..100)
         .flat_map(|number| {
             [
@@ -473,14 +479,14 @@ async fn histories_that_are_made_to_hurt() {
 }
 
 #[tokio::test]
-async fn what_has_no_tools_passes_as_it_is() {
+async fn requests_without_tools_are_forwarded_unchanged() {
     let folder = Folder::new();
-    let model = Model::start([Said::Text("Hello, you there."), Said::Text("Hello, you there.")]).await;
+    let model = Model::start([ModelReply::Text("Hello, you there."), ModelReply::Text("Hello, you there.")]).await;
     let server = start(&folder, &model, &json!({})).await;
     let mut asked = json!({"model": "tiny", "messages": user("Hello"), "seed": 5});
     let (status, answer) = ask(&server.url, &asked).await;
     assert_eq!((status, &answer["id"]), (200, &json!("chatcmpl-model")));
-    assert_eq!(model.asked()[0], asked);
+    assert_eq!(model.requests()[0], asked);
     asked["stream"] = true.into();
     let (status, answer) = ask(&server.url, &asked).await;
     let events = answer.as_str().expect("a stream");
@@ -491,10 +497,13 @@ async fn what_has_no_tools_passes_as_it_is() {
 }
 
 #[tokio::test]
-async fn pieces_of_a_stream() {
+async fn streamed_chunks() {
     let folder = Folder::new();
-    let answers =
-        [Said::TextAndCode("Let me see.", "return [1, 2].length"), Said::Code(PARALLEL), Said::Text("So it is.")];
+    let answers = [
+        ModelReply::TextAndCode("Let me see.", "return [1, 2].length"),
+        ModelReply::Code(PARALLEL),
+        ModelReply::Text("So it is."),
+    ];
     let model = Model::start(answers).await;
     let server = start(&folder, &model, &json!({})).await;
     let mut asked = question(&user("Compare the news"));
@@ -520,13 +529,13 @@ async fn pieces_of_a_stream() {
     assert!(chunks.iter().all(|chunk| chunk["id"] == chunks[0]["id"] && chunk["object"] == "chat.completion.chunk"));
 }
 
-/// The conversations of the official libraries: both orders of calls, streamed or not, with blocks hidden
-/// or visible, and a process of its own for each request.
-async fn talks(program: &Path, script: &Path) {
+/// The conversations of the official libraries: both orders of calls, streamed or not, with blocks hidden or
+/// visible, and a process of its own for each request.
+async fn run_library_client(program: &Path, script: &Path) {
     for (code, requests, calls) in [(PARALLEL, 2, vec![2]), (SEQUENTIAL, 3, vec![1, 1])] {
         for (streams, visible) in [(false, false), (true, false), (false, true), (true, true)] {
             let folder = Folder::new();
-            let model = Model::start([Said::Code(code), Said::Text("Here are the highlights.")]).await;
+            let model = Model::start([ModelReply::Code(code), ModelReply::Text("Here are the highlights.")]).await;
             let (url, processes) = one_process_for_each_request(words(&folder, &model, &json!({}))).await;
             let options = json!({"prompt": "Compare the news", "stream": streams, "codeMessages": visible});
             let mut command = Command::new(program);
@@ -551,7 +560,7 @@ async fn talks(program: &Path, script: &Path) {
                 (true, _) => "system user code assistant tool assistant tool code_result assistant",
             };
             assert_eq!(roles.join(" "), shape);
-            assert_eq!(self::told(&model.asked()[1])["status"], "success");
+            assert_eq!(last_code_result(&model.requests()[1])["status"], "success");
         }
     }
 }
@@ -559,13 +568,13 @@ async fn talks(program: &Path, script: &Path) {
 #[tokio::test]
 async fn openai_for_javascript() {
     if node_package("openai/index.mjs").is_some() {
-        talks(Path::new("node"), &client("openai.mjs")).await;
+        run_library_client(Path::new("node"), &client("openai.mjs")).await;
     }
 }
 
 #[tokio::test]
 async fn openai_for_python() {
     if let Some(python) = python("python") {
-        talks(&python, &client("openai_client.py")).await;
+        run_library_client(&python, &client("openai_client.py")).await;
     }
 }

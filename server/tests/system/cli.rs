@@ -1,6 +1,6 @@
 //! The command line: what it prints where, and its exit codes.
 
-use crate::kit::*;
+use crate::support::*;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -23,7 +23,7 @@ async fn one_script() {
     assert_eq!(codecall(&["run", &typed]).await.json()["result"], 3);
 }
 
-/// What would be called, from a shop in which nothing has changed afterwards.
+/// A dry run lists the calls, and does not change the shop.
 #[tokio::test]
 async fn a_dry_run_calls_nothing() {
     let folder = Folder::new();
@@ -65,7 +65,7 @@ async fn several_scripts() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
 }
 
-/// What is wrong before anything runs: exit code 2, nothing on stdout, what to do on stderr.
+/// Errors before a run: exit code 2, nothing on stdout, and help on stderr.
 #[tokio::test]
 async fn bad_input() {
     let folder = Folder::new();
@@ -136,7 +136,7 @@ async fn mocked_tools() {
         "names": ["Ada", "Bob"], "caught": "GONE: gone (users:get)", "code": "NO_MOCK_RESPONSE", "success": false,
         "seen": ["busy", "busy", "done"],
     });
-    // Each script begins with all its responses.
+    // Each script starts with all responses of the fixture.
     let ran = codecall(&["run", &script, &script, "--mock-tools", &mocks]).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for line in ran.json_lines() {
@@ -241,7 +241,7 @@ async fn configurations() {
 /// The examples give what they promise, again and again.
 #[tokio::test]
 async fn examples() {
-    // Those in folders are clients, not scripts.
+    // The folders have clients, not scripts.
     let entries =
         std::fs::read_dir(root().join("examples")).expect("a folder").map(|entry| entry.expect("an entry").path());
     let scripts = entries.filter(|path| path.extension().is_some_and(|extension| extension == "js"));
@@ -264,7 +264,7 @@ async fn examples() {
     assert_eq!(of("top-customers.js")["orders"], 237);
 }
 
-/// For a person the result is indented. `script` gives the program a terminal.
+/// On a terminal the result is indented. `script` gives the program a terminal.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn indented_on_a_terminal() {

@@ -1,6 +1,6 @@
 //! `code_execution`: every example of its reference, through the meta-tool and through `codecall code exec`.
 
-use crate::kit::*;
+use crate::support::*;
 use codecall::meta;
 use codecall::upstream::fixture::Fixture;
 use codecall::{Config, Hub};
@@ -23,7 +23,7 @@ const TOOLS: &str = r#"{"tools": [
     {"name": "api:never", "responses": [{"input": null, "output": "too late"}], "delayMs": 600000}
 ]}"#;
 
-/// An example, and what it gives: the value, or the code of the error with parts of its message.
+/// An example, and its result: the value, or the code of the error with parts of its message.
 struct Example {
     name: &'static str,
     request: Value,
@@ -310,7 +310,7 @@ async fn every_example_through_the_meta_tool() {
     hub.close().await;
 }
 
-/// The flags that say what a request says.
+/// Returns the flags that correspond to a request.
 fn flags(request: &Value) -> Vec<String> {
     let mut flags =
         vec!["code".into(), "exec".into(), format!("--code={}", request["code"].as_str().unwrap_or_default())];
@@ -371,7 +371,7 @@ async fn files_and_levels_on_the_command_line() {
     let piped = finish(Command::new(PROGRAM).args(["code", "exec", "--file", "-"]), "6 * 7").await;
     check("standard input", &serde_json::from_str(&piped.stdout).expect("JSON"), &Ok(json!(42)));
 
-    // What the configuration says, and what a flag says instead.
+    // The configuration sets a value, and a flag overrides it.
     let with = ["code", "exec", "--file", &script, "--mock-tools", &mocks, "--config", &config, quiet];
     let ran = codecall(&with).await;
     assert_eq!((ran.code, code_of(&ran)), (Some(1), json!("MAX_TOOL_CALLS_EXCEEDED")), "{ran:?}");
@@ -384,7 +384,7 @@ async fn files_and_levels_on_the_command_line() {
     }
 }
 
-/// Exit code 2: what is wrong before anything runs. Nothing is on stdout.
+/// Errors before a run: exit code 2, and nothing on stdout.
 #[tokio::test]
 async fn wrong_arguments_on_the_command_line() {
     let folder = Folder::new();
@@ -413,7 +413,7 @@ async fn wrong_arguments_on_the_command_line() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_fit() {
+async fn invalid_requests_are_refused() {
     let folder = Folder::new();
     let hub = hub(&folder.file("mocks.json", TOOLS), |_| ());
     for (request, part) in [
@@ -436,7 +436,7 @@ async fn requests_that_do_not_fit() {
     hub.close().await;
 }
 
-/// It is there when the configuration says so, under its own name; what the policy forbids, it forbids.
+/// The configuration enables it, under its own name; the policy applies to it.
 #[tokio::test]
 async fn over_mcp() {
     let folder = Folder::new();
@@ -470,9 +470,9 @@ async fn over_mcp() {
     server.end().await;
 }
 
-/// Ten runs at a time unless it is configured: an eleventh waits for its turn.
+/// Ten runs at a time by default: the eleventh waits.
 #[tokio::test]
-async fn runs_have_places_of_their_own() {
+async fn runs_have_permits_of_their_own() {
     let folder = Folder::new();
     let mocks = folder.file("mocks.json", TOOLS);
     let hub = hub(&mocks, |config| config.code_execution.pool_size = 2);
@@ -480,14 +480,14 @@ async fn runs_have_places_of_their_own() {
     let slow = || ask(&hub, code("call_tool('api', 'slow', {}).result"));
     let answers = futures_util::future::join_all((0..6).map(|_| slow())).await;
     assert!(answers.iter().all(|(answer, _)| answer == &json!({"ok": true, "value": "late"})), "{answers:?}");
-    // Three turns of two.
+    // Three rounds of two runs.
     assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
     hub.close().await;
 }
 
-/// A run that waits holds no thread: more of them than there are threads wait at the same time.
+/// A waiting run holds no thread: more runs than threads can wait at the same time.
 #[tokio::test]
-async fn waiting_takes_no_thread() {
+async fn waiting_calls_hold_no_thread() {
     let folder = Folder::new();
     let mocks = folder.file("mocks.json", TOOLS);
     let hub = hub(&mocks, |config| (config.code_execution.pool_size, config.pool.threads) = (50, 1));

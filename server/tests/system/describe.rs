@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Tools that are only looked at.
+/// Tools that are never called.
 struct Shown {
     app: String,
     tools: Vec<Arc<ToolDefinition>>,
@@ -39,7 +39,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
 }
 
-/// The lists of tools of real servers, by app.
+/// Returns the lists of tools of real servers, by app.
 fn servers() -> BTreeMap<String, Vec<ToolDefinition>> {
     let files = std::fs::read_dir(here("search/tools")).expect("the lists of tools");
     let lists = files.map(|file| {
@@ -78,7 +78,7 @@ async fn describe(hub: &Hub, request: Value) -> Value {
     answer.value
 }
 
-/// All tools of a server, described.
+/// Describes all tools of a server.
 async fn all(tools: Vec<ToolDefinition>, format: &str) -> Vec<Value> {
     let names: Vec<String> = tools.iter().map(ToolDefinition::full_name).collect();
     let hub = hub(tools);
@@ -124,7 +124,7 @@ async fn signatures_of_real_servers() {
     }
 }
 
-/// The signature as TypeScript has it.
+/// Returns the signature in the form of a TypeScript declaration.
 fn as_declarations(signature: &str) -> String {
     let (call, types) = signature.split_once("\ntype ").map_or((signature, None), |(call, types)| (call, Some(types)));
     let (_, call) = call.split_once(", ").expect("a name before the input");
@@ -132,7 +132,7 @@ fn as_declarations(signature: &str) -> String {
     format!("{types}async function call({call} {{ return null; }}")
 }
 
-/// The inputs that a script calls a tool with; every call is answered with `null`.
+/// Returns the inputs with which a script calls a tool. The result of every call is `null`.
 fn calls(code: &str) -> Vec<(String, Value)> {
     let policy = Policy::preset(Preset::Secure);
     let script = agentscript::compile(code, &CompileOptions::for_policy(&policy)).unwrap_or_else(|error| {
@@ -157,7 +157,7 @@ fn calls(code: &str) -> Vec<(String, Value)> {
     }
 }
 
-/// Every tool of every server has examples; each of them runs, and calls the tool with what its schema takes.
+/// Every tool of every server has examples. Each of them runs, and calls the tool with inputs that fit its schema.
 #[tokio::test]
 async fn examples_of_real_servers() {
     let (mut tools, mut without) = (0, Vec::new());
@@ -191,8 +191,8 @@ async fn examples_of_real_servers() {
     assert_eq!(without, Vec::<String>::new());
 }
 
-/// The author's own come first, as long as they are scripts that call tools with what fits; there are never
-/// more than five.
+/// Examples of the author come first, if they are valid. There are never more than
+/// five.
 #[tokio::test]
 async fn examples_of_the_author() {
     let with_schema = async |schema: Value, codes: &[&str]| {
@@ -210,7 +210,7 @@ async fn examples_of_the_author() {
     });
     let fit = [
         "await users.get({ id: 1 }); return await callTool('users:none', {})",
-        // What a tool gives is not known here, so neither is what follows from it.
+        // The result of the tool is not known, so the inputs of later calls are not checked.
         "const { next } = await users.get({ id: 1 }); return await users.get({ id: next })",
     ];
     let misfits = [

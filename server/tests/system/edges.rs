@@ -1,8 +1,7 @@
-//! The edges of the program: connections, sessions, upstreams that lie, terminals, files. Each is bounded,
-//! and what goes wrong at one of them stays there.
+//! Limits at the boundaries of the program: connections, sessions, upstreams, terminals, files, secrets.
 
-use crate::kit::*;
-use crate::model::{HttpProcess, http_client, post_json};
+use crate::model_server::{HttpProcess, http_client, post_json};
+use crate::support::*;
 use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
@@ -12,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-/// How much memory a process has, in bytes.
+/// Returns the resident memory of a process, in bytes.
 fn resident(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -29,7 +28,7 @@ async fn connect(server: &HttpProcess) -> TcpStream {
     TcpStream::connect(address).await.expect("connects")
 }
 
-/// Ask over a connection of its own; gives how long it took.
+/// Sends a request over a new connection. Returns how long it took.
 async fn healthy(server: &HttpProcess) -> Duration {
     let began = Instant::now();
     let asked = http_client().get(format!("{}/healthz", server.url)).send();
@@ -38,21 +37,21 @@ async fn healthy(server: &HttpProcess) -> Duration {
     began.elapsed()
 }
 
-/// Whether the other side ends a connection soon.
+/// Whether the server closes a connection soon.
 async fn ends(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await.is_ok()
 }
 
 #[tokio::test]
-async fn idle_and_half_open_connections_take_nobodys_place() {
+async fn idle_and_half_open_connections_are_evicted() {
     let folder = Folder::new();
     let server = serving(&folder, json!({"maxConnections": 40, "headerTimeoutMs": 2000})).await;
     let mut idle = Vec::new();
     for number in 0..200 {
         let mut stream = connect(&server).await;
         if number % 2 == 0 {
-            // One that was ended already cannot be written to.
+            // Writing to an evicted connection fails.
             let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ").await;
         }
         idle.push(stream);
@@ -63,7 +62,7 @@ async fn idle_and_half_open_connections_take_nobodys_place() {
         assert!(ends(&mut stream).await, "a connection without a request ends");
     }
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    // One that is used is kept, as long as it does not wait for too long.
+    // A connection in use is kept, as long as it is not idle for too long.
     let mut used = connect(&server).await;
     for _ in 0..3 {
         used.write_all(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.expect("writes");
@@ -76,7 +75,7 @@ async fn idle_and_half_open_connections_take_nobodys_place() {
     assert_eq!(server.end().await, Some(0));
 }
 
-/// A server that has no descriptors left goes on when it has some again.
+/// A server without free descriptors recovers when it has some again.
 #[tokio::test]
 async fn a_lack_of_descriptors_passes() {
     let mut command = Command::new("sh");
@@ -96,9 +95,9 @@ async fn a_lack_of_descriptors_passes() {
     assert_eq!(server.end().await, Some(0));
 }
 
-/// Answers that nobody reads are not kept.
+/// Responses that the client does not read are dropped.
 #[tokio::test]
-async fn clients_that_do_not_read_are_let_go() {
+async fn clients_that_do_not_read_are_disconnected() {
     let folder = Folder::new();
     let server = serving(&folder, json!({"writeTimeoutMs": 500})).await;
     let before = resident(server.pid());
@@ -107,7 +106,7 @@ async fn clients_that_do_not_read_are_let_go() {
         "POST /v1/evaluate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    // How long it takes to make more than the system keeps depends on how busy the machine is.
+    // How long it takes to fill the buffers of the system depends on how busy the machine is.
     let mut is_let_go = false;
     for wait in [2, 8, 30] {
         let mut stream = connect(&server).await;
@@ -116,8 +115,8 @@ async fn clients_that_do_not_read_are_let_go() {
         let grown = resident(server.pid()).saturating_sub(before);
         assert!(grown < 150 << 20, "{grown} bytes more");
         let mut answer = Vec::new();
-        // It may be cut off in the middle.
-        let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("ends");
+        // The response may be cut off in the middle.
+        let _ = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await.expect("ends");
         is_let_go = answer.len() < 30 * 900_000;
         if is_let_go {
             break;
@@ -128,8 +127,8 @@ async fn clients_that_do_not_read_are_let_go() {
     assert_eq!(server.end().await, Some(0));
 }
 
-/// Begin a session; gives the status, its id and the body.
-async fn begin(server: &HttpProcess) -> (u16, String, String) {
+/// Starts a session. Returns the status, the id and the body.
+async fn start_session(server: &HttpProcess) -> (u16, String, String) {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"},
     }});
@@ -156,44 +155,44 @@ async fn in_session(server: &HttpProcess, id: &str, message: Option<Value>) -> r
 }
 
 #[tokio::test]
-async fn sessions_have_an_end_and_a_number() {
+async fn sessions_expire_and_are_limited() {
     let folder = Folder::new();
     let server = serving(&folder, json!({"maxSessions": 3})).await;
     let ping = || Some(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}));
     let initialized = || Some(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    let (status, mine, _) = begin(&server).await;
+    let (status, mine, _) = start_session(&server).await;
     assert_eq!(status, 200);
     assert_eq!(in_session(&server, &mine, initialized()).await.status().as_u16(), 202);
     assert!(in_session(&server, &mine, ping()).await.text().await.expect("text").contains("\"id\":2"));
     let mut others = Vec::new();
     for _ in 0..20 {
-        let (status, id, _) = begin(&server).await;
+        let (status, id, _) = start_session(&server).await;
         assert_eq!(status, 200);
         others.push(id);
     }
-    // The one that was used stays, the ones that were only begun go, the oldest first.
+    // The used session stays; those without a request are evicted, the oldest first.
     assert_eq!(in_session(&server, &mine, ping()).await.status().as_u16(), 200);
     assert_eq!(in_session(&server, &others[17], ping()).await.status().as_u16(), 404);
     assert_eq!(in_session(&server, &others[19], initialized()).await.status().as_u16(), 202);
-    // With a stream it is in use.
+    // An open stream keeps a session in use.
     let mut streams = Vec::new();
     for id in [&mine, &others[18], &others[19]] {
         let stream = in_session(&server, id, None).await;
         assert_eq!(stream.status().as_u16(), 200);
         streams.push(stream);
     }
-    let (status, _, body) = begin(&server).await;
+    let (status, _, body) = start_session(&server).await;
     assert!(status == 503 && body.contains("TOO_MANY_SESSIONS"), "{status} {body}");
     drop(streams.pop());
     let began = Instant::now();
-    while begin(&server).await.0 != 200 {
-        assert!(began.elapsed() < PATIENCE);
+    while start_session(&server).await.0 != 200 {
+        assert!(began.elapsed() < TIMEOUT);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.end().await, Some(0));
 
     let server = serving(&folder, json!({"sessionIdleMs": 300})).await;
-    let (_, id, _) = begin(&server).await;
+    let (_, id, _) = start_session(&server).await;
     assert_eq!(in_session(&server, &id, initialized()).await.status().as_u16(), 202);
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(in_session(&server, &id, ping()).await.status().as_u16(), 404);
@@ -204,11 +203,11 @@ async fn memory_of_sessions_is_bounded() {
     let folder = Folder::new();
     let server = serving(&folder, json!({"maxSessions": 20})).await;
     for _ in 0..20 {
-        begin(&server).await;
+        start_session(&server).await;
     }
     let before = resident(server.pid());
     for _ in 0..100 {
-        assert_eq!(begin(&server).await.0, 200);
+        assert_eq!(start_session(&server).await.0, 200);
     }
     let grown = resident(server.pid()).saturating_sub(before);
     assert!(grown < 3 << 20, "{grown} bytes for 100 sessions that are gone");
@@ -247,7 +246,7 @@ async fn lists_without_an_end() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_can_read_fail_at_once() {
+async fn unreadable_answers_fail_at_once() {
     let folder = Folder::new();
     let server = Server::start(&["--config", &upstreams(&folder, &["answers"])]).await;
     for (tool, code, part) in [
@@ -270,50 +269,51 @@ async fn answers_that_nobody_can_read_fail_at_once() {
     server.end().await;
 }
 
-/// What makes a terminal do something.
-const ACTS: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}evil\u{2066}\u{200f}\r\nfake line\u{8}\u{7f}\u{e0041}";
+/// Control sequences that a terminal would execute.
+const CONTROL_SEQUENCES: &str =
+    "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}evil\u{2066}\u{200f}\r\nfake line\u{8}\u{7f}\u{e0041}";
 
-fn acts(c: char) -> bool {
+fn is_control(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Every command with every kind of hostile text, where a person reads along and where none does.
+/// Every command with every kind of hostile text, on a terminal and in a pipe.
 #[tokio::test]
-async fn nothing_acts_on_a_terminal() {
+async fn control_characters_are_escaped_on_terminals() {
     let folder = Folder::new();
     let tool = |name: String| {
         json!({
-            "name": name, "description": format!("{ACTS} Does a thing"), "inputSchema": {"type": "object", "description": ACTS},
+            "name": name, "description": format!("{CONTROL_SEQUENCES} Does a thing"), "inputSchema": {"type": "object", "description": CONTROL_SEQUENCES},
             "responses": [
-                {"input": {"fail": true}, "error": {"message": ACTS, "code": ACTS}},
-                {"input": null, "output": {"text": ACTS, ACTS: 1}},
+                {"input": {"fail": true}, "error": {"message": CONTROL_SEQUENCES, "code": CONTROL_SEQUENCES}},
+                {"input": null, "output": {"text": CONTROL_SEQUENCES, CONTROL_SEQUENCES: 1}},
             ],
         })
     };
     let long = format!("shop:{}", "w".repeat(100_000));
-    let fixture = json!({"tools": [tool(format!("shop:{ACTS}")), tool("shop:good".into()), tool(long), tool("shop:日本語".repeat(500))]});
+    let fixture = json!({"tools": [tool(format!("shop:{CONTROL_SEQUENCES}")), tool("shop:good".into()), tool(long), tool("shop:日本語".repeat(500))]});
     let fixture = folder.file("fixture.json", fixture.to_string());
     let good =
         folder.file("good.js", "console.log(await callTool('shop:good', {})); return await callTool('shop:good', {})");
     let bad = folder.file("bad.js", "return await callTool('shop:good', {fail: true})");
     let wrong = folder.file(
         &format!("wrong{}.js", "\u{1b}[2J\u{202e}"),
-        format!("const a = '{}'; return a + `{ACTS}` + b c /* {ACTS} */", "\u{1b}[2J\u{9b}"),
+        format!("const a = '{}'; return a + `{CONTROL_SEQUENCES}` + b c /* {CONTROL_SEQUENCES} */", "\u{1b}[2J\u{9b}"),
     );
     let journal = folder.path("journal.json");
     let recorded = codecall(&["run", &good, "--mock-tools", &fixture, "--record", &journal]).await;
     assert_eq!(recorded.code, Some(0), "{recorded:?}");
-    let nowhere = format!("/nowhere/{ACTS}");
+    let nowhere = format!("/nowhere/{CONTROL_SEQUENCES}");
     let commands: &[&[&str]] = &[
         &["tools", "--mock-tools", &fixture],
         &["tools", "--mock-tools", &fixture, "--json"],
         &["search", "thing", "--mock-tools", &fixture],
-        &["describe", "shop:good", ACTS, "--mock-tools", &fixture],
+        &["describe", "shop:good", CONTROL_SEQUENCES, "--mock-tools", &fixture],
         &["describe", "shop:good", "--format", "typescript", "--mock-tools", &fixture],
         &["invoke", "shop:good", "{}", "--mock-tools", &fixture],
         &["invoke", "shop:good", "{\"fail\":true}", "--mock-tools", &fixture],
-        &["invoke", ACTS, "{}", "--mock-tools", &fixture],
+        &["invoke", CONTROL_SEQUENCES, "{}", "--mock-tools", &fixture],
         &["run", &good, "--mock-tools", &fixture, "-vv"],
         &["run", &bad, "--mock-tools", &fixture],
         &["run", &wrong, "--mock-tools", &fixture],
@@ -326,9 +326,9 @@ async fn nothing_acts_on_a_terminal() {
         &["replay", &bad, "--journal", &journal],
         &["replay", &good, "--journal", &nowhere],
         &["code", "exec", "--code", "call_tool('shop', 'good', {})", "--mock-tools", &fixture],
-        &["code", "exec", "--code", ACTS],
-        &[ACTS],
-        &["run", &format!("--{ACTS}")],
+        &["code", "exec", "--code", CONTROL_SEQUENCES],
+        &[CONTROL_SEQUENCES],
+        &["run", &format!("--{CONTROL_SEQUENCES}")],
     ];
     let has_terminal = finish(Command::new("script").args(["-qec", "true", "/dev/null"]), "").await.code == Some(0);
     for words in commands {
@@ -338,9 +338,9 @@ async fn nothing_acts_on_a_terminal() {
         let shown: Vec<String> = words.iter().map(|word| word.chars().take(40).collect()).collect();
         assert!(!seen.contains("panicked") && piped.code != Some(101), "{shown:?}: {seen}");
         assert!(
-            !seen.contains(acts),
+            !seen.contains(is_control),
             "{shown:?}: {:?}",
-            seen.chars().skip_while(|c| !acts(*c)).take(40).collect::<String>()
+            seen.chars().skip_while(|c| !is_control(*c)).take(40).collect::<String>()
         );
         if has_terminal {
             let quoted: Vec<String> = std::iter::once(PROGRAM)
@@ -353,19 +353,19 @@ async fn nothing_acts_on_a_terminal() {
             let seen = seen.replace("\r\n", "\n");
             assert!(!seen.is_empty() || !words.contains(&"check"), "{shown:?}");
             assert!(
-                !seen.contains(acts),
+                !seen.contains(is_control),
                 "{shown:?} on a terminal: {:?}",
-                seen.chars().skip_while(|c| !acts(*c)).take(40).collect::<String>()
+                seen.chars().skip_while(|c| !is_control(*c)).take(40).collect::<String>()
             );
         }
     }
     let listed = codecall(&["tools", "--mock-tools", &fixture]).await;
-    // Names of more than 256 bytes are left out.
+    // Names of more than 256 bytes are omitted.
     assert_eq!(listed.stdout.lines().count(), 2, "a line a tool: {}", listed.stdout);
     assert!(listed.stdout.lines().all(|line| line.len() < 2_000));
 }
 
-/// Files that are named on the command line are files, and no longer than what is read of them.
+/// Arguments that name files must name regular files, of a limited size.
 #[tokio::test]
 async fn only_files_are_read() {
     let folder = Folder::new();
@@ -407,7 +407,7 @@ async fn only_files_are_read() {
     assert!(endless.code == Some(2) && endless.stderr.contains("which is the limit"), "{endless:?}");
 }
 
-/// Recordings and records are for their owner alone, and take the place of nothing but files.
+/// Recordings and audit files can be read only by their owner, and replace only regular files.
 #[tokio::test]
 async fn only_files_are_written() {
     let folder = Folder::new();
@@ -443,10 +443,10 @@ async fn only_files_are_written() {
     assert!(!names.iter().any(|name| name.to_string_lossy().contains(".part")), "{names:?}");
 }
 
-/// The secret of the configuration, in every form that is taken off; made by the shell's tools in a script.
+/// The secret of the configuration in every encoding that is redacted, made by shell tools in a script.
 const SECRET: &str = "tok-Zq3/7+x&9Kd_5w";
 
-fn forms() -> Vec<(String, String)> {
+fn encodings() -> Vec<(String, String)> {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
     let each = |write: &dyn Fn(u8) -> String| SECRET.bytes().map(write).collect::<String>();
@@ -474,11 +474,11 @@ fn forms() -> Vec<(String, String)> {
     forms
 }
 
-/// Every way out with every form of a secret.
+/// Every output with every encoding of a secret.
 #[tokio::test]
-async fn no_form_of_a_secret_gets_out() {
+async fn secrets_are_redacted_in_all_encodings() {
     let folder = Folder::new();
-    let all: Vec<(String, String)> = forms();
+    let all: Vec<(String, String)> = encodings();
     let texts: Vec<&str> = all.iter().map(|(_, text)| text.as_str()).collect();
     let (tool, list) = (
         |name: &str, text: &str| {
@@ -549,8 +549,8 @@ async fn no_form_of_a_secret_gets_out() {
     seen.push(("MCP".into(), server.execute(&source).await.to_string()));
     let describe = json!({"toolNames": ["shop:tell0", "shop:tell1", "shop:tell2", "shop:tell3"]});
     seen.push(("MCP describe".into(), server.ask("codecall_describe", describe).await.to_string()));
-    seen.push(("MCP logs".into(), format!("{:?}", server.witness.logs.lock().expect("not poisoned"))));
-    seen.push(("MCP events".into(), format!("{:?}", server.witness.events.lock().expect("not poisoned"))));
+    seen.push(("MCP logs".into(), format!("{:?}", server.recorded.logs.lock().expect("not poisoned"))));
+    seen.push(("MCP events".into(), format!("{:?}", server.recorded.events.lock().expect("not poisoned"))));
     seen.push(("MCP stderr".into(), server.end().await));
     let http = HttpProcess::start(&["--mock-tools", &fixture, "--config", &config]).await;
     let returned = json!({"code": format!("return {list}"), "tools": []});
@@ -561,7 +561,7 @@ async fn no_form_of_a_secret_gets_out() {
     seen.push(("records".into(), std::fs::read_to_string(&audit).expect("text")));
     for (name, text) in &seen {
         for (form, written) in &all {
-            // As it is in JSON, too.
+            // Also as it is escaped in JSON.
             let quoted = Value::from(written.as_str()).to_string();
             let quoted = &quoted[1..quoted.len() - 1];
             for written in [written.as_str(), quoted] {
@@ -575,9 +575,9 @@ async fn no_form_of_a_secret_gets_out() {
     assert!(masked > 20, "{masked} of {}", seen.len());
 }
 
-/// Half of a run's output goes to a client that went away; the program ends all the same.
+/// The reader closes the pipe in the middle of the output; the program ends anyway.
 #[tokio::test]
-async fn a_reader_that_goes_away_is_no_failure() {
+async fn a_closed_pipe_is_no_error() {
     let mut command = Command::new("sh");
     let ended =
         finish(command.args(["-c", &format!("{PROGRAM} tools --demo | head -n 1")]).stdin(Stdio::null()), "").await;

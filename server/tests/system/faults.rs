@@ -1,12 +1,12 @@
-//! Faults from every side: upstreams, clients, the machine. After each the server answers others at once, and
-//! what it holds (memory, threads, descriptors, children) comes back.
+//! Fault injection: upstreams, clients, the machine. After each fault the server answers other requests at once, and
+//! its memory, threads, descriptors and children return to their numbers before.
 
 mod clients;
 mod machine;
 mod upstreams;
 
-use crate::kit::*;
-use crate::model::http_client;
+use crate::model_server::http_client;
+use crate::support::*;
 use rmcp::RoleClient;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RunningService, ServiceExt as _};
@@ -20,25 +20,25 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// How long anybody else waits at most while something is wrong, on a busy machine.
+/// How long other requests may take during a fault, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
-/// How much memory and how many threads and descriptors stay with the process: allocators and runtimes keep
-/// some for the next time.
-const KEPT: Held = Held { megabytes: 60, threads: 8, descriptors: 8, children: 0 };
+/// How much more memory, threads and descriptors the process may keep afterwards, because allocators and
+/// runtimes keep some for reuse.
+const KEPT: Resources = Resources { megabytes: 60, threads: 8, descriptors: 8, children: 0 };
 
-/// These tests measure processes: one at a time, or they would measure each other.
+/// These tests measure processes, so they run one at a time.
 static ALONE: LazyLock<tokio::sync::Mutex<()>> = LazyLock::new(tokio::sync::Mutex::default);
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
+struct Resources {
     megabytes: usize,
     threads: usize,
     descriptors: usize,
     children: usize,
 }
 
-impl Held {
+impl Resources {
     fn by(pid: u32) -> Self {
         let process = PathBuf::from(format!("/proc/{pid}"));
         let status = std::fs::read_to_string(process.join("status")).expect("it runs");
@@ -53,7 +53,7 @@ impl Held {
         Self { megabytes: number("VmRSS") / 1024, threads: number("Threads"), descriptors, children }
     }
 
-    /// Whether it is no more than another, and what may be kept.
+    /// Whether the resources are back to earlier ones, except for what may be kept.
     fn is_back_to(self, before: Self) -> bool {
         self.megabytes <= before.megabytes + KEPT.megabytes
             && self.threads <= before.threads + KEPT.threads
@@ -62,12 +62,12 @@ impl Held {
     }
 }
 
-/// A server that something is done to.
+/// A server under fault injection.
 struct Victim {
     url: String,
     child: Child,
-    client: RunningService<RoleClient, Witness>,
-    before: Held,
+    client: RunningService<RoleClient, RecordingClient>,
+    before: Resources,
     _alone: tokio::sync::MutexGuard<'static, ()>,
 }
 
@@ -76,7 +76,7 @@ impl Victim {
         Self::start_as("", words).await
     }
 
-    /// Start it from a shell that has run `prepared`.
+    /// Starts it from a shell that runs `prepared` first.
     async fn start_as(prepared: &str, words: &[&str]) -> Self {
         let alone = ALONE.lock().await;
         let mut command = Command::new("sh");
@@ -85,23 +85,23 @@ impl Victim {
         let mut child = command.spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let url = loop {
-            let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
+            let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("says where").expect("text");
             let line = line.expect("it does not end before it listens");
             if let Some(url) = line.strip_prefix("codecall: listening on ") {
                 break url.to_owned();
             }
         };
-        // What it says later must go somewhere.
+        // Later output must be read, or the server would block.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let config = StreamableHttpClientTransportConfig::with_uri(format!("{url}/mcp"));
         let transport = StreamableHttpClientTransport::with_client(http_client(), config);
-        let client = Witness::default().serve(transport).await.expect("speaks MCP");
-        let mut victim = Self { url, before: Held { megabytes: 0, ..KEPT }, child, client, _alone: alone };
-        // Threads and connections that there always are from now on.
+        let client = RecordingClient::default().serve(transport).await.expect("speaks MCP");
+        let mut victim = Self { url, before: Resources { megabytes: 0, ..KEPT }, child, client, _alone: alone };
+        // Threads and connections that exist from the first request on.
         for _ in 0..3 {
             victim.answers().await;
         }
-        victim.before = victim.held();
+        victim.before = victim.resources();
         victim
     }
 
@@ -109,11 +109,11 @@ impl Victim {
         self.child.id().expect("it runs")
     }
 
-    fn held(&self) -> Held {
-        Held::by(self.pid())
+    fn resources(&self) -> Resources {
+        Resources::by(self.pid())
     }
 
-    /// Where it listens, without `http://`.
+    /// Returns the address without `http://`.
     fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
     }
@@ -121,14 +121,14 @@ impl Victim {
     async fn execute(&self, script: &str) -> Value {
         let Value::Object(arguments) = json!({ "script": script }) else { panic!("an object") };
         let request = CallToolRequestParams::new("codecall_execute").with_arguments(arguments);
-        let called = tokio::time::timeout(PATIENCE, self.client.peer().call_tool(request)).await.expect("answers");
+        let called = tokio::time::timeout(TIMEOUT, self.client.peer().call_tool(request)).await.expect("answers");
         called.expect("a result").structured_content.expect("structured content")
     }
 
-    /// What one call of a tool gives: its result, or code and message of its error.
+    /// Returns the result of a tool call, or code and message of its error.
     async fn call(&self, tool: &str, timeout: Duration) -> Result<Value, (String, String)> {
         let timeout = timeout.as_millis();
-        // Data that is no text is too much to be looked at.
+        // Data that is not text is too long to compare.
         let script = format!(
             "const r = await callTool('{tool}', {{}}, {{ timeoutMs: {timeout}, throwOnError: false }});
              return r.success && typeof r.data !== 'string' ? {{ success: true, data: typeof r.data }} : r"
@@ -143,7 +143,7 @@ impl Victim {
         }
     }
 
-    /// Others are answered at once.
+    /// Checks that other requests are answered at once.
     async fn answers(&self) {
         let began = Instant::now();
         let health = http_client().get(format!("{}/healthz", self.url)).timeout(AT_ONCE).send().await;
@@ -152,28 +152,28 @@ impl Victim {
         assert!(began.elapsed() < AT_ONCE, "others wait {:?}", began.elapsed());
     }
 
-    /// Others are answered, and what it holds comes back.
+    /// Checks that other requests are answered, and that the resources are back.
     async fn recovers(&self, from: &str) {
         self.answers().await;
         let began = Instant::now();
-        while !self.held().is_back_to(self.before) {
-            assert!(began.elapsed() < PATIENCE, "after {from}: {:?}, before: {:?}", self.held(), self.before);
+        while !self.resources().is_back_to(self.before) {
+            assert!(began.elapsed() < TIMEOUT, "after {from}: {:?}, before: {:?}", self.resources(), self.before);
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         self.answers().await;
     }
 
-    /// Go away, and see it end.
+    /// Disconnects, and waits for the end of the server.
     async fn end(mut self) {
         let pid = self.pid().to_string();
         let _ = self.client.cancel().await;
         assert!(Command::new("kill").arg(&pid).status().await.expect("kill").success());
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("ends").expect("ends");
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await.expect("ends").expect("ends");
         assert_eq!(ended.code(), Some(0));
     }
 }
 
-/// The server that does wrong; absent, and said so, without Python. With CI=true it has to be there.
+/// Returns the faulty MCP server; `None`, with a message, without Python. With CI=true it must exist.
 fn wrong_upstream(folder: &Folder) -> Option<String> {
     let found = std::process::Command::new("python3").arg("--version").stdout(Stdio::null()).status();
     if found.is_ok_and(|status| status.success()) {
@@ -184,7 +184,7 @@ fn wrong_upstream(folder: &Folder) -> Option<String> {
     None
 }
 
-/// A configuration with the upstreams `name: mode` over standard input and output.
+/// Writes a configuration with the upstreams `name: mode` over standard input and output.
 fn configured(folder: &Folder, program: &str, upstreams: &[(&str, &str)], more: Value) -> String {
     let mut servers = Map::new();
     for (name, mode) in upstreams {

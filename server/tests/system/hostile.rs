@@ -1,11 +1,11 @@
-//! MCP servers that do everything wrong: each is a clear error, the others go on, nothing stays.
+//! Broken MCP servers: each causes a clear error, the others continue, and nothing is left behind.
 
-use crate::kit::*;
+use crate::support::*;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A configuration with servers of these kinds, and the files in which they tell what they do.
+/// Writes a configuration with servers of these modes. Returns it, and the log files of the servers.
 pub fn config(folder: &Folder, kinds: &[&str]) -> (String, Vec<String>) {
     let script = folder.file("hostile.sh", include_str!("hostile.sh"));
     let mut servers = Map::new();
@@ -23,22 +23,22 @@ pub fn config(folder: &Folder, kinds: &[&str]) -> (String, Vec<String>) {
     (folder.file("config.json", config.to_string()), logs)
 }
 
-/// Nothing of these servers is there any more: what was killed goes within a moment.
-async fn gone(logs: &[String]) {
+/// Waits until all processes of these servers have ended.
+async fn wait_for_exit(logs: &[String]) {
     let began = Instant::now();
-    while !left(logs).is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(2), "left: {:?}", left(logs));
+    while !running_processes(logs).is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(2), "left: {:?}", running_processes(logs));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Processes of servers that are still there.
-fn left(logs: &[String]) -> Vec<String> {
+/// Returns the processes of servers that still run.
+fn running_processes(logs: &[String]) -> Vec<String> {
     let mut left = Vec::new();
     for log in logs {
         let text = std::fs::read_to_string(log).expect("a log");
         for pid in text.lines().filter_map(|line| line.strip_prefix("pid ")) {
-            // What has ended and was not waited for is not there any more.
+            // A zombie has ended.
             let state = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
             if state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')) {
                 left.push(format!("{log}: {pid}"));
@@ -49,7 +49,7 @@ fn left(logs: &[String]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_work_leave_the_others_alone() {
+async fn broken_servers_do_not_affect_the_others() {
     let folder = Folder::new();
     let (config, logs) = config(&folder, &["babble", "dead", "flood", "good", "silent"]);
     let began = Instant::now();
@@ -85,7 +85,7 @@ async fn servers_that_do_not_work_leave_the_others_alone() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     assert!(stderr.len() < 100_000, "a flood is not passed on: {} bytes", stderr.len());
     assert!(stderr.contains("no licence found"), "{stderr}");
-    gone(&logs).await;
+    wait_for_exit(&logs).await;
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn calls_that_go_wrong() {
             assert_eq!(server.execute("return await good.last({})").await["result"], "last", "after {tool}");
         }
     }
-    // It is started again, and knows nothing of what was.
+    // The server is restarted without state.
     let script =
         "const { success, data } = await callTool('good:babble', {}, { throwOnError: false }); return success && data";
     let mut again = Value::Null;
@@ -127,7 +127,7 @@ async fn calls_that_go_wrong() {
     }
     assert_eq!(again, "after all", "lines that are not JSON are passed over");
     server.end().await;
-    gone(&logs).await;
+    wait_for_exit(&logs).await;
 }
 
 #[tokio::test]
@@ -142,10 +142,10 @@ async fn ten_thousand_tools() {
     assert_eq!(server.execute("return await good.last({})").await["result"], "last");
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     server.end().await;
-    gone(&logs).await;
+    wait_for_exit(&logs).await;
 }
 
-/// A server that is stopped from outside takes its upstreams with it.
+/// A server that gets a signal ends its upstreams.
 #[tokio::test]
 async fn nothing_is_left_after_a_signal() {
     let folder = Folder::new();
@@ -158,10 +158,10 @@ async fn nothing_is_left_after_a_signal() {
         .kill_on_drop(true)
         .spawn()
         .expect("starts");
-    until("the servers", || left(&logs).len() == 3).await;
+    until("the servers", || running_processes(&logs).len() == 3).await;
     let pid = child.id().expect("runs").to_string();
     let sent = finish(tokio::process::Command::new("kill").args(["-TERM", &pid]), "").await;
     assert_eq!(sent.code, Some(0), "{sent:?}");
-    tokio::time::timeout(PATIENCE, child.wait()).await.expect("ends").expect("ends");
-    gone(&logs).await;
+    tokio::time::timeout(TIMEOUT, child.wait()).await.expect("ends").expect("ends");
+    wait_for_exit(&logs).await;
 }

@@ -1,8 +1,8 @@
-//! The server over HTTP: who may speak to it, MCP, and stateless steps.
+//! The HTTP server: access control, MCP, and stateless steps.
 
-use crate::kit::*;
-use crate::model::{HttpProcess, http_client, one_process_for_each_request, post_json};
-use crate::others::{client, node_package, python};
+use crate::model_server::{HttpProcess, http_client, one_process_for_each_request, post_json};
+use crate::support::*;
+use crate::third_party::{client, node_package, python};
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -20,7 +20,7 @@ async fn secured(folder: &Folder, http: Value) -> HttpProcess {
     HttpProcess::start(&["--demo", "--config", &config]).await
 }
 
-/// Ask with headers; gives the status, the body and the headers of the answer.
+/// Sends a request with headers. Returns the status, the body and the headers of the response.
 async fn get(url: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, reqwest::header::HeaderMap) {
     let mut request = http_client().get(format!("{url}{path}"));
     for (name, value) in headers {
@@ -32,7 +32,7 @@ async fn get(url: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String, r
 }
 
 #[tokio::test]
-async fn only_who_may_is_answered() {
+async fn host_origin_and_token_are_checked() {
     let folder = Folder::new();
     let http = json!({"token": TOKEN, "maxBodyBytes": 2000, "allowedOrigins": ["https://app.example.com"]});
     let server = secured(&folder, http).await;
@@ -55,7 +55,7 @@ async fn only_who_may_is_answered() {
     let (status, body, _) = get(&server.url, "/v1/evaluate", &[("authorization", &bearer)]).await;
     assert!(status == 405 && body.contains("another method"), "{status} {body}");
 
-    // A page whose name was made to mean this machine, and a page that is not known.
+    // DNS rebinding, and a page of an unknown origin.
     let (status, body, _) =
         get(&server.url, "/v1/models", &[("authorization", &bearer), ("host", "evil.example")]).await;
     assert!(status == 403 && body.contains("HOST_NOT_ALLOWED"), "{status} {body}");
@@ -120,8 +120,8 @@ async fn mcp() {
     for lifecycle in [ClientLifecycleMode::Initialize, modern()] {
         let config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", server.url)).auth_header(TOKEN);
         let transport = StreamableHttpClientTransport::with_client(http_client(), config);
-        let witness = Witness::default();
-        let client = witness.clone().serve_with_lifecycle(transport, lifecycle).await.expect("speaks MCP");
+        let recorded = RecordingClient::default();
+        let client = recorded.clone().serve_with_lifecycle(transport, lifecycle).await.expect("speaks MCP");
         let tools = client.peer().list_tools(None).await.expect("a list").tools;
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
         assert_eq!(names, ["codecall_search", "codecall_describe", "codecall_execute", "codecall_invoke"]);
@@ -136,12 +136,12 @@ async fn mcp() {
         }
         let unknown = client.peer().call_tool(CallToolRequestParams::new("nothing")).await;
         assert!(unknown.is_err_and(|error| error.to_string().contains("Unknown tool 'nothing'")));
-        assert_eq!(witness.changes.load(Ordering::Relaxed), 0);
+        assert_eq!(recorded.changes.load(Ordering::Relaxed), 0);
         client.cancel().await.expect("ends");
     }
     let config = StreamableHttpClientTransportConfig::with_uri(format!("{}/mcp", server.url));
     let transport = StreamableHttpClientTransport::with_client(http_client(), config);
-    let refused = Witness::default().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
+    let refused = RecordingClient::default().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await;
     assert!(refused.is_err(), "there is no token");
     assert_eq!(server.end().await, Some(0));
 }
@@ -238,7 +238,7 @@ async fn steps_that_are_refused() {
         assert_eq!(response.status().as_u16(), 400);
         assert!(response.json::<Value>().await.expect("JSON")["error"]["message"].is_string());
     }
-    // A run that has failed is an answer like any other.
+    // A failed run is status 200 like any other.
     let (status, answer) = post_json(&server.url, "/v1/evaluate", &json!({"code": "while (true) {}"})).await;
     assert_eq!((status, &answer["outcome"]["status"]), (200, &json!("illegal_access")));
     let folder = Folder::new();

@@ -1,7 +1,7 @@
-//! Walls: worker processes for scripts, confined MCP servers. What does not work behind them is tried for
-//! real; where the kernel has no such wall, a line says so.
+//! Isolation: worker processes for scripts, confined MCP servers. The tests attempt what the sandbox forbids. They
+//! print a line if the kernel cannot enforce it.
 
-use crate::kit::*;
+use crate::support::*;
 use codecall::config::{Format, IsolationMode};
 use codecall::runs::ExecuteRequest;
 use codecall::sandbox::{Permissions, is_sufficient, probe};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-/// Whether the kernel has all walls. With CI=true it has to.
+/// Whether the kernel supports the whole sandbox. With CI=true it must.
 fn has_walls() -> bool {
     let allowed = Permissions { connect: Some(vec![80]), ..Permissions::default() };
     let walls = probe(&allowed);
@@ -25,7 +25,7 @@ fn has_walls() -> bool {
     false
 }
 
-/// The worker processes of a process.
+/// Returns the worker processes of a process.
 fn workers(of: u32) -> Vec<i32> {
     let children = |of: u32| -> Vec<i32> {
         let mut all = Vec::new();
@@ -54,7 +54,7 @@ async fn a_worker_can_do_nothing_but_compute() {
     let attempt = async |what: &str| {
         let mut command = Command::new(PROGRAM);
         command.args(["worker", "--try", what]).kill_on_drop(true);
-        tokio::time::timeout(PATIENCE, command.output()).await.expect("it ends").expect("it starts")
+        tokio::time::timeout(TIMEOUT, command.output()).await.expect("it ends").expect("it starts")
     };
     let nothing = attempt("nothing").await;
     let told = String::from_utf8_lossy(&nothing.stdout).into_owned();
@@ -78,7 +78,7 @@ async fn a_worker_inherits_nothing() {
     assert!(!ids.is_empty(), "there are workers");
     for id in ids {
         let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).map(|all| all.flatten().count());
-        // A process that is not dumpable hides them.
+        // The kernel hides the descriptors of a process that is not dumpable.
         if let Ok(count) = descriptors {
             assert_eq!(count, 3, "three streams");
         }
@@ -106,7 +106,7 @@ async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
         let script = script.replace("await sleep(1500); ", "for (let i = 0; i < 9e4; i++); ");
         tokio::spawn(async move { server.execute(&script).await })
     };
-    // Which worker has the long run is told by its processor time.
+    // The processor time shows which worker has the long run.
     let busy = async {
         loop {
             let time = |id: &i32| {
@@ -123,13 +123,13 @@ async fn a_worker_that_is_killed_is_the_end_of_its_run_alone() {
             }
         }
     };
-    let busy = tokio::time::timeout(PATIENCE, busy).await.expect("a worker is busy");
+    let busy = tokio::time::timeout(TIMEOUT, busy).await.expect("a worker is busy");
     kill(busy);
     let killed = long.await.expect("an answer");
     assert_eq!((&killed["status"], &killed["error"]["code"]), (&json!("runtime_error"), &json!("WORKER_CRASHED")));
     let other = waiting.await.expect("an answer");
     assert_eq!(other["status"], "ok", "{other}");
-    // Those that wait for a run may be killed too, all at once, ready or not.
+    // Idle workers may be killed too, all at once, ready or not.
     for _ in 0..5 {
         workers(server.id()).into_iter().for_each(kill);
         for _ in 0..3 {
@@ -150,7 +150,7 @@ async fn a_server_that_is_killed_leaves_no_worker() {
     let ids = workers(server.id());
     assert!(!ids.is_empty());
     kill(i32::try_from(server.id()).expect("a number"));
-    // Whatever has taken the number since is no worker.
+    // A process that has reused the id is not a worker.
     let gone = |id: &i32| {
         let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         !String::from_utf8_lossy(&words).starts_with("codecall\0worker")
@@ -171,7 +171,7 @@ async fn ends(hub: &Hub, script: &str) -> String {
     crate::runs::ends(&finished.outcome)
 }
 
-/// The interpreter's own account is lifted: what stops the run is the wall around its worker.
+/// The interpreter's own limit is raised, so the limit of the worker process ends the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_memory_ends_alone() {
     let confine = if has_walls() { "required" } else { "best-effort" };
@@ -185,9 +185,9 @@ async fn a_worker_without_memory_ends_alone() {
     hub.close().await;
 }
 
-/// A worker in the middle of one long step is ended for good; a thread could only be left alone.
+/// A worker in the middle of one long step is killed; a thread could only be abandoned.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_run_gives_its_processor_back() {
+async fn a_cancelled_run_frees_its_processor() {
     let lifted = json!({"preset": "experimental", "maxSteps": 1_000_000_000_000_u64,
         "maxIterations": 1_000_000_000_000_u64, "timeoutMs": 60_000});
     let hub = hub(&json!({"vm": lifted, "isolation": {"confine": "best-effort"}}));
@@ -202,7 +202,7 @@ async fn a_cancelled_run_gives_its_processor_back() {
     let (finished, at) = tokio::join!(run, cancelled);
     assert_eq!(crate::runs::ends(&finished.outcome), "runtime_error EXECUTION_ABORTED");
     assert!(at.elapsed() < Duration::from_secs(3), "{:?}", at.elapsed());
-    // More runs at a time than workers that wait.
+    // More runs at a time than idle workers.
     let runs = (0..12).map(|_| ends(&hub, "return (await callTool('t:echo', { n: 1 })).n"));
     assert_eq!(futures_util::future::join_all(runs).await, vec!["ok"; 12]);
     hub.close().await;
@@ -257,7 +257,7 @@ async fn a_worker_that_is_killed_is_the_end_of_its_step() {
         let code = "for (let i = 0; i < 9e9; i++); return 1";
         tokio::spawn(async move { server.ask("codecall_step", json!({"code": code})).await })
     };
-    let ended = tokio::time::timeout(PATIENCE, async {
+    let ended = tokio::time::timeout(TIMEOUT, async {
         while !step.is_finished() {
             tokio::time::sleep(Duration::from_millis(300)).await;
             workers(server.id()).into_iter().for_each(kill);
@@ -309,7 +309,7 @@ async fn outcomes_are_the_same() {
             (finished.outcome.to_json(), stats.iterations, stats.tool_calls, unanswered)
         };
         let (mut here, mut there) = (told(&threads).await, told(&isolated).await);
-        // A loop that ends by time has had as many turns as there was time.
+        // How many iterations a loop has before its time is over differs each time.
         if here.0.contains("TIMEOUT") {
             (here.1, there.1) = (0, 0);
         }
@@ -319,7 +319,7 @@ async fn outcomes_are_the_same() {
     isolated.close().await;
 }
 
-/// An MCP server that does what its calls say with files and the network.
+/// An MCP server whose calls use files and the network as their input says.
 const PRYING: &str = r#"
 const fs = require('node:fs'), net = require('node:net'), http = require('node:http');
 const tools = {
@@ -359,7 +359,7 @@ process.stdin.on('end', () => process.exit(0));
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confined_server_stays_within_its_walls() {
+async fn a_confined_server_stays_confined() {
     if !has_walls() {
         return;
     }
@@ -433,18 +433,18 @@ async fn a_confined_server_stays_within_its_walls() {
     assert!(told.contains("MCP server 'p' is confined by: files, ports, system calls, limits"), "{told}");
 }
 
-/// `@modelcontextprotocol/server-filesystem`, which may be told to serve more than it may read.
+/// `@modelcontextprotocol/server-filesystem`, configured to serve more than the sandbox allows it to read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_of_others_is_confined() {
+async fn a_third_party_server_is_confined() {
     let path = "@modelcontextprotocol/server-filesystem/dist/index.js";
-    let Some(program) = crate::others::node_package(path) else { return };
+    let Some(program) = crate::third_party::node_package(path) else { return };
     if !has_walls() {
         return;
     }
     let folder = Folder::new();
     let (mine, secret) = (folder.file("mine/a.txt", "mine"), folder.file("secret/b.txt", "secret"));
     let modules = root().join("tests/node/node_modules").canonicalize().expect("it is there");
-    // By its own account it may read both.
+    // The server itself would allow both.
     let args = json!([program, folder.path("mine"), folder.path("secret")]);
     let confine = json!({"read": [modules, folder.path("mine")]});
     let config = json!({"mcpServers": {"files": {"command": "node", "args": args, "confine": confine}}});
@@ -467,7 +467,7 @@ async fn a_server_of_others_is_confined() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_confined_is_told() {
+async fn missing_confinement_is_reported() {
     let folder = Folder::new();
     let missing = json!({"mcpServers": {"p": {"command": "true", "confine": {"read": [folder.path("nowhere")]}}}});
     let missing = folder.file("missing.json", missing.to_string());

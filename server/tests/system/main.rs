@@ -1,12 +1,9 @@
-//! The program from outside: the command line, MCP clients in front, MCP servers behind.
+//! Tests of the whole program: the command line, MCP clients, MCP servers, HTTP.
 //!
-//! One binary, so that there is one to link. Servers and clients of others are in `others`; they are
-//! skipped, with a line that says so, where their packages are not installed (see `.ci/run`).
+//! They are one binary, so that only one is linked. `third_party` has the servers and clients of other projects. Its
+//! tests are skipped, with a message, if their packages are not installed (see `.ci/run`).
 
-mod bounds;
-mod bypass;
-mod capture;
-mod chain;
+mod access_control;
 mod chat;
 mod cli;
 mod code_execution;
@@ -18,14 +15,17 @@ mod faults;
 #[cfg(unix)]
 mod hostile;
 mod http;
+mod impersonation;
 #[cfg(target_os = "linux")]
 mod isolation;
-mod kit;
-mod model;
-mod others;
+mod large_data;
+mod model_server;
+mod pipeline;
 mod pool;
 mod protocol;
 mod runs;
 mod search;
 mod stateless;
 mod statuses;
+mod support;
+mod third_party;

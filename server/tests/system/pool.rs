@@ -1,5 +1,5 @@
-//! Many runs at once: nobody waits for the long steps of another, nothing is lost. The figures are for
-//! reading: `cargo test --release -p codecall --test system pool -- --ignored --nocapture`.
+//! Many runs at once: short runs do not wait for long ones, and no run is lost. To print the figures: `cargo test
+//! --release -p codecall --test system pool -- --ignored --nocapture`.
 
 use crate::runs::{Tools, ends};
 use agentscript::{Inputs, Policy, Preset, Progress};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Scripts that go on until they are cancelled: plain loops, loops that wait, loops of long steps.
+/// Scripts that run until they are cancelled: plain loops, loops that wait, loops of long steps.
 const ENDLESS: [&str; 5] = [
     "for (;;) {}",
     "for (;;) { await null; for (let i = 0; i < 1e4; i++); }",
@@ -36,10 +36,10 @@ fn endless() -> Policy {
 fn hub(threads: usize, max_runs: usize, max_queue: usize) -> Arc<Hub> {
     let mut config = Config::default();
     (config.pool.threads, config.pool.max_runs, config.pool.max_queue) = (threads, max_runs, max_queue);
-    Hub::start(crate::kit::isolated(config), vec![Arc::new(Tools)]).expect("starts")
+    Hub::start(crate::support::isolated(config), vec![Arc::new(Tools)]).expect("starts")
 }
 
-/// How long `count` small runs take, one after the other, in order of their length.
+/// Measures `count` small runs, one after the other. Returns their durations, sorted.
 async fn small_runs(hub: &Hub, count: usize) -> Vec<Duration> {
     let mut took = Vec::new();
     for _ in 0..count {
@@ -54,8 +54,8 @@ async fn small_runs(hub: &Hub, count: usize) -> Vec<Duration> {
     took
 }
 
-/// The same beside runs that never end.
-async fn beside(scripts: &[&str], count: usize) -> Vec<Duration> {
+/// Measures the same beside endless runs.
+async fn measure_beside(scripts: &[&str], count: usize) -> Vec<Duration> {
     let hub = hub(2, 32, 256);
     let cancel = CancellationToken::new();
     let others =
@@ -74,26 +74,26 @@ async fn beside(scripts: &[&str], count: usize) -> Vec<Duration> {
     took
 }
 
-fn told(what: &str, took: &[Duration]) {
+fn print_durations(what: &str, took: &[Duration]) {
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     print(&format!("{what}: median {:.2} ms, p99 {:.2} ms, longest {:.2} ms", at(0.5), at(0.99), at(1.0)));
 }
 
-/// The harness hides what tests print unless it is told otherwise; this goes past the lint only.
+/// Prints a figure. The harness captures the output unless `--nocapture` is given.
 fn print(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn short_runs_pass_long_ones() {
+async fn short_runs_do_not_wait_for_long_ones() {
     for script in ENDLESS {
-        let took = beside(&[script; 4], 20).await;
-        // Far from the seconds that one of the long steps takes, on a machine that is busy too.
+        let took = measure_beside(&[script; 4], 20).await;
+        // Much less than the seconds of one long step, also on a busy machine.
         assert!(took[10] < Duration::from_millis(250), "{script}: {took:?}");
     }
 }
 
-/// So many runs at once: how they end, by status and code.
+/// Runs so many scripts at once. Returns how they end, by status and code.
 async fn crowd(count: usize, max_runs: usize, max_queue: usize) -> BTreeMap<String, usize> {
     let hub = hub(2, max_runs, max_queue);
     let script =
@@ -115,7 +115,7 @@ async fn a_thousand_runs_at_once() {
     assert_eq!(crowd(300, 32, 1_000).await, BTreeMap::from([("ok".to_owned(), 300)]));
 }
 
-/// Single long steps, each as long as the limits of the preset `secure` let it be.
+/// Single long steps, each as long as the limits of the preset `secure` allow.
 const LONG: [&str; 8] = [
     "const a = Array.from({ length: 9e4 }, (_, i) => `${(i * 7919) % 90007}`); return a.sort().length",
     "const text = `[${'{\"a\":[1,2,3]},'.repeat(2e5)}0]`; return JSON.parse(text).length",
@@ -127,7 +127,7 @@ const LONG: [&str; 8] = [
     "return /(?=(x+)y)x/.test('x'.repeat(4e3))",
 ];
 
-/// The longest processor time that one call of `resume` takes, and that of the whole run.
+/// Returns the longest processor time of one call of `resume`, and that of the whole run.
 fn longest_slice(script: &str, mut policy: Policy) -> (Duration, Duration) {
     policy.limits.timeout_ms = policy.limits.timeout_ms.min(3_500);
     let script = agentscript::compile(script, &agentscript::CompileOptions::for_policy(&policy)).expect("compiles");
@@ -153,10 +153,10 @@ async fn figures() {
         let [longest, whole] = [longest, whole].map(|time| time.as_secs_f64() * 1e3);
         print(&format!("longest slice of 2 ms: {longest:.1} ms of {whole:.1} ms: {script}"));
     }
-    told("small runs alone", &beside(&[], 300).await);
+    print_durations("small runs alone", &measure_beside(&[], 300).await);
     for script in ENDLESS {
-        told(&format!("small runs beside 4 × {script}"), &beside(&[script; 4], 300).await);
+        print_durations(&format!("small runs beside 4 × {script}"), &measure_beside(&[script; 4], 300).await);
     }
-    told("small runs beside one of each", &beside(&ENDLESS, 300).await);
+    print_durations("small runs beside one of each", &measure_beside(&ENDLESS, 300).await);
     print(&format!("1000 runs at once, 32 places, a queue of 100: {:?}", crowd(1_000, 32, 100).await));
 }

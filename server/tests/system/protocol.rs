@@ -1,6 +1,6 @@
 //! What an MCP client sees.
 
-use crate::kit::*;
+use crate::support::*;
 use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, PeerRequestOptions, ServiceError};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn the_list_of_tools() {
     for tool in &tools.tools {
         let description = tool.description.as_deref().expect("a description");
         assert!(description.len() < 2_048, "{}: {} characters", tool.name, description.len());
-        // 350 tokens of the language, at the four letters of such a text.
+        // 350 tokens of the language, at four letters each.
         assert!(tool.name != "codecall_execute" || description.len() < 1_440, "{} characters", description.len());
         for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()] {
             let schema = Value::Object((**schema.expect("a schema")).clone());
@@ -33,7 +33,7 @@ async fn the_list_of_tools() {
             jsonschema::meta::validate(&schema).expect("a schema of JSON");
         }
         assert!(tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint.is_some()), "{}", tool.name);
-        // What a model is shown of a tool.
+        // The fields that a model sees of a tool.
         size += tool.name.len() + description.len() + Value::Object((*tool.input_schema).clone()).to_string().len();
     }
     assert!(size / 4 < 2_000, "about {} tokens", size / 4);
@@ -74,7 +74,7 @@ async fn search_describe_execute_invoke() {
 }
 
 #[tokio::test]
-async fn names_and_requests_that_do_not_fit() {
+async fn unknown_names_and_invalid_requests_are_refused() {
     let server = Server::start(&["--demo"]).await;
     for name in ["codecall_search", "codecall:search", "codecall.search"] {
         assert_eq!(server.ask(name, json!({"query": "users"})).await["totalIndexed"], 23, "{name}");
@@ -114,7 +114,7 @@ async fn progress_and_messages() {
         await callTool('users:get', { id: 'nobody' }, { throwOnError: false });";
     let request = CallToolRequestParams::new("codecall_execute")
         .with_arguments(json!({"script": script}).as_object().expect("an object").clone());
-    // The client gives every request a token for its progress.
+    // The client sends a progress token with every request.
     let peer = server.client.peer();
     let request = ClientRequest::CallToolRequest(Request::new(request));
     let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.expect("sent");
@@ -124,11 +124,11 @@ async fn progress_and_messages() {
         let own = progress.iter().filter(|told| told.progress_token == token);
         own.map(|told| (told.progress, told.message.clone().unwrap_or_default())).collect()
     };
-    until("progress", || server.witness.progress.lock().expect("not poisoned").len() == 4).await;
-    let told = told(&server.witness.progress.lock().expect("not poisoned"));
+    until("progress", || server.recorded.progress.lock().expect("not poisoned").len() == 4).await;
+    let told = told(&server.recorded.progress.lock().expect("not poisoned"));
     assert_eq!(told.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0]);
     assert!(told[0].1.starts_with("users:get") && told[3].1.starts_with("users:get: NOT_FOUND"), "{told:?}");
-    let logs = server.witness.logs.lock().expect("not poisoned").clone();
+    let logs = server.recorded.logs.lock().expect("not poisoned").clone();
     let of = |logger: &str| logs.iter().filter(|log| log["logger"] == logger).collect::<Vec<_>>();
     let calls = of("codecall.tools");
     let run = &calls[0]["data"]["runId"];
@@ -136,7 +136,7 @@ async fn progress_and_messages() {
     assert!(run.is_string() && of("codecall.script")[0]["data"] == expected, "{logs:?}");
     assert_eq!((calls.len(), &calls[0]["data"]["event"]), (4, &json!("tool_call_start")));
     assert_eq!(calls[3]["data"]["error"]["code"], "NOT_FOUND");
-    let events = server.witness.events.lock().expect("not poisoned").clone();
+    let events = server.recorded.events.lock().expect("not poisoned").clone();
     let event = &events[0]["params"];
     let told = (&event["event"], &event["payload"], &event["runId"]);
     assert_eq!(told, (&json!("stage"), &json!({"name": "first"}), run));
@@ -167,17 +167,17 @@ async fn a_cancelled_request_cancels_its_tool_call() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_changed_list_is_told_and_found() {
+async fn list_changes_are_notified_and_indexed() {
     let folder = Folder::new();
     let (config, _) = crate::hostile::config(&folder, &["good"]);
     let server = Server::start(&["--config", &config]).await;
     let search = || server.ask("codecall_search", json!({"query": "track a parcel"}));
     assert_eq!(search().await["tools"], json!([]));
-    // The list has changed when the server was reached first: that is told by now, or never.
+    // The list changes when the server connects, which was notified by now.
     tokio::time::sleep(Duration::from_millis(600)).await;
-    let before = server.witness.changes.load(Ordering::Relaxed);
+    let before = server.recorded.changes.load(Ordering::Relaxed);
     assert_eq!(server.execute("return await good.grow({})").await["result"], "grown");
-    until("the notification", || server.witness.changes.load(Ordering::Relaxed) > before).await;
+    until("the notification", || server.recorded.changes.load(Ordering::Relaxed) > before).await;
     assert_eq!(search().await["tools"][0]["name"], "good:parcel");
     server.end().await;
 }
@@ -195,7 +195,7 @@ fn call(id: u32, arguments: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "codecall_execute", "arguments": arguments}})
 }
 
-/// `codecall serve` in a pipe of a shell: all that was asked is answered.
+/// `codecall serve` in a pipe of a shell answers all requests.
 #[tokio::test]
 async fn answers_come_after_the_end_of_input() {
     let messages = greeting().into_iter().chain([
@@ -214,7 +214,7 @@ async fn answers_come_after_the_end_of_input() {
     assert_eq!(of(3)["error"]["code"], -32602);
 }
 
-/// Results that the protocol cannot carry as they are.
+/// Results that the protocol cannot carry unchanged.
 #[tokio::test]
 async fn odd_results() {
     let server = Server::start(&["--demo"]).await;
@@ -236,7 +236,7 @@ async fn odd_results() {
     server.end().await;
 }
 
-/// Everything on stdout is MCP, whatever is logged; the server ends with its input.
+/// stdout has only MCP messages, whatever is logged; the server ends with its input.
 #[tokio::test]
 async fn stdout_carries_only_mcp() {
     let mut child = Command::new(PROGRAM)
@@ -255,7 +255,7 @@ async fn stdout_carries_only_mcp() {
         stdin.write_all(format!("{message}\n").as_bytes()).await.expect("written");
     }
     let answer = loop {
-        let line = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("answers").expect("read");
+        let line = tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("answers").expect("read");
         let message: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         if message["id"] == 2 {

@@ -1,4 +1,4 @@
-//! Many runs in one process: those that never end stop at their limits and disturb nobody.
+//! Many runs in one process: endless runs stop at their limits and do not affect the others.
 
 use agentscript::{Outcome, Policy, Preset};
 use codecall::runs::ExecuteRequest;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// A tool that gives its input back, one that never answers.
+/// A tool that returns its input, and one that never answers.
 pub struct Tools;
 
 impl Upstream for Tools {
@@ -52,7 +52,7 @@ async fn execute(hub: &Hub, script: &str, policy: Policy) -> (Outcome, Duration)
     (finished.outcome, began.elapsed())
 }
 
-/// The status and the code of an outcome.
+/// Returns the status and the code of an outcome.
 pub fn ends(outcome: &Outcome) -> String {
     let code = outcome.result.as_ref().map_or_else(|failure| format!(" {}", failure.code), |_| String::new());
     format!("{}{code}", outcome.status().as_str())
@@ -62,7 +62,7 @@ const TIMEOUT: u64 = 1_500;
 const TOOL_TIMEOUT: u64 = 2_000;
 const MEMORY: u64 = 8 * 1024 * 1024;
 
-/// Scripts that never end, and how they end.
+/// Endless scripts, and how they end.
 const BAD: [(&str, &str); 6] = [
     ("while (true) {}", "timeout TIMEOUT"),
     ("const f = async () => { await null; return f(); }; return f();", "runtime_error MEMORY_LIMIT"),
@@ -79,18 +79,18 @@ const GOOD: &str = "
     return [seen, sum, [3, 1, 2].sort((a, b) => a - b)];";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
-    let hub = Hub::start(crate::kit::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
+async fn bad_runs_end_at_their_limits() {
+    let hub = Hub::start(crate::support::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
     let mut endless = Policy::preset(Preset::Balanced);
     endless.limits.timeout_ms = TIMEOUT;
     endless.limits.tool_timeout_ms = TOOL_TIMEOUT;
-    // These two would end the loops before their time.
+    // These two limits would end the loops too early.
     endless.limits.max_iterations = u64::MAX;
     endless.limits.max_steps = u64::MAX;
     endless.limits.max_memory_bytes = MEMORY;
     let bad = async { join_all(BAD.map(|(script, _)| execute(&hub, script, endless.clone()))).await };
     let good = async {
-        // The bad ones are at work.
+        // The bad runs are active now.
         tokio::time::sleep(Duration::from_millis(100)).await;
         join_all((0..30).map(|_| execute(&hub, GOOD, Policy::preset(Preset::Secure)))).await
     };
@@ -116,7 +116,7 @@ async fn bad_runs_end_at_their_limits_and_disturb_nobody() {
 /// The limits of a preset end them too, each by its own counter.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preset_alone_ends_them() {
-    let hub = Hub::start(crate::kit::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
+    let hub = Hub::start(crate::support::isolated(Config::default()), vec![Arc::new(Tools)]).expect("starts");
     let policy = || Policy::preset(Preset::Balanced);
     let (endless, _) = execute(&hub, "while (true) {}", policy()).await;
     assert_eq!(ends(&endless), "runtime_error ITERATION_LIMIT");

@@ -1,6 +1,6 @@
 //! The search, as MCP clients see it.
 
-use crate::kit::*;
+use crate::support::*;
 use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ async fn warnings() {
 }
 
 #[tokio::test]
-async fn requests_that_make_no_sense() {
+async fn invalid_requests_are_refused() {
     let server = Server::start(&["--demo"]).await;
     let many: Vec<String> = (0..11).map(|at| format!("query {at}")).collect();
     for (arguments, expected) in [
@@ -78,7 +78,7 @@ async fn requests_that_make_no_sense() {
     server.end().await;
 }
 
-/// The other strategies are there, or the start says how to get them.
+/// Other strategies are available, or the error at the start says how to get them.
 #[tokio::test]
 async fn a_strategy_that_cannot_work_is_refused_at_the_start() {
     let folder = Folder::new();

@@ -1,6 +1,6 @@
 //! Steps of runs whose clients own the tools, and journals on the command line.
 
-use crate::kit::*;
+use crate::support::*;
 use codecall::config::StatelessConfig;
 use codecall::stateless::{Evaluate, Evaluator};
 use rmcp::model::CallToolResult;
@@ -28,8 +28,8 @@ fn tools() -> Value {
     }}])
 }
 
-/// What the client's tool finds.
-fn found(input: &Value) -> Value {
+/// The result of the client's tool.
+fn tool_result(input: &Value) -> Value {
     json!([{"title": format!("About {}", input["query"].as_str().expect("a query"))}])
 }
 
@@ -37,7 +37,7 @@ fn served(folder: &Folder) -> String {
     folder.file("codecall.toml", "[stateless]\nenabled = true\nkey = \"a key that nobody can guess\"\n")
 }
 
-/// A step at a server that is there for this request only.
+/// Takes a step at a server that is started for this request only.
 async fn step(config: &str, lifecycle: ClientLifecycleMode, request: &Value) -> CallToolResult {
     let server = Server::start_as(&["--config", config], lifecycle).await;
     let answer = server.call("codecall_step", request.clone()).await.expect("an answer");
@@ -49,9 +49,9 @@ fn structured(answer: &CallToolResult) -> &Value {
     answer.structured_content.as_ref().expect("structured content")
 }
 
-/// The two conversations, by tokens and by messages alone, and no request reaches the process of another.
+/// Both conversations, by tokens and by messages alone, with a new process for each request.
 #[tokio::test]
-async fn conversations_of_which_nobody_remembers_anything() {
+async fn conversations_without_state_in_the_server() {
     let folder = Folder::new();
     let config = served(&folder);
     for (code, rounds) in [(PARALLEL, &[2][..]), (SEQUENTIAL, &[1, 1])] {
@@ -68,9 +68,12 @@ async fn conversations_of_which_nobody_remembers_anything() {
             }
             let calls = told["calls"].as_array().expect("calls");
             made.push(calls.len());
-            // Last first: the order is the client's.
-            let results: Vec<Value> =
-                calls.iter().rev().map(|call| json!({"id": call["id"], "result": found(&call["input"])})).collect();
+            // In reverse order: the client decides.
+            let results: Vec<Value> = calls
+                .iter()
+                .rev()
+                .map(|call| json!({"id": call["id"], "result": tool_result(&call["input"])}))
+                .collect();
             request["token"] = told["token"].clone();
             request["results"] = results.into();
         };
@@ -90,11 +93,11 @@ async fn conversations_of_which_nobody_remembers_anything() {
             for call in told["messages"][0]["tool_calls"].as_array().expect("calls") {
                 let input: Value =
                     serde_json::from_str(call["function"]["arguments"].as_str().expect("a text")).expect("JSON");
-                let content = found(&input).to_string();
+                let content = tool_result(&input).to_string();
                 messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": content}));
             }
         };
-        // The name holds the time, so the clock is the same too.
+        // The id contains the time, so the clock is the same too.
         assert_eq!(by_token, by_messages);
         let roles: Vec<&str> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
         let expected: &[&str] = match rounds.len() {
@@ -105,15 +108,15 @@ async fn conversations_of_which_nobody_remembers_anything() {
     }
 }
 
-/// Each message comes once, however often the script is played.
+/// Each message is sent once, however often the script is replayed.
 #[tokio::test]
-async fn what_a_script_says_is_told() {
+async fn messages_of_a_script_are_notified() {
     let folder = Folder::new();
     let server = Server::start(&["--config", &served(&folder)]).await;
     let code = "mcpLog('info', 'one'); await get({}); mcpNotify('two', { n: 2 }); mcpLog('info', 'a key that nobody can guess'); return 1";
     let mut request = json!({"code": code, "tools": [{"name": "get"}]});
     let first = server.call("codecall_step", request.clone()).await.expect("an answer");
-    let logs = || server.witness.logs.lock().expect("not poisoned").clone();
+    let logs = || server.recorded.logs.lock().expect("not poisoned").clone();
     until("the first message", || logs().len() == 1).await;
     assert_eq!(logs()[0]["data"]["message"], "one");
     let told = structured(&first);
@@ -121,13 +124,13 @@ async fn what_a_script_says_is_told() {
     request["results"] = json!([{"id": told["calls"][0]["id"], "result": null}]);
     let done = server.call("codecall_step", request).await.expect("an answer");
     assert_eq!(structured(&done)["outcome"], json!({"status": "ok", "result": 1}));
-    until("the others", || logs().len() == 2 && !server.witness.events.lock().expect("not poisoned").is_empty()).await;
+    until("the others", || logs().len() == 2 && !server.recorded.events.lock().expect("not poisoned").is_empty()).await;
     assert_eq!(logs()[1]["data"]["message"], "[secret]");
     server.end().await;
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_step() {
+async fn invalid_steps_are_refused() {
     let folder = Folder::new();
     let config = served(&folder);
     let server = Server::start(&["--config", &config]).await;
@@ -180,7 +183,7 @@ try { await users.get({ id: 'nobody' }) } catch (error) { console.warn(error.cod
 return { n: orders.length, at: Date.now(), lucky: Math.random() };";
 
 #[tokio::test]
-async fn a_recorded_run_is_played_again() {
+async fn a_recorded_run_is_replayed() {
     let folder = Folder::new();
     let (script, journal) = (folder.file("shop.js", SHOP), folder.path("shop.journal.json"));
     let ran = codecall(&["run", &script, "--demo", "--record", &journal]).await;
@@ -206,7 +209,7 @@ async fn a_recorded_run_is_played_again() {
     }
     assert_eq!(rounds.len(), calls.len());
 
-    // Another script, another input, another answer, an end that is missing.
+    // Another script, another input, another answer, a missing end.
     let other = folder.file("other.js", SHOP.replace("limit: 3", "limit: 4"));
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut changed = recording.clone();
@@ -273,9 +276,9 @@ async fn runs_that_fail_are_recorded_too() {
     assert_eq!((ran.code, replayed.code), (Some(0), Some(0)), "{replayed:?}");
 }
 
-/// A recorded run has the limits, allow lists and results of any other.
+/// A recorded run has the same limits, allow lists and results as any other.
 #[tokio::test]
-async fn recording_changes_nothing_of_a_run() {
+async fn recording_does_not_change_a_run() {
     let folder = Folder::new();
     let journal = folder.path("a.json");
     let config = folder.file("c.toml", "[includeTools]\ndeny = [\"orders:*\"]\n[vm]\nmaxToolCalls = 3\n");
@@ -297,7 +300,7 @@ async fn recording_changes_nothing_of_a_run() {
     }
 }
 
-/// One step of a client in this process, for the journals of clients.
+/// Takes a step in this process, for the journals of clients.
 fn stepped(request: &Value) -> Value {
     let request: Evaluate = serde_json::from_value(request.clone()).expect("a request");
     request
@@ -307,14 +310,14 @@ fn stepped(request: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn journals_of_clients_are_played() {
+async fn journals_of_clients_are_replayed() {
     let folder = Folder::new();
     let (script, tools_file) = (folder.file("a.js", PARALLEL), folder.file("tools.json", tools().to_string()));
     let first = stepped(&json!({"code": PARALLEL, "tools": tools()}));
     let token = first["token"].as_str().expect("a token");
     let waiting = codecall(&["replay", &script, "--journal", token, "--tools", &tools_file]).await;
     let lines = waiting.json_lines();
-    // The token has digests; the script says what the inputs are.
+    // The token has digests; the script provides the inputs.
     assert_eq!(
         lines[0]["calls"][1],
         json!({"call": 1, "tool": "web_search", "input": {"query": "international affairs news"}})
@@ -391,7 +394,7 @@ async fn wrong_arguments_of_record_and_replay() {
     assert!(!std::path::Path::new(&journal).exists(), "nothing was recorded");
 }
 
-/// Secrets of the configuration are in no file, wherever the script has them from.
+/// No file contains secrets of the configuration, wherever the script got them.
 #[tokio::test]
 async fn recordings_hold_no_secrets() {
     let folder = Folder::new();

@@ -1,9 +1,9 @@
 //! Every status and code that a script can end with, as a client sees it.
 
-use crate::kit::*;
+use crate::support::*;
 use serde_json::{Value, json};
 
-/// A script, what limits it, and the `STATUS CODE` that it ends with; then texts of its error.
+/// A script, its limit, and the `STATUS CODE` that it ends with; then parts of its error.
 type Case = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -62,7 +62,7 @@ const CASES: &[Case] = &[
         "runtime_error MAX_TOOL_CALLS_EXCEEDED",
         &["\"toolCalls\":3"],
     ),
-    // The server keeps what is too long; a command has nowhere to keep it.
+    // The server stores a long result; the command has no store.
     ("return 'x'.repeat(1000)", r#"{"maxResultBytes": 100}"#, "ok", &[]),
     ("for (let i = 0; i < 9; i++) console.log(i)", r#"{"maxConsoleCalls": 3}"#, "runtime_error CONSOLE_LIMIT", &[]),
     ("await callTool('users:gte', {})", "{}", "tool_error TOOL_NOT_FOUND", &["Did you mean 'users:get'", "\"tool\""]),
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
 ];
 
 #[tokio::test]
-async fn every_status_through_the_front() {
+async fn every_status_over_mcp() {
     let server = Server::start(&["--demo"]).await;
     for (script, limits, ends, parts) in CASES {
         let limits: Value = serde_json::from_str(limits).expect("JSON");
@@ -127,7 +127,7 @@ async fn logs_are_there_on_every_status() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_told_at_once() {
+async fn all_violations_are_reported_at_once() {
     let server = Server::start(&[]).await;
     let answer = server.execute("const a = eval('1');\nconst b = process.env;\nwhile (a) { fetch(b) }").await;
     let issues = answer["error"]["issues"].as_array().expect("issues");

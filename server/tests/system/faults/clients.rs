@@ -27,7 +27,7 @@ async fn connect(victim: &Victim) -> TcpStream {
     TcpStream::connect(victim.address()).await.expect("a connection")
 }
 
-/// What is answered until the other side ends or says nothing for a while.
+/// Reads until the other side closes the connection or is silent for a while.
 async fn answered(stream: &mut TcpStream, patience: Duration) -> String {
     let mut bytes = vec![0; 65_536];
     let read = tokio::time::timeout(patience, stream.read(&mut bytes)).await;
@@ -35,13 +35,13 @@ async fn answered(stream: &mut TcpStream, patience: Duration) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// Runs of clients that are gone end: their threads are there for others.
+/// Runs of disconnected clients end, and their threads are free again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_vanish() {
     let victim = Victim::start(&[]).await;
     let mut check = connect(&victim).await;
     check.write_all(&call(&victim, "return 40 + 2")).await.expect("sent");
-    let answer = answered(&mut check, PATIENCE).await;
+    let answer = answered(&mut check, TIMEOUT).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     drop(check);
     let mut streams = Vec::new();
@@ -56,7 +56,7 @@ async fn that_vanish() {
     victim.end().await;
 }
 
-/// Answers that nobody reads are not kept for ever by the dozen.
+/// Responses that clients do not read are dropped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_never_read() {
     let victim = Victim::start(&[]).await;
@@ -64,19 +64,19 @@ async fn that_never_read() {
     for _ in 0..20 {
         let mut stream = connect(&victim).await;
         let calls = call(&victim, "return 'x'.repeat(900_000)").repeat(20);
-        // The server does not read on while nobody takes its answers.
+        // The server stops reading while the client does not read responses.
         let _ = tokio::time::timeout(Duration::from_millis(500), stream.write_all(&calls)).await;
         streams.push(stream);
     }
     victim.answers().await;
-    let held = victim.held();
+    let held = victim.resources();
     assert!(held.megabytes < victim.before.megabytes + 300, "{held:?}, before: {:?}", victim.before);
     drop(streams);
     victim.recovers("20 clients that never read").await;
     victim.end().await;
 }
 
-/// What is no HTTP is refused at once, and a body that is too long before it has come.
+/// A request that is not HTTP is refused at once, and a too long body before it has arrived.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_send_nonsense() {
     let victim = Victim::start(&[]).await;
@@ -101,7 +101,7 @@ async fn that_send_nonsense() {
             read = tokio::time::timeout(AT_ONCE, from.read(&mut bytes)) => read.expect("refused at once"),
             () = writing => unreachable!("it never ends"),
         };
-        // A connection that is cut is a refusal too.
+        // A closed connection is a refusal too.
         let answer = String::from_utf8_lossy(&bytes[..read.unwrap_or(0)]).into_owned();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{what}: {answer}");
         drop(stream);
@@ -110,7 +110,7 @@ async fn that_send_nonsense() {
     victim.end().await;
 }
 
-/// Connections that do not say anything, or begin and do not go on, leave room for others.
+/// Idle connections and incomplete requests leave room for others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_never_finish() {
     let victim = Victim::start_as("ulimit -n 4096", &[]).await;
@@ -132,7 +132,7 @@ async fn that_never_finish() {
     victim.end().await;
 }
 
-/// Over standard input: lines that are no messages are answered or passed over, and the end is the end.
+/// Over standard input: invalid lines are answered or skipped, and the end of input ends the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lines_that_are_no_messages() {
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rude", "version": "1"}}});
@@ -159,12 +159,12 @@ async fn lines_that_are_no_messages() {
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
 }
 
-/// More connections than the process may have descriptors: others are answered, meanwhile and afterwards.
+/// More connections than the process has descriptors: other requests are answered, meanwhile and afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn by_the_thousand() {
     let victim = Victim::start_as("ulimit -n 1024", &[]).await;
     let mut streams = Vec::new();
-    // Each is let in, or waits for it, or is turned away.
+    // Each is accepted, queued or refused.
     let mut late = 0;
     while streams.len() < 2_000 && late < 20 {
         match tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(victim.address())).await {
@@ -179,7 +179,7 @@ async fn by_the_thousand() {
     victim.end().await;
 }
 
-/// Sessions that nobody ends are bounded in number; each takes some 60 KB.
+/// The number of abandoned sessions is limited; each takes some 60 KB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn that_begin_sessions() {
     let victim = Victim::start(&[]).await;
@@ -195,7 +195,7 @@ async fn that_begin_sessions() {
         let _ = response.bytes().await;
     }
     victim.answers().await;
-    let held = victim.held();
+    let held = victim.resources();
     assert!(held.megabytes < victim.before.megabytes + 150, "{held:?}, before: {:?}", victim.before);
     victim.end().await;
 }

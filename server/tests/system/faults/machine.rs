@@ -3,7 +3,7 @@
 use super::*;
 use tokio::net::TcpStream;
 
-/// Without descriptors nobody is let in; with them again, everybody is.
+/// Without descriptors no connection is accepted; with them again, all are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_descriptors() {
     let victim = Victim::start_as("ulimit -n 64", &["--demo"]).await;
@@ -15,7 +15,7 @@ async fn no_descriptors() {
             streams.push(stream);
         }
     }
-    // This client has its connection.
+    // This client is already connected.
     assert_eq!(victim.execute("return 1").await["result"], 1);
     drop(streams);
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -23,7 +23,7 @@ async fn no_descriptors() {
     victim.end().await;
 }
 
-/// Upstreams cannot be started without descriptors; the server says so and goes on.
+/// Upstreams cannot be started without descriptors; the server reports that and continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_descriptors_for_upstreams() {
     let folder = Folder::new();
@@ -36,12 +36,12 @@ async fn no_descriptors_for_upstreams() {
     victim.end().await;
 }
 
-/// An audit file on a disk that is full: calls go on.
+/// An audit file on a full disk: calls continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn full_disk() {
     let folder = Folder::new();
     let config = folder.file("config.json", json!({"audit": {"file": folder.path("audit.jsonl")}}).to_string());
-    // Files may have one block, behind which writing fails.
+    // Files may have one block; writing more fails.
     let victim = Victim::start_as("trap '' XFSZ; ulimit -f 1", &["--demo", "--config", &config]).await;
     for _ in 0..20 {
         let answer = victim.execute("return (await users.get({ id: 'usr_001' })).id").await;
@@ -53,7 +53,7 @@ async fn full_disk() {
     victim.end().await;
 }
 
-/// Output that cannot be written is an error with words, not a panic.
+/// Output that cannot be written is an error message, not a panic.
 #[tokio::test]
 async fn full_output() {
     if !Path::new("/dev/full").exists() {
@@ -72,7 +72,7 @@ async fn full_output() {
     }
 }
 
-/// A home that does not exist and a folder that cannot be written to: nothing is written there.
+/// A home that does not exist and a read-only folder: nothing is written there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_to_write_to() {
     let folder = Folder::new();
@@ -88,7 +88,7 @@ async fn nothing_to_write_to() {
     victim.end().await;
 }
 
-/// Configurations that are no files, or far too long, are refused soon and in a sentence.
+/// Configurations that are not regular files, or far too long, are refused soon with a message.
 #[tokio::test]
 async fn configurations_that_are_none() {
     let folder = Folder::new();
@@ -106,7 +106,7 @@ async fn configurations_that_are_none() {
     }
 }
 
-/// The library that tells a process another time of day; absent, and said so, where it is not installed.
+/// Returns the library that changes the time of day for a process; `None`, with a message, if it is not installed.
 fn libfaketime() -> Option<PathBuf> {
     let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
     let found = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists());
@@ -117,8 +117,8 @@ fn libfaketime() -> Option<PathBuf> {
     found
 }
 
-/// The time of day goes ten years on and twenty back, as it does when a clock is set. (The monotonic clock goes on.)
-/// Runs, waits, timers, sessions and limits do not notice; what tells the time tells the new one.
+/// The time of day jumps ten years forward and twenty back, as when a clock is set. The monotonic clock does not.
+/// Runs, waits, timers, sessions and limits are not affected; timestamps show the new time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_jumps() {
     const LIMIT: Duration = Duration::from_secs(10);
@@ -148,11 +148,11 @@ async fn a_clock_that_jumps() {
             std::fs::write(&time, jump).expect("a file of ours");
         });
         assert_eq!(answer["result"], 40, "{jump}: {answer}");
-        assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < PATIENCE, "{jump}");
+        assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < TIMEOUT, "{jump}");
         assert!((year().await - before - years).abs() <= 1, "{jump}");
         victim.recovers(jump).await;
     }
-    // A limit of time that is reached in the past of its beginning.
+    // A time limit whose end is before its start.
     let began = Instant::now();
     let (ended, ()) = tokio::join!(victim.execute("await callTool('app:hang', {}, { timeoutMs: 1e6 })"), async {
         tokio::time::sleep(Duration::from_millis(500)).await;

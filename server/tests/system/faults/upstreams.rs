@@ -4,7 +4,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Each tool does one thing wrong. Its call ends soon and says what was wrong, and the next one is fine.
+/// Each tool has one fault. Its call ends soon and names the fault, and the next call works.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tools() {
     let folder = Folder::new();
@@ -47,7 +47,7 @@ async fn tools() {
     victim.end().await;
 }
 
-/// Bytes that are no text stand in for the answer: the call ends without its timeout, or gets the answer
+/// Invalid UTF-8 in place of the answer: the call ends without its timeout, or gets the answer
 /// that follows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn broken_letters() {
@@ -62,7 +62,7 @@ async fn broken_letters() {
     victim.end().await;
 }
 
-/// A server that ends in the middle of an answer is an error at once, and started again.
+/// A server that ends in the middle of an answer is an error at once, and is restarted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crashes() {
     let folder = Folder::new();
@@ -75,7 +75,7 @@ async fn crashes() {
         assert!(message.contains("ended while the tool"), "{tool}: {message}");
         let began = Instant::now();
         while victim.call("good:ok", SECOND).await != Ok(json!("fine")) {
-            assert!(began.elapsed() < PATIENCE, "{tool}: it is not started again");
+            assert!(began.elapsed() < TIMEOUT, "{tool}: it is not started again");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         victim.recovers(tool).await;
@@ -83,7 +83,7 @@ async fn crashes() {
     victim.end().await;
 }
 
-/// What is wrong from the start leaves the others alone, and takes a bounded amount of memory.
+/// Faults at the start do not affect other servers, and take a limited amount of memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn starts() {
     let folder = Folder::new();
@@ -95,7 +95,7 @@ async fn starts() {
     }
 }
 
-/// Lists of tools that never end.
+/// Endless lists of tools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_lists() {
     let folder = Folder::new();
@@ -109,11 +109,11 @@ async fn leaves_others_alone(folder: &Folder, program: &str, mode: &str) {
     let config = configured(folder, program, &[("good", "good"), ("wrong", mode)], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let began = Instant::now();
-    let mut most = victim.held().megabytes;
-    // Longer than it has to start.
+    let mut most = victim.resources().megabytes;
+    // Longer than its time to start.
     while began.elapsed() < 8 * SECOND {
         assert_eq!(victim.call("good:ok", AT_ONCE).await, Ok(json!("fine")), "{mode}");
-        most = most.max(victim.held().megabytes);
+        most = most.max(victim.resources().megabytes);
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!(most < victim.before.megabytes + 300, "{mode}: {most} MB, before: {:?}", victim.before);
@@ -121,7 +121,7 @@ async fn leaves_others_alone(folder: &Folder, program: &str, mode: &str) {
     victim.end().await;
 }
 
-/// The same over HTTP, where the wrong is in the answer as such.
+/// The same faults over HTTP, in the body of the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http() {
     let folder = Folder::new();
@@ -155,14 +155,14 @@ async fn over_http() {
         victim.recovers(way).await;
         let began = Instant::now();
         while victim.call("web:ok", SECOND).await != Ok(json!("fine")) {
-            assert!(began.elapsed() < PATIENCE, "{way}: it is not reached again");
+            assert!(began.elapsed() < TIMEOUT, "{way}: it is not reached again");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
     victim.end().await;
 }
 
-/// An answer that nests deeper than is read is an error at once, not a timeout.
+/// An answer that is nested too deeply is an error at once, not a timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nested_answers() {
     let folder = Folder::new();

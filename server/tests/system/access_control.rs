@@ -1,6 +1,5 @@
-//! Ways to reach a tool that may not be reached: one that the configuration takes away, one that the
-//! request does not allow, and the server's own. All are refused, whatever the script does around
-//! the call, and none of these tools is ever called.
+//! Attempts to call a forbidden tool: one that the configuration removes, one that the request does not allow, and the
+//! meta-tools. All are refused, whatever the script does around the call, and none of these tools is ever called.
 
 use agentscript::Policy;
 use codecall::meta;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// Tools that remember that they were called.
+/// Tools that count their calls.
 struct Tools {
     app: &'static str,
     called: Arc<Mutex<Vec<String>>>,
@@ -53,8 +52,8 @@ impl Upstream for Tools {
     }
 }
 
-/// A configuration that takes tools away in every way there is: by name, app and tag, by the mode,
-/// and by what is said of a tool. `shop:shown` is visible and not indexed.
+/// A configuration that removes tools in every possible way: by name, app and tag, by the mode, and by
+/// metadata. `shop:shown` is listed and not indexed.
 const CONFIG: &str = r#"{
     "includeTools": {"deny": ["shop:refuse-*", {"app": "vault"}, {"tag": "secret"}]},
     "tools": {
@@ -75,12 +74,12 @@ fn world(config: &str) -> World {
     let called = Arc::default();
     let upstream =
         |(app, _): (&'static str, _)| Arc::new(Tools { app, called: Arc::clone(&called) }) as Arc<dyn Upstream>;
-    let hub = Hub::start(crate::kit::isolated(config), NAMES.map(upstream).into()).expect("starts");
+    let hub = Hub::start(crate::support::isolated(config), NAMES.map(upstream).into()).expect("starts");
     World { hub, called }
 }
 
 impl World {
-    /// How a script ends: `ok`, or its status and code.
+    /// Returns how a script ends: `ok`, or its status and code.
     async fn run(&self, script: &str, allowed: Option<&[&str]>) -> String {
         let request = ExecuteRequest {
             context: Some(r#"{"name": "shop:hidden", "own": "codecall:execute"}"#.into()),
@@ -109,11 +108,11 @@ impl World {
     }
 }
 
-/// The tools that are taken away, by the name that an upstream gave them.
+/// The removed tools, by the upstream's names.
 const AWAY: [&str; 7] =
     ["shop:hidden", "shop:refuse-me", "shop:tagged", "shop:shown", "shop:private_one", "vault:open", "vault:list"];
 
-/// Spellings of a name. The tool is taken away, so none of them is anything else either.
+/// Spellings of the name of a removed tool. None of them may reach another tool either.
 fn spellings(name: &str) -> Vec<String> {
     let (app, own) = name.split_once(':').expect("app and tool");
     vec![
@@ -143,8 +142,8 @@ fn spellings(name: &str) -> Vec<String> {
     ]
 }
 
-/// Scripts that call the tool `NAME`, each in a way of its own, and where it is told: the code of an
-/// uncaught failure.
+/// Scripts that call the tool `NAME`, each in its own way, and where its error appears: the code of an
+/// uncaught error.
 const WAYS: &[&str] = &[
     "return await callTool('NAME', {})",
     "return await callTool(`NAME`, {})",
@@ -192,13 +191,13 @@ const WAYS: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_taken_away_does_not_exist() {
+async fn a_removed_tool_does_not_exist() {
     let world = world(CONFIG);
     for name in AWAY {
         for way in WAYS {
             let script =
                 way.replace("'NA' + 'ME'", "'NAME'").replace("['NA', 'ME'].join('')", "'NAME'").replace("NAME", name);
-            // What is not called is no failure of a tool.
+            // Without a call there is no error of a tool.
             let ends =
                 if way.contains("getTool") { "runtime_error EXECUTION_ERROR" } else { "tool_error TOOL_NOT_FOUND" };
             assert_eq!(world.run(&script, None).await, ends, "{script}");
@@ -217,9 +216,9 @@ async fn a_tool_that_is_taken_away_does_not_exist() {
     assert!(!calls.is_empty() && calls.iter().all(|name| name == "shop:list"), "{calls:?}");
 }
 
-/// Functions of apps: the same tools under the names of members.
+/// Functions of apps: the same tools as members of objects.
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_as_a_function() {
+async fn a_removed_tool_is_no_function_either() {
     let world = world(CONFIG);
     let mut wrong = Vec::new();
     for (script, ends) in [
@@ -256,9 +255,9 @@ async fn nor_as_a_function() {
     assert_eq!(world.called(), [""; 0]);
 }
 
-/// What the request does not allow is refused, in every way and with every list.
+/// Tools that the request does not allow are refused, with every way of calling and every allow list.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_allowed_is_refused() {
+async fn tools_outside_the_allow_list_are_refused() {
     let world = world(CONFIG);
     for way in WAYS.iter().filter(|way| !way.contains("getTool") && !way.starts_with("await callTool")) {
         let script = way
@@ -274,7 +273,7 @@ async fn what_is_not_allowed_is_refused() {
     {
         assert_eq!(world.run(script, Some(&["shop:list"])).await, "tool_error ACCESS_DENIED", "{script}");
     }
-    // A list allows what there is; it does not make anything.
+    // An allow list does not create tools.
     for allowed in ["*", "shop:*", "shop:hidden", "vault:*", "codecall:*"] {
         let ended = world.run("return await callTool('shop:hidden', {})", Some(&[allowed])).await;
         assert_eq!(ended, "tool_error TOOL_NOT_FOUND", "{allowed}");
@@ -286,9 +285,9 @@ async fn what_is_not_allowed_is_refused() {
     assert_eq!(world.called().len(), 5);
 }
 
-/// The server's own tools end a run, in every spelling, and nothing in the script can stop that.
+/// Calling a meta-tool ends the run, in every spelling, and the script cannot catch that.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_servers_own_tools_end_a_run() {
+async fn calling_a_meta_tool_ends_a_run() {
     let world = world(CONFIG);
     let own = [
         "codecall:execute",
@@ -332,7 +331,7 @@ async fn the_servers_own_tools_end_a_run() {
         world.run("return await callTool(codecallContext.own, {})", None).await,
         "illegal_access SELF_REFERENCE_BLOCKED"
     );
-    // What only looks like them is nothing at all.
+    // Similar names are unknown tools.
     for name in [
         "c\u{43e}decall:execute",
         "\u{ff43}odecall:execute",
@@ -343,7 +342,7 @@ async fn the_servers_own_tools_end_a_run() {
         let script = format!("return await callTool({}, {{}})", Value::from(name));
         assert_eq!(world.run(&script, None).await, "tool_error TOOL_NOT_FOUND", "{script}");
     }
-    // There is no app of that name, nor a function.
+    // There is neither an app nor a function of that name.
     for script in [
         "return await codecall.execute({ script: '1' })",
         "return await codecall['execute']({})",
@@ -359,9 +358,9 @@ async fn the_servers_own_tools_end_a_run() {
     assert_eq!(world.called(), [""; 0]);
 }
 
-/// The synchronous dialect has the same doors.
+/// The same checks hold in the synchronous dialect.
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_in_the_synchronous_dialect() {
+async fn calling_a_meta_tool_ends_a_synchronous_run() {
     let world = world(CONFIG);
     let run = async |script: &str| {
         let request =
@@ -394,8 +393,8 @@ async fn nor_in_the_synchronous_dialect() {
     assert_eq!(run("call_tool('shop', 'list', {})").await, r#"{"ok":true,"result":{"items":[1,2,3]}}"#);
 }
 
-/// By name, beside the meta-tools, only what is visible; in the modes that ask for it, only what is
-/// said to be there.
+/// By name, only listed tools can be called; in the modes that need metadata, only those whose metadata
+/// says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn direct_calls_reach_what_is_visible() {
     let world = world(CONFIG);
@@ -427,7 +426,7 @@ async fn direct_calls_reach_what_is_visible() {
     }
 }
 
-/// A dry run is no way either: not one call comes to a tool, whatever the script does and in both dialects.
+/// A dry run calls no tool, whatever the script does, in both dialects.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_reaches_no_tool() {
     let world = world("{}");
@@ -452,7 +451,7 @@ async fn a_dry_run_reaches_no_tool() {
     let told = world.ask("codecall_execute", json!({"script": script, "dryRun": true})).await;
     assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(4)), "{told}");
     assert_eq!(world.called(), [""; 0]);
-    // The same script, for once not dry, is counted.
+    // Without the dry run, the same script calls them.
     assert_eq!(world.ask("codecall_execute", json!({"script": script})).await["status"], "ok");
     assert_eq!(world.called(), ["shop:list", "shop:list", "shop:list", "vault:open"]);
 }

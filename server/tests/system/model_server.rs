@@ -1,7 +1,6 @@
-//! A model server with answers that were written before, over real HTTP, and processes of the program
-//! that answer one request each.
+//! A mock model server over HTTP with scripted responses, and processes of the program for one request each.
 
-use crate::kit::*;
+use crate::support::*;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -16,44 +15,44 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
-/// The key of the model server.
+/// The API key of the model server.
 pub const KEY: &str = "sk-model-0123456789";
 
-/// What the model says next.
+/// A scripted response.
 #[derive(Clone)]
-pub enum Said {
-    /// It calls `run_code`.
+pub enum ModelReply {
+    /// A call of `run_code`.
     Code(&'static str),
-    /// It says something and calls `run_code`.
+    /// Text and a call of `run_code`.
     TextAndCode(&'static str, &'static str),
-    /// It answers.
+    /// A final answer.
     Text(&'static str),
-    /// A message of its own making.
+    /// Any message.
     Message(Value),
     /// An error.
     Error(u16, Value),
-    /// A body that is no JSON.
-    Nonsense,
-    /// Nothing at all.
-    Silence,
+    /// A body that is not JSON.
+    InvalidBody,
+    /// No response.
+    NoResponse,
 }
 
 #[derive(Clone)]
 struct Script {
-    answers: Arc<Mutex<VecDeque<Said>>>,
-    asked: Arc<Mutex<Vec<Value>>>,
+    replies: Arc<Mutex<VecDeque<ModelReply>>>,
+    requests: Arc<Mutex<Vec<Value>>>,
 }
 
-/// The model server.
+/// The mock model server.
 pub struct Model {
-    /// What `model.url` is set to.
+    /// The value of `model.url`.
     pub url: String,
     script: Script,
 }
 
 impl Model {
-    pub async fn start(answers: impl IntoIterator<Item = Said>) -> Self {
-        let script = Script { answers: Arc::new(Mutex::new(answers.into_iter().collect())), asked: Arc::default() };
+    pub async fn start(replies: impl IntoIterator<Item = ModelReply>) -> Self {
+        let script = Script { replies: Arc::new(Mutex::new(replies.into_iter().collect())), requests: Arc::default() };
         let router = Router::new()
             .route("/v1/chat/completions", post(complete))
             .route(
@@ -64,18 +63,18 @@ impl Model {
         Self { url: format!("{}/v1", serve(router).await), script }
     }
 
-    /// Everything that it was asked, in order.
-    pub fn asked(&self) -> Vec<Value> {
-        self.script.asked.lock().expect("not poisoned").clone()
+    /// Returns all requests, in order.
+    pub fn requests(&self) -> Vec<Value> {
+        self.script.requests.lock().expect("not poisoned").clone()
     }
 
-    /// Answers that nobody has asked for.
-    pub fn left(&self) -> usize {
-        self.script.answers.lock().expect("not poisoned").len()
+    /// Returns the number of responses that were not requested.
+    pub fn unused_replies(&self) -> usize {
+        self.script.replies.lock().expect("not poisoned").len()
     }
 }
 
-/// Serve on a free port; gives the address.
+/// Serves on a free port. Returns the address.
 pub async fn serve(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -87,27 +86,27 @@ async fn complete(State(script): State<Script>, headers: HeaderMap, body: Bytes)
     let question: Value = serde_json::from_slice(&body).expect("JSON");
     let streams = question["stream"] == true;
     let counts = question["stream_options"]["include_usage"] == true;
-    script.asked.lock().expect("not poisoned").push(question);
+    script.requests.lock().expect("not poisoned").push(question);
     if headers.get("authorization").is_none_or(|given| given != &format!("Bearer {KEY}")) {
         let error = json!({"error": {"message": format!("wrong key, not {KEY}"), "type": "authentication_error"}});
         return (StatusCode::UNAUTHORIZED, Json(error)).into_response();
     }
-    let said = script.answers.lock().expect("not poisoned").pop_front();
+    let said = script.replies.lock().expect("not poisoned").pop_front();
     let call = |code: &str| {
         let arguments = json!({"code": code}).to_string();
         json!([{"id": "call_1", "type": "function", "function": {"name": "run_code", "arguments": arguments}}])
     };
     let message = match said.expect("a question too many") {
-        Said::Code(code) => json!({"role": "assistant", "content": null, "tool_calls": call(code)}),
-        Said::TextAndCode(text, code) => json!({"role": "assistant", "content": text, "tool_calls": call(code)}),
-        Said::Text(text) => json!({"role": "assistant", "content": text}),
-        Said::Message(message) => message,
-        Said::Error(status, error) => {
+        ModelReply::Code(code) => json!({"role": "assistant", "content": null, "tool_calls": call(code)}),
+        ModelReply::TextAndCode(text, code) => json!({"role": "assistant", "content": text, "tool_calls": call(code)}),
+        ModelReply::Text(text) => json!({"role": "assistant", "content": text}),
+        ModelReply::Message(message) => message,
+        ModelReply::Error(status, error) => {
             let status = StatusCode::from_u16(status).expect("a status");
             return (status, [("retry-after", "7")], Json(error)).into_response();
         }
-        Said::Nonsense => return "<html>".into_response(),
-        Said::Silence => return std::future::pending().await,
+        ModelReply::InvalidBody => return "<html>".into_response(),
+        ModelReply::NoResponse => return std::future::pending().await,
     };
     let finish_reason = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110,
@@ -152,7 +151,7 @@ fn pieces(text: &str) -> Vec<String> {
     text.chars().collect::<Vec<_>>().chunks(7).map(|piece| piece.iter().collect()).collect()
 }
 
-/// `codecall serve --http`, on a free port.
+/// A process of `codecall serve --http` on a free port.
 pub struct HttpProcess {
     pub url: String,
     child: Child,
@@ -164,21 +163,21 @@ impl HttpProcess {
         Self::start_as(command.args(["serve", "--http", "0"]).args(words)).await
     }
 
-    /// A command that serves over HTTP.
+    /// Starts a command that serves over HTTP.
     pub async fn start_as(command: &mut Command) -> Self {
         command.env_remove("RUST_LOG").kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let mut line = String::new();
-        // Warnings come first.
+        // Warnings come before the address.
         while !line.contains("listening on") {
-            let next = tokio::time::timeout(PATIENCE, lines.next_line()).await.expect("says where").expect("text");
+            let next = tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("says where").expect("text");
             let Some(next) = next else { break };
             line = next;
         }
         let url =
             line.strip_prefix("codecall: listening on ").unwrap_or_else(|| panic!("says where: {line}")).to_owned();
-        // What it says later must go somewhere.
+        // Later output must be read, or the server would block.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Self { url, child }
     }
@@ -187,16 +186,16 @@ impl HttpProcess {
         self.child.id().expect("runs")
     }
 
-    /// Ask for an end as the system does; gives the exit code.
+    /// Sends SIGTERM and returns the exit code.
     pub async fn end(mut self) -> Option<i32> {
         let id = self.child.id().expect("runs").to_string();
         assert!(Command::new("kill").arg(&id).status().await.expect("kill").success());
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("ends");
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await.expect("ends");
         ended.expect("ends").code()
     }
 }
 
-/// Processes that answer one request each: whatever one of them remembers is gone with the next.
+/// Starts a process for each request, so that no process has state of an earlier one.
 pub async fn one_process_for_each_request(words: Vec<String>) -> (String, Arc<Mutex<u32>>) {
     let started = Arc::new(Mutex::new(0));
     let count = Arc::clone(&started);
@@ -230,10 +229,10 @@ async fn forward(words: Vec<String>, request: Request) -> Response {
 
 pub fn http_client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().timeout(PATIENCE).build().expect("a client")
+    reqwest::Client::builder().timeout(TIMEOUT).build().expect("a client")
 }
 
-/// Ask an endpoint; gives the status and the body.
+/// Sends a request to an endpoint. Returns the status and the body.
 pub async fn post_json(url: &str, path: &str, body: &Value) -> (u16, Value) {
     let sent =
         http_client().post(format!("{url}{path}")).header("content-type", "application/json").body(body.to_string());

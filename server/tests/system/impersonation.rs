@@ -1,4 +1,4 @@
-//! No upstream gets calls that are meant for another one, also where that one is down.
+//! An upstream never gets calls of another upstream's tools, even if that one is down.
 
 use agentscript::{Dialect, Policy};
 use codecall::meta;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
-/// An app with tools of any name, which remember who was called.
+/// An app with tools of any names, which record their calls.
 struct App {
     id: &'static str,
     tools: Vec<String>,
@@ -83,7 +83,7 @@ impl World {
         meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
     }
 
-    /// Call a name in every way there is.
+    /// Calls a name in every possible way.
     async fn try_all(&self, name: &str) {
         let text = Value::from(name);
         let (app, own) = name.split_once([':', '.']).unwrap_or(("crm", name));
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// Names that look like `crm:create`, as an upstream may choose them for its tools and as clients write.
+/// Names that look like `crm:create`, as an upstream may name its tools and as clients may write them.
 fn disguises() -> Vec<String> {
     let mut names: Vec<String> = [
         "crm:create",
@@ -168,14 +168,14 @@ fn disguises() -> Vec<String> {
     names
 }
 
-/// Names that begin as a configured app: whoever calls one means that app.
+/// A name that begins with a configured app belongs to that app.
 fn means_crm(name: &str) -> bool {
     let name = name.to_lowercase();
     name.strip_prefix("crm").is_some_and(|rest| rest.starts_with([':', '.', '_']))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_answers_for_an_app_that_is_down() {
+async fn no_other_upstream_answers_for_an_app_that_is_down() {
     let names = disguises();
     let own: Vec<&str> = names.iter().map(String::as_str).collect();
     for listed in ["colon", "dot", "underscore"] {
@@ -193,9 +193,9 @@ async fn nobody_answers_for_an_app_that_is_down() {
     }
 }
 
-/// What is there is reached, by its own app alone, whatever another one calls its tools.
+/// A tool is called only at its own app, whatever another one names its tools.
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_for_one_that_is_there() {
+async fn no_other_upstream_answers_for_a_running_app() {
     let names = disguises();
     let own: Vec<&str> = names.iter().map(String::as_str).collect();
     let world = World::new(r#"{"directCalls": {"enabled": true}}"#, &[("crm", &["create", "get:all"]), ("evil", &own)]);
@@ -208,14 +208,14 @@ async fn nor_for_one_that_is_there() {
         let answer = world.ask("codecall_invoke", json!({"tool": name, "input": {}})).await;
         assert_eq!(answer["result"]["by"], "crm", "{name}: {answer}");
     }
-    // The tools of the other one are there under their full names, where those are no longer than names may be.
+    // The tools of the other app exist under their full names, unless those are too long.
     let answer = world.ask("codecall_invoke", json!({"tool": "evil:crm:create", "input": {}})).await;
     assert_eq!(answer["result"]["by"], "evil", "{answer}");
 }
 
-/// An app whose id begins as another one's.
+/// An app whose id is a prefix of another id.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_longest_app_is_meant() {
+async fn the_longest_matching_app_wins() {
     let config = r#"{"expose": "direct", "directCalls": {"enabled": true}}"#;
     let world = World::new(config, &[("my", &["app_tool", "app.tool", "app:tool"]), ("my_app", &[]), ("my.app", &[])]);
     for name in ["my_app_tool", "my_app:tool", "my_app.tool", "my.app.tool", "my.app:tool"] {
@@ -226,9 +226,9 @@ async fn the_longest_app_is_meant() {
     }
 }
 
-/// A pattern with a colon is one of full names; case decides nothing, as it does not in calls.
+/// A pattern with a colon is one of full names. Case is ignored, as in calls.
 #[tokio::test(flavor = "multi_thread")]
-async fn patterns_mean_the_app_that_they_name() {
+async fn patterns_match_only_the_app_that_they_name() {
     let apps: &[(&str, &[&str])] =
         &[("users", &["list", "Delete_all"]), ("evil", &["users:steal", "users:list", "users.steal", "steal"])];
     let indexed = |world: &World| -> Vec<String> {
@@ -258,7 +258,7 @@ async fn patterns_mean_the_app_that_they_name() {
         let world = World::new(&json!({"includeTools": {"deny": [deny]}}).to_string(), apps);
         assert!(!indexed(&world).contains(&"users:Delete_all".to_owned()), "{deny}");
     }
-    // Limits are of the tool, whatever a caller writes.
+    // Limits apply to the tool, however a caller spells its name.
     let config = r#"{"rateLimits": [{"tool": "Users:delete*", "limit": 1, "window": "1h"}]}"#;
     let world = World::new(config, apps);
     for script in [

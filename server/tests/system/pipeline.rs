@@ -1,6 +1,6 @@
-//! What happens at every tool call, whoever makes it.
+//! The pipeline of tool calls: hooks, masking, limits, cache, schemas, audit, secrets.
 
-use crate::kit::*;
+use crate::support::*;
 use codecall::config::Format;
 use codecall::event::{RunEvent, Watcher};
 use codecall::meta;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Tools that answer their input, and count.
+/// Tools that return their input and count their calls.
 #[derive(Default)]
 struct Echo {
     calls: AtomicUsize,
@@ -90,13 +90,13 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
 }
 
 impl World {
-    async fn told(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
+    async fn invoke_watched(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
         meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await.expect("a meta-tool").value
     }
 
-    /// Call a tool without a script: its result, or the code of its failure.
+    /// Calls a tool without a script. Returns its result, or the code of its error.
     async fn invoke(&self, tool: &str, input: Value) -> Value {
-        let answer = self.told("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
+        let answer = self.invoke_watched("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
         if answer["status"] == "ok" { answer["result"].clone() } else { answer["error"]["code"].clone() }
     }
 
@@ -105,7 +105,7 @@ impl World {
     }
 }
 
-/// A hook that notes what it sees, and does what the input says.
+/// A hook that records what it sees, and acts as the input says.
 struct Noting {
     name: &'static str,
     seen: Arc<Mutex<Vec<String>>>,
@@ -152,7 +152,7 @@ impl Hook for Noting {
 }
 
 #[tokio::test]
-async fn hooks_stand_around_the_tool_in_layers() {
+async fn hooks_run_in_order_around_the_tool() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let hook = |name| Arc::new(Noting { name, seen: Arc::clone(&seen) }) as Arc<dyn Hook>;
     let world = world(json!({}), vec![hook("a"), hook("b")]);
@@ -172,7 +172,7 @@ async fn hooks_stand_around_the_tool_in_layers() {
 }
 
 #[tokio::test]
-async fn personal_data_are_masked_where_it_is_asked_for() {
+async fn personal_data_is_masked_if_configured() {
     let input = json!({"to": "ann@example.com", "pin": 1234, "list": ["4111 1111 1111 1111"]});
     let masked = json!({"to": "[email]", "pin": "[masked]", "list": ["[card]"]});
     let world = world(json!({"pii": {"fields": ["PIN"], "output": false}}), vec![]);
@@ -182,8 +182,9 @@ async fn personal_data_are_masked_where_it_is_asked_for() {
         const { data, error } = await callTool(tool, codecallContext, { throwOnError: false });
         seen.push(data ?? error.message);
     } return seen;";
-    let run =
-        async |world: &World| world.told("codecall_execute", json!({"script": script, "context": input}), None).await;
+    let run = async |world: &World| {
+        world.invoke_watched("codecall_execute", json!({"script": script, "context": input}), None).await
+    };
     let answer = run(&hook(json!({"input": false, "fields": ["pin"]}))).await;
     assert_eq!(answer["result"][0], masked, "{answer}");
     assert_eq!(answer["result"][1], r#"no {"to":"[email]","pin":1234,"list":["[card]"]}"#, "{answer}");
@@ -198,7 +199,7 @@ async fn personal_data_are_masked_where_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn limits_on_how_often() {
+async fn rate_limits() {
     let rules = json!([
         {"tool": "t:echo", "limit": 2, "window": "1h"},
         {"tool": {"app": "codecall", "name": "codecall:search"}, "limit": 1, "window": "1m"},
@@ -207,12 +208,12 @@ async fn limits_on_how_often() {
     let file = folder.path("audit.jsonl");
     let world = world(json!({"rateLimits": rules, "audit": {"file": file}}), vec![]);
     let script = "let n = 0; try { for (;n < 9;) { await callTool('t:echo', {}); n++ } } catch (e) { return [n, e.code, e.details.limit] }";
-    let answer = world.told("codecall_execute", json!({"script": script}), None).await;
+    let answer = world.invoke_watched("codecall_execute", json!({"script": script}), None).await;
     assert_eq!(answer["result"], json!([2, "RATE_LIMIT", 2]), "{answer}");
     assert_eq!(world.invoke("t:echo", json!({})).await, "RATE_LIMIT", "whoever calls it");
     assert_eq!(world.invoke("t:number", json!({"n": 1})).await, json!({"n": 1}));
     assert_eq!(world.calls(), 3);
-    let search = || world.told("codecall_search", json!({"query": "x"}), None);
+    let search = || world.invoke_watched("codecall_search", json!({"query": "x"}), None);
     assert!(search().await.is_object());
     assert!(
         search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
@@ -228,7 +229,7 @@ async fn limits_on_how_often() {
 }
 
 #[tokio::test]
-async fn answers_that_are_kept() {
+async fn cached_results() {
     let cache =
         json!({"rules": [{"tool": "t:echo", "ttl": "150ms"}, {"tool": "t:fail", "ttl": "1h"}], "maxEntries": 2});
     let world = world(json!({"cache": cache}), vec![]);
@@ -250,7 +251,7 @@ async fn answers_that_are_kept() {
 }
 
 #[tokio::test]
-async fn limits_on_how_many_at_once() {
+async fn concurrency_limits() {
     let world = world(json!({"concurrencyLimits": [{"tool": "t:*", "limit": 2}]}), vec![]);
     join_all((0..8).map(|n| world.invoke("t:slow", json!({"n": n})))).await;
     assert_eq!((world.calls(), world.echo.most.load(Ordering::SeqCst)), (8, 2));
@@ -267,9 +268,9 @@ async fn results_fit_the_schema_of_their_tool() {
     }
 }
 
-/// Every call is recorded once, masked: also those that were refused, and those that nobody waits for.
+/// Every call is recorded once, masked: also refused and cancelled ones.
 #[tokio::test]
-async fn records_of_all_calls() {
+async fn every_call_is_audited() {
     let folder = Folder::new();
     let file = folder.path("audit.jsonl");
     let config = json!({"audit": {"file": file}, "pii": {}, "directCalls": {"filter": {"deny": ["t:number"]}}, "cache": {"rules": [{"tool": "t:echo", "ttl": "1h"}]}});
@@ -282,8 +283,9 @@ async fn records_of_all_calls() {
     let watcher: Watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
     let script = "callTool('t:slow', { to: 'ann@example.com' }); await callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false });
         await callTool('t:none', {}, { throwOnError: false }); return 1";
-    let answer =
-        world.told("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), watcher).await;
+    let answer = world
+        .invoke_watched("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), watcher)
+        .await;
     assert_eq!(answer["result"], 1, "{answer}");
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
     assert!(direct.expect("visible").is_ok());
@@ -293,7 +295,7 @@ async fn records_of_all_calls() {
         json!({"tool": "t:echo", "input": {}, "force": true}),
         json!({"input": {}}),
     ] {
-        let refused = world.told("codecall_invoke", wrong, None).await;
+        let refused = world.invoke_watched("codecall_invoke", wrong, None).await;
         assert!(refused.as_str().is_some_and(|text| text.starts_with("Invalid arguments: ")), "{refused}");
     }
     until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;
@@ -337,16 +339,16 @@ async fn records_of_all_calls() {
     }
     assert_eq!(lines[0]["input"], json!({"to": "[email]"}));
     assert!(lines[0]["time"].as_str().is_some_and(|time| time.ends_with('Z')) && lines[0]["durationMs"].is_number());
-    // What a client is told has the same two ends, and the same mask.
+    // Notifications have the same two events, with the same masking.
     let count = |is: fn(&RunEvent) -> bool| events.iter().filter(|event| is(event)).count();
     assert_eq!(count(|event| matches!(event, RunEvent::CallStarted { .. })), 3);
     assert_eq!(count(|event| matches!(event, RunEvent::CallEnded { .. })), 3);
     assert!(!format!("{events:?}").contains("@example"), "{events:?}");
 }
 
-/// What is logged of a call is logged with the run that has made it.
+/// Log lines of a call have the id of its run.
 #[tokio::test]
-async fn lines_of_the_log_name_the_run() {
+async fn log_lines_have_the_id_of_the_run() {
     let folder = Folder::new();
     let config = folder.file("c.json", json!({"checkOutput": "warn"}).to_string());
     let schema = json!({"type": "object", "required": ["x"]});
@@ -360,7 +362,7 @@ async fn lines_of_the_log_name_the_run() {
     assert!(id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()), "{line}");
 }
 
-/// A file that cannot be written is told before anything runs.
+/// An audit file that cannot be written is an error at the start.
 #[tokio::test]
 async fn an_audit_file_that_cannot_be_opened() {
     let folder = Folder::new();
@@ -386,9 +388,9 @@ fn leaking(folder: &Folder, more: Value) -> (String, String) {
     (folder.file("config.json", config.to_string()), log)
 }
 
-/// A server that tells its secrets in every spelling and place.
+/// A server that returns its secrets in all encodings.
 #[tokio::test]
-async fn secrets_of_the_configuration_stay() {
+async fn secrets_of_the_configuration_are_redacted() {
     let folder = Folder::new();
     let (config, log) = leaking(&folder, json!({}));
     let server = Server::start(&["-v", "--config", &config]).await;
@@ -428,9 +430,9 @@ async fn secrets_of_the_configuration_stay() {
     seen.push_str(&server.ask("codecall_describe", json!({"toolNames": ["leak:tell"]})).await.to_string());
     let listed = server.client.peer().list_tools(None).await.expect("a list");
     seen.push_str(&serde_json::to_string(&listed.tools).expect("JSON"));
-    seen.push_str(&format!("{:?}", server.witness.logs.lock().expect("not poisoned")));
-    seen.push_str(&format!("{:?}", server.witness.events.lock().expect("not poisoned")));
-    seen.push_str(&format!("{:?}", server.witness.progress.lock().expect("not poisoned")));
+    seen.push_str(&format!("{:?}", server.recorded.logs.lock().expect("not poisoned")));
+    seen.push_str(&format!("{:?}", server.recorded.events.lock().expect("not poisoned")));
+    seen.push_str(&format!("{:?}", server.recorded.progress.lock().expect("not poisoned")));
     seen.push_str(&std::fs::read_to_string(folder.path("audit.jsonl")).expect("records"));
     let stderr = server.end().await;
     assert!(stderr.contains("signing in with [secret]"), "{stderr}");
@@ -447,7 +449,7 @@ async fn secrets_of_the_configuration_stay() {
     assert!(heard.contains(TOKEN), "the server itself gets what the client has sent: {heard}");
 }
 
-/// Results of visible tools come as their server gave them.
+/// Results of listed tools are those of their server.
 #[tokio::test]
 async fn direct_calls_are_passed_through() {
     for (expose, name) in [("visible", "leak_picture"), ("direct", "picture")] {
@@ -466,7 +468,7 @@ async fn direct_calls_are_passed_through() {
     }
 }
 
-/// Whoever calls the tool: a request that is cancelled cancels the call at the server behind.
+/// Cancelling a request cancels the call at the upstream, whoever made the call.
 #[tokio::test]
 async fn a_cancelled_request_reaches_the_upstream() {
     for (tool, arguments) in [
@@ -495,9 +497,9 @@ async fn a_cancelled_request_reaches_the_upstream() {
     }
 }
 
-/// Both ends of a call are told, and progress, whoever makes it.
+/// Start, end and progress of a call are notified, whoever makes it.
 #[tokio::test]
-async fn every_call_is_told() {
+async fn every_call_is_notified() {
     for (tool, arguments) in [
         ("codecall_execute", json!({"script": "return await callTool('users:get', { id: 'usr_001' })"})),
         ("codecall_invoke", json!({"tool": "users:get", "input": {"id": "usr_001"}})),
@@ -510,9 +512,9 @@ async fn every_call_is_told() {
         );
         let server = Server::start(&["--demo", "--config", &config]).await;
         let result = server.call(tool, arguments).await.expect("a result");
-        until("progress", || server.witness.progress.lock().expect("not poisoned").len() == 2).await;
-        until("messages", || server.witness.logs.lock().expect("not poisoned").len() == 2).await;
-        let logs = server.witness.logs.lock().expect("not poisoned").clone();
+        until("progress", || server.recorded.progress.lock().expect("not poisoned").len() == 2).await;
+        until("messages", || server.recorded.logs.lock().expect("not poisoned").len() == 2).await;
+        let logs = server.recorded.logs.lock().expect("not poisoned").clone();
         let (start, end) = (&logs[0]["data"], &logs[1]["data"]);
         let id = &start["callId"];
         assert!(id.is_string(), "{start}");
@@ -534,7 +536,7 @@ async fn every_call_is_told() {
     }
 }
 
-/// A long list comes in pages, each tool once, in the order of the names.
+/// A long list has pages with each tool once, sorted by name.
 #[tokio::test]
 async fn a_long_list_has_pages() {
     let folder = Folder::new();
@@ -550,7 +552,7 @@ async fn a_long_list_has_pages() {
     assert!(first.next_cursor.is_some());
     let all = server.client.peer().list_all_tools().await.expect("all");
     let names: Vec<&str> = all[4..].iter().map(|tool| tool.name.as_ref()).collect();
-    // One of ten thousand and one begins with nine in each decade.
+    // The configuration hides the 1,111 names that begin with `tool_9`.
     assert_eq!(names.len(), 10_001 - 1_111);
     assert!(names.windows(2).all(|pair| pair[0] < pair[1]));
     assert!(server.call("tool_900", json!({})).await.is_err());

@@ -1,4 +1,4 @@
-//! What the tests share: folders that go away, the program, an MCP client that remembers.
+//! Shared by the tests: temporary folders, processes of the program, an MCP client that records notifications.
 
 use rmcp::model::*;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RunningService, ServiceError};
@@ -16,22 +16,21 @@ use tokio::process::{Child, Command};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_codecall");
 
-/// How long anything may take at most: long enough for a busy machine, short enough to be told.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long any step of a test may take: long enough for a busy machine.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Tell that something was not tested. The harness shows what tests print only when they fail, so
-/// this goes past it.
+/// Reports a skipped test. It writes to stderr directly, because the harness captures the output of tests that pass.
 pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-/// The configuration of a hub in this process: scripts run where the programs that are started here run
-/// them too, on threads or, with `CODECALL_ISOLATION=process`, in worker processes.
+/// Sets the isolation of a hub in this process to that of the started programs: threads, or worker processes with
+/// `CODECALL_ISOLATION=process`.
 pub fn isolated(mut config: codecall::Config) -> codecall::Config {
     config.isolation.program = Some(PROGRAM.into());
     if std::env::var("CODECALL_ISOLATION").is_ok_and(|mode| mode == "process") {
@@ -40,7 +39,7 @@ pub fn isolated(mut config: codecall::Config) -> codecall::Config {
     config
 }
 
-/// A folder that goes away with its owner.
+/// A temporary folder, which is removed when it is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -56,7 +55,7 @@ impl Folder {
         self.0.join(name).display().to_string()
     }
 
-    /// Write a file; gives its path.
+    /// Writes a file and returns its path.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
@@ -71,7 +70,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a program has left behind.
+/// The exit code and output of a process.
 #[derive(Debug)]
 pub struct Finished {
     pub code: Option<i32>,
@@ -80,7 +79,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The only line of stdout, as JSON.
+    /// Parses the only line of stdout.
     pub fn json(&self) -> Value {
         let mut lines = self.stdout.lines();
         match (lines.next(), lines.next()) {
@@ -89,57 +88,61 @@ impl Finished {
         }
     }
 
-    /// Every line of stdout, as JSON.
+    /// Parses every line of stdout.
     pub fn json_lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 }
 
-/// Run the program to its end.
+/// Runs the program to its end.
 pub async fn codecall(words: &[&str]) -> Finished {
     finish(Command::new(PROGRAM).args(words), "").await
 }
 
-/// Run a command to its end.
+/// Runs a command to its end.
 pub async fn finish(command: &mut Command, input: &str) -> Finished {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.env_remove("RUST_LOG").spawn().expect("starts");
     let mut stdin = child.stdin.take().expect("piped");
-    // A program that does not read its input has ended already.
+    // This fails if the program has ended without reading its input.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
-    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await.expect("ends").expect("ends");
+    let output = tokio::time::timeout(TIMEOUT, child.wait_with_output()).await.expect("ends").expect("ends");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Finished { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// An MCP client that remembers what it was told.
+/// An MCP client that records the notifications it gets.
 #[derive(Clone, Default)]
-pub struct Witness {
+pub struct RecordingClient {
     pub progress: Arc<Mutex<Vec<ProgressNotificationParam>>>,
     pub logs: Arc<Mutex<Vec<Value>>>,
     pub events: Arc<Mutex<Vec<Value>>>,
     pub changes: Arc<AtomicU32>,
-    /// Changes of the list of resources.
+    /// Number of changes of the list of resources.
     pub resources: Arc<AtomicU32>,
-    /// Addresses of resources that have changed.
+    /// URIs of changed resources.
     pub updated: Arc<Mutex<Vec<String>>>,
 }
 
-impl ClientHandler for Witness {
+impl ClientHandler for RecordingClient {
     fn get_info(&self) -> ClientConfig {
-        let mut config = ClientConfig::new(ClientCapabilities::default(), Implementation::new("witness", "1"));
+        let mut config = ClientConfig::new(ClientCapabilities::default(), Implementation::new("recording-client", "1"));
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config
     }
 
-    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.progress.lock().expect("not poisoned").push(told);
+    async fn on_progress(&self, notification: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.progress.lock().expect("not poisoned").push(notification);
     }
 
     #[expect(deprecated, reason = "clients of today listen to it")]
-    async fn on_logging_message(&self, told: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
-        self.logs.lock().expect("not poisoned").push(serde_json::to_value(told).expect("JSON"));
+    async fn on_logging_message(
+        &self,
+        notification: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.logs.lock().expect("not poisoned").push(serde_json::to_value(notification).expect("JSON"));
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -150,20 +153,24 @@ impl ClientHandler for Witness {
         self.resources.fetch_add(1, Ordering::Relaxed);
     }
 
-    async fn on_resource_updated(&self, told: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        self.updated.lock().expect("not poisoned").push(told.uri);
+    async fn on_resource_updated(
+        &self,
+        notification: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.updated.lock().expect("not poisoned").push(notification.uri);
     }
 
-    async fn on_custom_notification(&self, told: CustomNotification, _: NotificationContext<RoleClient>) {
-        self.events.lock().expect("not poisoned").push(serde_json::to_value(told).expect("JSON"));
+    async fn on_custom_notification(&self, notification: CustomNotification, _: NotificationContext<RoleClient>) {
+        self.events.lock().expect("not poisoned").push(serde_json::to_value(notification).expect("JSON"));
     }
 }
 
 /// `codecall serve` and a client of it.
 pub struct Server {
     child: Child,
-    pub client: RunningService<RoleClient, Witness>,
-    pub witness: Witness,
+    pub client: RunningService<RoleClient, RecordingClient>,
+    pub recorded: RecordingClient,
     stderr: tokio::task::JoinHandle<String>,
 }
 
@@ -172,7 +179,7 @@ pub fn modern() -> ClientLifecycleMode {
 }
 
 impl Server {
-    /// Start with `serve` and `words`, in the lifecycle with sessions.
+    /// Starts `codecall serve` with `words`, and a client with a session.
     pub async fn start(words: &[&str]) -> Self {
         Self::start_as(words, ClientLifecycleMode::Initialize).await
     }
@@ -189,33 +196,33 @@ impl Server {
             let _ = stderr.read_to_string(&mut text).await;
             text
         });
-        let witness = Witness::default();
+        let recorded = RecordingClient::default();
         let transport = AsyncRwTransport::new_client(stdout, stdin);
-        let begun = witness.clone().serve_with_lifecycle(transport, lifecycle);
-        let client = tokio::time::timeout(PATIENCE, begun).await.expect("answers").expect("speaks MCP");
-        Self { child, client, witness, stderr }
+        let connecting = recorded.clone().serve_with_lifecycle(transport, lifecycle);
+        let client = tokio::time::timeout(TIMEOUT, connecting).await.expect("answers").expect("speaks MCP");
+        Self { child, client, recorded, stderr }
     }
 
-    /// Its number in the system.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id().expect("it runs")
     }
 
-    /// Call a tool of the server.
+    /// Calls a tool of the server.
     pub async fn call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
         let Value::Object(arguments) = arguments else { panic!("an object") };
         self.call_with(CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)).await
     }
 
     pub async fn call_with(&self, request: CallToolRequestParams) -> Result<CallToolResult, ServiceError> {
-        let called = tokio::time::timeout(PATIENCE, self.client.peer().call_tool_once(request));
+        let called = tokio::time::timeout(TIMEOUT, self.client.peer().call_tool_once(request));
         match called.await.expect("answers")? {
             CallToolResponse::Complete(result) => Ok(*Box::new(result)),
             other => panic!("not a result: {other:?}"),
         }
     }
 
-    /// Call a meta-tool. Gives its result, which comes as structured content and as the same text.
+    /// Calls a meta-tool. Returns its result, and checks that the structured content and the text are the same.
     pub async fn ask(&self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments).await.expect("a result");
         let structured = result.structured_content.clone().expect("structured content");
@@ -231,17 +238,17 @@ impl Server {
         self.ask("codecall_execute", Value::Object(arguments)).await
     }
 
-    /// Go away as clients do, which ends the server. Gives what it has said on stderr.
+    /// Disconnects the client, which ends the server. Returns its stderr.
     pub async fn end(mut self) -> String {
         let _ = self.client.cancel().await;
-        let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends with its input");
+        let ended = tokio::time::timeout(TIMEOUT, self.child.wait()).await.expect("it ends with its input");
         let stderr = self.stderr.await.expect("text");
         assert_eq!(ended.expect("it ends").code(), Some(0), "{stderr}");
         stderr
     }
 }
 
-/// The only text of a result.
+/// Returns the only text of a result.
 pub fn text(result: &CallToolResult) -> String {
     match result.content.as_slice() {
         [ContentBlock::Text(text)] => text.text.clone(),
@@ -249,11 +256,11 @@ pub fn text(result: &CallToolResult) -> String {
     }
 }
 
-/// Wait until something is so.
-pub async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let began = tokio::time::Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what} does not come");
+/// Waits until a condition holds.
+pub async fn until(what: &str, condition: impl Fn() -> bool) {
+    let started = tokio::time::Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < TIMEOUT, "{what} does not come");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,8 +1,8 @@
-//! Servers and clients that others have written: `@modelcontextprotocol/server-everything` and the
+//! Servers and clients of other projects: `@modelcontextprotocol/server-everything` and the
 //! TypeScript SDK from npm, `mcp-server-time` and the `mcp` package from PyPI.
 
-use crate::kit::*;
-use crate::model::{HttpProcess, KEY, Model, Said, one_process_for_each_request};
+use crate::model_server::{HttpProcess, KEY, Model, ModelReply, one_process_for_each_request};
+use crate::support::*;
 use rmcp::model::{ServerNotification, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams};
 use serde_json::json;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub fn python(name: &str) -> Option<PathBuf> {
     installed(root().join("tests/python/.venv/bin").join(name))
 }
 
-/// The path, where it is there. With CI=true everything has to be.
+/// Returns the path if it exists. With CI=true it must.
 fn installed(path: PathBuf) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
@@ -52,11 +52,11 @@ async fn upstreams_of_others() {
         let found = loop {
             let queries = json!({"queries": ["convert time between timezones", "add two numbers"]});
             let found = server.ask("codecall_search", queries).await;
-            // On a busy machine a server in Python takes its time to start.
+            // On a busy machine a server in Python starts slowly.
             if found.get("warnings").is_none() {
                 break found;
             }
-            assert!(began.elapsed() < PATIENCE, "{found}");
+            assert!(began.elapsed() < TIMEOUT, "{found}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         };
         let names: Vec<&str> =
@@ -95,9 +95,9 @@ async fn upstreams_of_others() {
     }
 }
 
-/// A server with a tool that tells its environment; its tools, resources and prompts as they are.
+/// A server with a tool that returns its environment: its tools, resources and prompts are exposed unchanged.
 #[tokio::test]
-async fn passed_through_as_it_is() {
+async fn upstreams_are_exposed_directly() {
     let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
     let folder = Folder::new();
     let config = json!({
@@ -155,8 +155,8 @@ async fn passed_through_as_it_is() {
     }
 }
 
-/// How far a call has come is told by its server: as it is where the request is that call, in words
-/// where a script has made it.
+/// Progress of a server is forwarded: unchanged if the request is that call, as text if a script has made
+/// the call.
 #[tokio::test]
 async fn progress_of_upstreams() {
     let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
@@ -167,7 +167,7 @@ async fn progress_of_upstreams() {
     let input = json!({"duration": 0.4, "steps": 4});
     for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
         let server = Server::start_as(&["--config", &config], lifecycle).await;
-        let told = || std::mem::take(&mut *server.witness.progress.lock().expect("not poisoned"));
+        let told = || std::mem::take(&mut *server.recorded.progress.lock().expect("not poisoned"));
         let calls = [
             ("trigger-long-running-operation", input.clone()),
             ("codecall_invoke", json!({"tool": tool, "input": input})),
@@ -176,7 +176,7 @@ async fn progress_of_upstreams() {
             let result = server.call(name, input).await.expect("a result");
             assert_ne!(result.is_error, Some(true), "{result:?}");
             let seen: Vec<(f64, Option<f64>)> = told().iter().map(|told| (told.progress, told.total)).collect();
-            // The last one may be passed by the answer.
+            // The response may arrive before the last one.
             assert!(seen.len() >= 4, "{name}: {seen:?}");
             assert_eq!(seen[..4], [(0.0, None), (1.0, Some(4.0)), (2.0, Some(4.0)), (3.0, Some(4.0))], "{name}");
         }
@@ -190,12 +190,12 @@ async fn progress_of_upstreams() {
     }
 }
 
-/// What a server says on its own comes to clients that see its resources.
+/// Notifications of a server reach clients that see its resources.
 #[tokio::test]
-async fn news_of_upstreams() {
+async fn notifications_of_upstreams() {
     let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
     let folder = Folder::new();
-    // It writes down its process before it becomes the server.
+    // The shell writes its process id before it becomes the server.
     let process = folder.file("process", "");
     let shell = format!("echo $$ > '{process}'; exec node \"$0\" stdio");
     let servers = json!({"everything": {"command": "sh", "args": ["-c", shell, everything]}});
@@ -206,27 +206,27 @@ async fn news_of_upstreams() {
     #[expect(deprecated, reason = "clients with a session know nothing else")]
     let subscribed = peer.subscribe(SubscribeRequestParams::new(uri.clone())).await;
     subscribed.expect("subscribed");
-    let witness = &server.witness;
-    let logs = || format!("{:?}", witness.logs.lock().expect("not poisoned"));
+    let recorded = &server.recorded;
+    let logs = || format!("{:?}", recorded.logs.lock().expect("not poisoned"));
     until("what the server says of it", || {
         logs().contains(&format!("Received Subscribe Resource request for URI: {uri}"))
     })
     .await;
     server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
-    until("the change", || witness.updated.lock().expect("not poisoned").contains(&uri)).await;
-    // It is started again when it dies, and asked again for what clients want to know.
+    until("the change", || recorded.updated.lock().expect("not poisoned").contains(&uri)).await;
+    // After a crash the server is restarted, and subscribed to again.
     let number = std::fs::read_to_string(&process).expect("a file");
     let killed = finish(Command::new("kill").args(["-KILL", number.trim()]), "").await;
     assert_eq!(killed.code, Some(0), "{killed:?}");
     until("the request to the new process", || logs().matches("Received Subscribe Resource request").count() == 2)
         .await;
-    witness.updated.lock().expect("not poisoned").clear();
+    recorded.updated.lock().expect("not poisoned").clear();
     server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
-    until("the change in the new process", || witness.updated.lock().expect("not poisoned").contains(&uri)).await;
+    until("the change in the new process", || recorded.updated.lock().expect("not poisoned").contains(&uri)).await;
     let zip = json!({"name": "x.gz", "data": "data:text/plain,hello", "outputType": "resourceLink"});
     let zipped = server.call("gzip-file-as-resource", zip.clone()).await.expect("a result");
     assert_ne!(zipped.is_error, Some(true), "{zipped:?}");
-    until("the new list", || witness.resources.load(Ordering::Relaxed) > 0).await;
+    until("the new list", || recorded.resources.load(Ordering::Relaxed) > 0).await;
     #[expect(deprecated, reason = "clients with a session know nothing else")]
     let unsubscribed = peer.unsubscribe(UnsubscribeRequestParams::new(uri.clone())).await;
     unsubscribed.expect("unsubscribed");
@@ -266,7 +266,7 @@ async fn the_python_sdk() {
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "ok"), "{ran:?}");
 }
 
-/// Over HTTP; the server goes away and comes back.
+/// An upstream over HTTP disconnects and reconnects.
 #[tokio::test]
 async fn an_upstream_over_http() {
     let Some(everything) = node_package("@modelcontextprotocol/server-everything/dist/index.js") else { return };
@@ -291,7 +291,7 @@ async fn an_upstream_over_http() {
             if answer["status"] == "ok" {
                 break answer;
             }
-            assert!(began.elapsed() < PATIENCE, "{answer}");
+            assert!(began.elapsed() < TIMEOUT, "{answer}");
             tokio::time::sleep(Duration::from_millis(200)).await;
         };
         assert!(answer["result"].as_str().is_some_and(|text| text.contains("42")), "{answer}");
@@ -303,7 +303,7 @@ async fn an_upstream_over_http() {
     server.end().await;
 }
 
-/// An example in TypeScript as a module that Node runs, next to the packages that it imports.
+/// Returns an example in TypeScript as a module for Node, next to the packages that it imports.
 fn erased(folder: &str, name: &str) -> Option<PathBuf> {
     let modules = node_package("amaro")?.parent().expect("a folder").join(folder);
     let text = std::fs::read_to_string(root().join("examples/stateless").join(name)).expect("an example");
@@ -322,7 +322,7 @@ fn erased(folder: &str, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The clients of `examples/stateless`, as they are.
+/// The clients of `examples/stateless`, unchanged.
 #[tokio::test]
 async fn the_examples_of_clients() {
     let folder = format!(".examples-{}", std::process::id());
@@ -339,7 +339,7 @@ async fn the_examples_of_clients() {
     for (program, script) in [node("chat.ts"), python("chat.py")].into_iter().flatten() {
         let code = "const all = await Promise.all(['Oslo', 'Cairo', 'Lima'].map((city) => getTemperature({ city })));
             return all.sort((a, b) => b.celsius - a.celsius)[0];";
-        let model = Model::start([Said::Code(code), Said::Text("Cairo.")]).await;
+        let model = Model::start([ModelReply::Code(code), ModelReply::Text("Cairo.")]).await;
         let config = Folder::new();
         let config_file = config.file("codecall.json", json!({"model": {"url": model.url, "key": KEY}}).to_string());
         let (url, _) = one_process_for_each_request(vec!["--config".into(), config_file]).await;
@@ -347,7 +347,7 @@ async fn the_examples_of_clients() {
         command.arg(&script).env("OPENAI_BASE_URL", format!("{url}/v1")).env("OPENAI_API_KEY", "-");
         let ended = finish(&mut command, "").await;
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Cairo.\n"), "{ended:?}");
-        let told = &model.asked()[1]["messages"][3]["content"];
+        let told = &model.requests()[1]["messages"][3]["content"];
         assert_eq!(told, "{\"status\":\"success\",\"data\":{\"city\":\"Cairo\",\"celsius\":24}}");
     }
     let _ = std::fs::remove_dir_all(root().join("tests/node/node_modules").join(&folder));

@@ -1,5 +1,5 @@
-//! Work in proportion to what tools, scripts and clients send is bounded, and none of it keeps the
-//! server from others; what a client is told of a failure is bounded too.
+//! Large and hostile data of tools, scripts and clients: it does not block other requests, and errors about it are
+//! short.
 
 use agentscript::{Dialect, Policy};
 use codecall::event::Watcher;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// A name, the schema of its input, the schema of its result.
 type Row = (&'static str, Value, Option<Value>);
 
-/// Tools with schemas of any kind, which answer their input; `fail` says it in an error, `fail_mcp` in a result of MCP.
+/// Tools with any schemas, which return their input; `fail` returns it as an error, `fail_mcp` as a result of MCP.
 struct Tools(Vec<Row>);
 
 impl Upstream for Tools {
@@ -78,7 +78,7 @@ fn plain() -> Vec<Row> {
     vec![("echo", any(), None), ("fail", any(), None), ("fail_mcp", any(), None)]
 }
 
-/// Everything is allowed, for half a minute.
+/// A policy that allows everything, for half a minute.
 fn policy() -> Policy {
     let mut policy = Policy::default();
     let limits = &mut policy.limits;
@@ -97,7 +97,7 @@ async fn ask(hub: &Hub, tool: &str, arguments: Value) -> Value {
     meta::call(hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
 }
 
-/// Looks every few milliseconds how long the reactor has kept others waiting.
+/// Measures every few milliseconds how long the reactor was blocked.
 struct Pulse {
     longest: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<()>,
@@ -117,22 +117,22 @@ impl Pulse {
         Self { longest, task }
     }
 
-    /// The longest time between two looks.
+    /// Returns the longest delay.
     fn end(self) -> Duration {
         self.task.abort();
         Duration::from_millis(self.longest.load(Ordering::Relaxed))
     }
 }
 
-/// Far from what a stall takes, and long enough for a machine that is busy.
+/// Much less than a stall takes, and long enough for a busy machine.
 const PROMPT: Duration = Duration::from_millis(700);
 
-/// One thread for everything that is asynchronous, so that whoever holds it is seen.
+/// A single-threaded runtime, so that blocking work is noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn paths_in_a_name_or_an_error_hold_nobody_up() {
+async fn long_paths_in_names_and_errors_do_not_block_others() {
     let hub = hub(plain());
     for (script, codes) in [
-        // A name as long as this is refused by the interpreter or by the chain.
+        // The interpreter or the pipeline refuses a name of this length.
         ("callTool('t' + ' /tmp/zz'.repeat(4e5), { a: 'x'.repeat(4e6) })", &["TOOL_NOT_FOUND", "EXECUTION_ERROR"][..]),
         ("callTool('t:fail', { text: ' /tmp/zz'.repeat(4e5), a: 'x'.repeat(1e6) })", &["TOOL_EXECUTION_ERROR"]),
     ] {
@@ -192,7 +192,7 @@ async fn names_have_at_most_256_bytes() {
     assert!(hub.direct(&long, Map::new(), None, CancellationToken::new()).await.is_none());
 }
 
-/// An error of a tool is bounded, and says that it is cut: for scripts, by `invoke` and by name.
+/// A long error of a tool is truncated, and says so: for scripts, by `invoke` and by name.
 #[tokio::test(flavor = "multi_thread")]
 async fn errors_are_bounded_and_say_so() {
     let hub = hub(plain());
@@ -221,9 +221,9 @@ async fn errors_are_bounded_and_say_so() {
     }
 }
 
-/// What is told while a call is under way is bounded too.
+/// Notifications during a call are truncated too.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_told_of_a_call_is_bounded() {
+async fn notifications_of_a_call_are_bounded() {
     let hub = hub(plain());
     let long = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&long);
@@ -238,8 +238,8 @@ async fn what_is_told_of_a_call_is_bounded() {
     assert!(!long.load(Ordering::Relaxed), "a notification of megabytes");
 }
 
-/// `times` references to the one before, twice each: `2^times` schemas to look at.
-fn doubled(times: usize, with: impl Fn(Value) -> Value) -> Value {
+/// Chained `times`, each schema refers twice to the one before: `2^times` schemas to visit.
+fn doubled_references(times: usize, with: impl Fn(Value) -> Value) -> Value {
     let mut defs = json!({"d0": {"type": "object"}});
     for at in 1..=times {
         defs[format!("d{at}")] = with(json!({"$ref": format!("#/$defs/d{}", at - 1)}));
@@ -247,12 +247,12 @@ fn doubled(times: usize, with: impl Fn(Value) -> Value) -> Value {
     json!({"$defs": defs, "$ref": format!("#/$defs/d{times}")})
 }
 
-/// A value that nests.
+/// Returns a nested value.
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!({}), |inner, _| json!({"a": inner}))
 }
 
-/// Schemas that take for ever, as inputs and as results, and the input that shows it.
+/// Schemas whose validation is exponential, as inputs and as results, with an input that shows it.
 fn hostile_schemas() -> Vec<(&'static str, Value, Value)> {
     let both = |next: Value| json!({"allOf": [next, next]});
     let twice = json!({"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]});
@@ -261,18 +261,18 @@ fn hostile_schemas() -> Vec<(&'static str, Value, Value)> {
     let look = format!("^{}$", "(?=.*b)".repeat(50));
     let rows: Vec<Value> = (0..40_000).map(|at| json!({"x": format!("{at}")})).collect();
     vec![
-        ("all-of", doubled(44, both), json!({})),
+        ("all-of", doubled_references(44, both), json!({})),
         (
             "any-of",
-            doubled(44, |next| json!({"anyOf": [{"allOf": [next, false]}, {"allOf": [next, false]}]})),
+            doubled_references(44, |next| json!({"anyOf": [{"allOf": [next, false]}, {"allOf": [next, false]}]})),
             json!({}),
         ),
-        ("one-of", doubled(44, |next| json!({"oneOf": [next, next]})), json!({})),
-        ("not", doubled(44, |next| json!({"not": {"allOf": [next, {"not": next}]}})), json!({})),
-        ("if", doubled(44, |next| json!({"if": next, "then": next, "else": next})), json!({})),
+        ("one-of", doubled_references(44, |next| json!({"oneOf": [next, next]})), json!({})),
+        ("not", doubled_references(44, |next| json!({"not": {"allOf": [next, {"not": next}]}})), json!({})),
+        ("if", doubled_references(44, |next| json!({"if": next, "then": next, "else": next})), json!({})),
         (
             "properties",
-            doubled(44, |next| json!({"properties": {"a": next}, "additionalProperties": next})),
+            doubled_references(44, |next| json!({"properties": {"a": next}, "additionalProperties": next})),
             nested(44),
         ),
         ("recursive", twice, nested(60)),
@@ -295,7 +295,11 @@ fn hostile_schemas() -> Vec<(&'static str, Value, Value)> {
             json!({"properties": {"s": {"pattern": "^((a{0,50}){0,50}){0,50}b"}}}),
             json!({"s": "a".repeat(200_000)}),
         ),
-        ("unevaluated", doubled(30, |next| json!({"allOf": [next], "unevaluatedProperties": next})), nested(2)),
+        (
+            "unevaluated",
+            doubled_references(30, |next| json!({"allOf": [next], "unevaluatedProperties": next})),
+            nested(2),
+        ),
         (
             "unique",
             json!({"properties": {"rows": {"uniqueItems": true}}}),
@@ -310,7 +314,7 @@ fn hostile_schemas() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// References one after the other.
+/// Returns a chain of references.
 fn chain(length: usize) -> Value {
     let mut defs = json!({"d0": {"type": "object"}});
     for at in 1..=length {
@@ -320,7 +324,7 @@ fn chain(length: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn no_schema_holds_anybody_up() {
+async fn hostile_schemas_do_not_block_others() {
     for (name, schema, input) in hostile_schemas() {
         let hub = hub(vec![("in", schema.clone(), None), ("out", any(), Some(schema.clone()))]);
         for tool in ["in", "out"] {
@@ -354,9 +358,9 @@ async fn no_schema_holds_anybody_up() {
     }
 }
 
-/// What is large passes, away from the threads that serve others.
+/// Large data is processed on other threads than those of the runtime.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn large_data_hold_nobody_up() {
+async fn large_data_does_not_block_others() {
     let hub = hub(plain());
     let scripts = [
         "const rows = Array.from({ length: 3e4 }, (_, i) => ({ id: i, mail: `u${i}@example.com` })); return (await callTool('t:echo', { rows })).rows.length",
