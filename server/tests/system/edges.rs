@@ -379,7 +379,7 @@ async fn only_files_are_read() {
         ("/dev/zero", "it is a pipe or a device, not a file"),
         (pipe.as_str(), "it is a pipe or a device, not a file"),
         (directory.as_str(), "it is a folder, not a file"),
-        (huge.as_str(), "bytes, which is the most that is read"),
+        (huge.as_str(), "bytes, which is the limit"),
     ] {
         let at = format!("@{path}");
         for words in [
