@@ -404,7 +404,7 @@ async fn only_files_are_read() {
     }
     let mut endless = Command::new("sh");
     let endless = finish(endless.args(["-c", &format!("head -c 100000000 /dev/zero | {PROGRAM} check -")]), "").await;
-    assert!(endless.code == Some(2) && endless.stderr.contains("the most that is read"), "{endless:?}");
+    assert!(endless.code == Some(2) && endless.stderr.contains("which is the limit"), "{endless:?}");
 }
 
 /// Recordings and records are for their owner alone, and take the place of nothing but files.
