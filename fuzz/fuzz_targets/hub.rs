@@ -35,7 +35,7 @@ fn echo() -> Inline {
         .tool("any", &text("any"), any(), |call| async move { Ok(Value::Object(call.input)) })
         .tool("fail", &text("fail"), any(), |call| async move {
             let input = Value::Object(call.input).to_string();
-            Err(ToolError { details: Some(input.clone()), ..ToolError::new("FAILED", input) })
+            Err::<Value, _>(ToolError { details: Some(input.clone()), ..ToolError::new("FAILED", input) })
         })
         .tool("strict", &text("strict"), strict, |call| async move { Ok(Value::Object(call.input)) })
 }
