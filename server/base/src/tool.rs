@@ -1,5 +1,6 @@
 //! Definitions, names, filters and results of tools, and the directory in which scripts look them up.
 
+mod description;
 mod directory;
 mod filter;
 mod lookups;
@@ -8,6 +9,7 @@ mod result;
 mod spelling;
 
 pub use agentscript::{ErrorCode, ToolError};
+pub use description::ToolDescription;
 pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
 pub use lookups::{LookupRecorder, ToolLookups};

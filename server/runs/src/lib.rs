@@ -26,8 +26,7 @@ use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::{RunEvent, RunId, Watcher};
 use codecall_base::json;
-use codecall_base::offload;
-use codecall_base::tool::{ErrorCode, ToolDirectory};
+use codecall_base::tool::ErrorCode;
 use codecall_config::{IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
@@ -52,9 +51,6 @@ use tracing::Instrument as _;
 /// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
 /// alone, and ends there.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
-
-/// About how long the description of a tool is, in bytes.
-const DESCRIPTION_BYTES: usize = 1024;
 
 /// How many runs a run may be nested in.
 const MAX_NESTING: u32 = 8;
@@ -323,7 +319,7 @@ impl Runs {
             dialect: request.dialect,
             policy: request.policy,
             context: request.context,
-            directory: self.directory(),
+            directory: Arc::clone(self.catalogue.snapshot().directory()),
             record_lookups: false,
             seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
             fixed_unix_ms: None,
@@ -394,13 +390,6 @@ impl Runs {
             }
             task = Task::Resume(run, events);
         }
-    }
-
-    /// What a script can look up about the tools of this moment. After a change of the catalogue the first run makes it.
-    fn directory(&self) -> Arc<ToolDirectory> {
-        let snapshot = self.catalogue.snapshot();
-        let bytes = if snapshot.has_directory() { 0 } else { snapshot.rows().len().saturating_mul(DESCRIPTION_BYTES) };
-        offload::run_without_permit(bytes, || Arc::clone(snapshot.directory()))
     }
 
     /// Wait until something has happened that the run must know.

@@ -4,7 +4,7 @@ use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
 use codecall_base::schema::Schema;
 use codecall_base::text::nearest;
-use codecall_base::tool::{ErrorCode, ToolDirectory, ToolLookups, ToolNames};
+use codecall_base::tool::{ErrorCode, ToolDescription, ToolDirectory, ToolLookups, ToolNames};
 use codecall_tools::pipeline::check;
 use codecall_tools::typescript;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const MAX_TOOLS: usize = 2_000;
 
 /// The tools of a client, in the order of its list.
 pub struct ClientToolset {
-    tools: Vec<ClientTool>,
+    tools: Vec<Arc<ClientTool>>,
     names: FunctionNames,
     directory: OnceLock<Arc<ToolDirectory>>,
 }
@@ -61,14 +61,15 @@ impl ClientToolset {
         if list.len() > MAX_TOOLS {
             return Err(ToolsError::TooMany(list.len()));
         }
-        let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry)).collect::<Result<Vec<_>, _>>()?;
+        let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry).map(Arc::new));
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let names = FunctionNames::new(tools.iter().map(|tool| tool.name.as_str()))?;
         Ok(Self { tools, names, directory: OnceLock::new() })
     }
 
     /// Returns the tools.
     #[must_use]
-    pub fn tools(&self) -> &[ClientTool] {
+    pub fn tools(&self) -> &[Arc<ClientTool>] {
         &self.tools
     }
 
@@ -109,13 +110,17 @@ impl ClientToolset {
                 }
                 answers.functions.insert(function.to_owned(), tool.to_owned());
             }
-            let descriptions = self.tools.iter().map(|tool| tool.described().to_string().into()).collect();
-            Arc::new(ToolDirectory::new(Arc::new(names), descriptions).with_answers(answers))
+            let describe = |tool: &Arc<ClientTool>| {
+                let tool = Arc::clone(tool);
+                Arc::new(ToolDescription::new(move || tool.described().to_string()))
+            };
+            let descriptions = self.tools.iter().map(describe).collect();
+            Arc::new(ToolDirectory::new(names, descriptions).with_answers(answers))
         })
     }
 
     fn find(&self, name: &str) -> Option<&ClientTool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| &**tool)
     }
 }
 

@@ -11,13 +11,16 @@ use crate::index::{Document, Index, Segments};
 use codecall_base::redact::Redactor;
 use codecall_base::schema::{CheckError, Schema, SchemaError};
 use codecall_base::text::truncate;
-use codecall_base::tool::{Example, MAX_NAME_BYTES, ToolDefinition, ToolDirectory, ToolFilter, ToolNames};
+use codecall_base::tool::{
+    Example, MAX_NAME_BYTES, ToolDefinition, ToolDescription, ToolDirectory, ToolFilter, ToolNames,
+};
 use codecall_config::ToolPolicy;
 use codecall_upstream::Upstream;
 pub use listed::Listed;
 use owner::Owners;
 use policy::Policy;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
@@ -176,7 +179,8 @@ pub struct Entry {
     input: OnceLock<Compiled>,
     output: OnceLock<Compiled>,
     examples: OnceLock<Vec<Example>>,
-    description_json: OnceLock<Arc<str>>,
+    /// What scripts see of it.
+    description: Arc<ToolDescription>,
 }
 
 /// A schema as far as it can be used; absent: there is none, and nothing is checked.
@@ -185,8 +189,10 @@ type Compiled = Option<Result<Schema, SchemaError>>;
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
         let name = definition.full_name();
-        let (input, output, examples, description_json) = Default::default();
-        Self { name, definition, upstream, input, output, examples, description_json }
+        let (input, output, examples) = Default::default();
+        let described = Arc::clone(&definition);
+        let description = Arc::new(ToolDescription::new(move || Described::new(&described).to_json()));
+        Self { name, definition, upstream, input, output, examples, description }
     }
 
     /// The compiled schema of its input; absent where the schema is not one.
@@ -248,21 +254,37 @@ impl Entry {
     /// What clients see of it.
     #[must_use]
     pub fn described(&self) -> Value {
-        let tool = &self.definition;
-        json!({
-            "name": self.name,
-            "appId": tool.app,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations,
-        })
+        serde_json::to_value(Described::new(&self.definition)).unwrap_or_default()
+    }
+}
+
+/// What clients see of a tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Described<'a> {
+    name: String,
+    app_id: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    output_schema: Option<&'a Value>,
+    annotations: &'a Map<String, Value>,
+}
+
+impl<'a> Described<'a> {
+    fn new(tool: &'a ToolDefinition) -> Self {
+        Self {
+            name: tool.full_name(),
+            app_id: &tool.app,
+            description: &tool.description,
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            annotations: &tool.annotations,
+        }
     }
 
-    /// The same as JSON text. It is made once, also for later snapshots in which the tool has not changed.
-    #[must_use]
-    pub fn description_json(&self) -> &Arc<str> {
-        self.description_json.get_or_init(|| self.described().to_string().into())
+    fn to_json(&self) -> String {
+        // This type has only string keys, so it always has JSON.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -280,9 +302,8 @@ impl Document for Arc<Entry> {
 #[derive(Default)]
 pub struct Snapshot {
     rows: Vec<Arc<Entry>>,
-    /// Their names, in the order of the rows.
-    names: Arc<ToolNames>,
-    directory: OnceLock<Arc<ToolDirectory>>,
+    /// What scripts can look up: the rows, in this order.
+    directory: Arc<ToolDirectory>,
     index: OnceLock<Index>,
     /// What was indexed before this snapshot was made.
     indexed: Segments,
@@ -309,16 +330,17 @@ impl Snapshot {
             }
         }
         names.add_apps(apps);
-        let (directory, index, indexed) = (OnceLock::new(), OnceLock::new(), Segments::default());
-        Self { rows, names: Arc::new(names), directory, index, indexed, listed }
+        let descriptions = rows.iter().map(|row| Arc::clone(&row.description)).collect();
+        let directory = Arc::new(ToolDirectory::new(names, descriptions).with_meta_tools());
+        Self { rows, directory, index: OnceLock::new(), indexed: Segments::default(), listed }
     }
 
     /// With what another snapshot has indexed already, and its directory if the tools are the same.
     fn after(mut self, before: &Self) -> Self {
         self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
         let is_same = |(row, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(row, other);
-        if self.names == before.names && self.rows.iter().zip(&before.rows).all(is_same) {
-            self.directory = before.directory.clone();
+        if self.directory.names() == before.directory.names() && self.rows.iter().zip(&before.rows).all(is_same) {
+            self.directory = Arc::clone(&before.directory);
         }
         self
     }
@@ -343,21 +365,13 @@ impl Snapshot {
 
     /// All apps.
     pub fn apps(&self) -> impl Iterator<Item = &str> {
-        self.names.apps()
+        self.directory.names().apps()
     }
 
-    /// What scripts can look up. The first time it is made, from the descriptions of all tools.
-    pub fn directory(&self) -> &Arc<ToolDirectory> {
-        self.directory.get_or_init(|| {
-            let descriptions = self.rows.iter().map(|row| Arc::clone(row.description_json())).collect();
-            Arc::new(ToolDirectory::new(Arc::clone(&self.names), descriptions).with_meta_tools())
-        })
-    }
-
-    /// Whether a run finds the directory made.
+    /// What scripts can look up. While no tool changes, later snapshots have the same one.
     #[must_use]
-    pub fn has_directory(&self) -> bool {
-        self.directory.get().is_some()
+    pub fn directory(&self) -> &Arc<ToolDirectory> {
+        &self.directory
     }
 
     /// Search. The first time it is made, from what has changed since the last one.
@@ -374,7 +388,7 @@ impl Snapshot {
     /// A tool by its full name, by `app.tool`, or by its own name where only one has it.
     #[must_use]
     pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.rows.get(self.names.get(name)?)
+        self.rows.get(self.directory.names().get(name)?)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A directory does not decide which tools exist, nor whether a call is allowed.
 
-use super::{ToolLookups, ToolNames, is_reserved};
+use super::{ToolDescription, ToolLookups, ToolNames, is_reserved};
 use agentscript::Tools;
 use agentscript::stateless::ClientTools;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 /// The tools that a script can look up. It never changes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ToolDirectory {
-    names: Arc<ToolNames>,
-    /// JSON text of what `getTool` returns, by the index of the tool.
-    descriptions: Vec<Arc<str>>,
+    names: ToolNames,
+    /// By the index of the tool. A tool that does not change has the same one in later directories.
+    descriptions: Vec<Arc<ToolDescription>>,
     /// Answers that do not follow from names and descriptions. They take precedence.
     answers: ToolLookups,
     /// Whether the names of meta-tools are reserved.
@@ -40,14 +40,14 @@ impl DirectoryId {
 impl Default for ToolDirectory {
     /// Creates a directory without tools.
     fn default() -> Self {
-        Self::new(Arc::default(), Vec::new())
+        Self::new(ToolNames::default(), Vec::new())
     }
 }
 
 impl ToolDirectory {
-    /// Creates a directory of tools with the JSON texts that describe them, in the order of the names.
+    /// Creates a directory of tools with their descriptions, in the order of the names.
     #[must_use]
-    pub fn new(names: Arc<ToolNames>, descriptions: Vec<Arc<str>>) -> Self {
+    pub fn new(names: ToolNames, descriptions: Vec<Arc<ToolDescription>>) -> Self {
         let (answers, has_meta_tools) = (ToolLookups::default(), false);
         Self { names, descriptions, answers, has_meta_tools, id: DirectoryId::next(), bytes: OnceLock::new() }
     }
@@ -70,13 +70,20 @@ impl ToolDirectory {
         Self { has_meta_tools: true, ..self }
     }
 
+    /// Returns the names of the tools.
+    #[must_use]
+    pub fn names(&self) -> &ToolNames {
+        &self.names
+    }
+
     /// Returns the number of the directory. It is not serialised: a deserialised directory has another one.
     #[must_use]
     pub fn id(&self) -> DirectoryId {
         self.id
     }
 
-    /// Returns the serialised form, for [`Self::from_bytes`] in a process of the same version. It is made once.
+    /// Returns the serialised form, for [`Self::from_bytes`] in a process of the same version. It is made once, which
+    /// takes time in proportion to the descriptions.
     ///
     /// # Errors
     /// The directory cannot be serialised.
@@ -103,7 +110,7 @@ impl ToolDirectory {
 
 impl Tools for ToolDirectory {
     fn describe(&self, name: &str) -> Option<String> {
-        let known = || self.descriptions.get(self.names.get(name)?).map(|description| description.to_string());
+        let known = || self.descriptions.get(self.names.get(name)?).map(|tool| tool.as_json().to_owned());
         self.answers.descriptions.get(name).cloned().or_else(known)
     }
 

@@ -3,6 +3,7 @@ use agentscript::Tools as _;
 use codecall_base::tool::{ToolError, ToolResult, is_reserved};
 use codecall_upstream::inline::Inline;
 use codecall_upstream::{BoxFuture, UpstreamCall};
+use serde_json::json;
 
 /// A catalogue of tools that answer with their input.
 pub fn catalogue(tools: &[(&str, &str, &str, Value)], include: ToolFilter) -> Catalogue {
@@ -97,8 +98,7 @@ fn a_change_of_one_tool_describes_no_other_again() {
     catalogue.refresh();
     let after = catalogue.snapshot();
     let (one, two) = ("app:one", "app:two");
-    let text =
-        |snapshot: &Snapshot, name: &str| Arc::clone(snapshot.lookup(name).expect("it exists").description_json());
+    let text = |snapshot: &Snapshot, name: &str| Arc::clone(&snapshot.lookup(name).expect("it exists").description);
     assert!(Arc::ptr_eq(&text(&after, one), &text(&before, one)));
     assert!(after.directory().describe(two).is_some_and(|text| text.contains("changed")));
     assert!(directory.describe(two).is_some_and(|text| text.contains("second")), "a directory never changes");

@@ -34,13 +34,14 @@ fn directory() -> ToolDirectory {
             names.add_spelling(tool, format!("{app}.{name}"));
             names.add_spelling(tool, name);
             names.add_member(tool, app, name);
-            descriptions.push(serde_json::json!({"name": format!("{app}:{name}"), "n": tool}).to_string().into());
+            let description = serde_json::json!({"name": format!("{app}:{name}"), "n": tool});
+            descriptions.push(Arc::new(ToolDescription::new(move || description.to_string())));
         }
     }
     names.add_apps(APPS.map(str::to_owned));
     let pairs = |to: &str| NAMES.iter().map(|name| ((*name).to_owned(), format!("{name}{to}"))).collect();
     let answers = ToolLookups { functions: pairs("!"), positional: pairs("?"), ..ToolLookups::default() };
-    ToolDirectory::new(Arc::new(names), descriptions).with_answers(answers).with_meta_tools()
+    ToolDirectory::new(names, descriptions).with_answers(answers).with_meta_tools()
 }
 
 /// The answers to all lookups of names that exist, are spelled otherwise, or do not exist.
