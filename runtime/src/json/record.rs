@@ -2,7 +2,7 @@
 
 use super::parse::Room;
 use super::quote::quote_bytes;
-use super::stringify::Open;
+use super::stringify::{LONG, Open};
 use crate::atom::{Atom, known};
 use crate::property::PropertyKey;
 use crate::vm::Vm;
@@ -32,11 +32,11 @@ pub struct Name {
 }
 
 impl Record {
-    /// `None` where the names are too long to be worth caching.
+    /// `None` where the names are too long to be worth caching, or one has to be charged each time that it is written.
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
         let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
-        if length > LONGEST {
+        if length > LONGEST || keys.iter().any(|&atom| vm.atoms.text(atom).len() > LONG) {
             return None;
         }
         let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by LONGEST

@@ -207,7 +207,7 @@ const USUAL: usize = 48;
 /// Bytes between two checks of the memory limit.
 const STRIDE: usize = 8 << 10;
 /// A text of more bytes is measured before it is written.
-const LONG: usize = 512;
+pub const LONG: usize = 512;
 
 /// Bytes of an open container in both lists.
 const DEEP_BYTES: usize = size_of::<Open>() + 2 * size_of::<Value>();

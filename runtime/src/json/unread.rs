@@ -295,6 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn long_names_cost_the_same_whether_read_at_once_or_later() {
+        let (key, text) = ("k".repeat(1000), "v".repeat(1000));
+        for answer in [
+            format!(r#"{{"{key}": {{"b": []}}}}"#),
+            format!(r#"{{"{key}\ude00": {{"b": []}}}}"#),
+            format!(r#"{{"{key}\ude00": {{"b": ["\ud83d{text}"]}}}}"#),
+        ] {
+            for look in ["return r", "return JSON.stringify(r)", "return Object.values(r)", "return 1"] {
+                let script = format!("const r = await callTool('t', {{}});\n{look}");
+                let [read, unread] = [false, true].map(|lazily| run(&script, &answer, lazily).0.stats.steps);
+                assert!(unread <= read, "{look}: {unread} steps, read at once {read}, for {answer}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_json_is_found_whether_it_is_read_or_not() {
         let whole = NESTED.as_bytes();
         let assert_told = |bytes: &[u8]| {
