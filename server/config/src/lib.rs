@@ -41,7 +41,7 @@ pub mod vm;
 use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::files;
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -126,9 +126,10 @@ pub struct Config {
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub chain: ChainConfig,
-    /// Finds the secrets among the values.
+    /// The secrets among the values. A server that is started with the configuration adds those that it learns of
+    /// later; clones of the configuration share them.
     #[serde(skip)]
-    pub secrets: Arc<Redactor>,
+    pub secrets: Arc<SecretRegistry>,
 }
 
 impl Default for Config {

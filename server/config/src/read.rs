@@ -10,7 +10,7 @@ use super::secrets::Found;
 use super::vm::VmConfig;
 use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -47,7 +47,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             config.upstreams.insert(app, server);
         }
     }
-    config.secrets = Arc::new(Redactor::new(found.borrow().all()));
+    config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }
 

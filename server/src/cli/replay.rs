@@ -90,15 +90,13 @@ impl Replay {
         let (rounds, step) = played.await.map_err(|refusal| CommandError::new(refusal.to_string()))?;
         let printer =
             Printer { journal: &source.journal, call_ids: &source.call_ids, outcome: source.outcome.as_deref() };
+        let secrets = config.secrets.redactor();
         if self.json || !is_terminal() {
             let lines = printer.to_json_lines(&rounds, &step);
-            lines.iter().try_for_each(|line| output::print_json_line(&config.secrets.redact_json(line)))?;
+            lines.iter().try_for_each(|line| output::print_json_line(&secrets.redact_json(line)))?;
         } else {
-            let lines: Vec<String> = printer
-                .to_lines(&rounds, &step)
-                .iter()
-                .map(|line| config.secrets.redact_text(line).into_owned())
-                .collect();
+            let lines: Vec<String> =
+                printer.to_lines(&rounds, &step).iter().map(|line| secrets.redact_text(line).into_owned()).collect();
             output::print_lines(&lines)?;
         }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);

@@ -1,14 +1,14 @@
 //! The tools of all apps, and which of them exist (`policy` decides).
 //!
 //! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
-//! makes a new one whenever an upstream's list changes.
+//! makes a new one whenever an upstream's list changes, and when there are other secrets to redact.
 
 mod listed;
 mod owner;
 mod policy;
 
 use crate::index::{Document, Index, Segments};
-use codecall_base::redact::Redactor;
+use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::schema::{CheckError, Schema, SchemaError};
 use codecall_base::text::{nearest, truncate};
 use codecall_base::tool::{Example, MAX_NAME_BYTES, ToolDefinition, ToolFilter, is_reserved};
@@ -19,14 +19,14 @@ use owner::Owners;
 use policy::Policy;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use tokio::sync::watch;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
     sources: Vec<Source>,
     policy: ToolPolicy,
-    secrets: Arc<Redactor>,
+    secrets: Arc<SecretRegistry>,
     snapshot: RwLock<Arc<Snapshot>>,
     version: watch::Sender<u64>,
     /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
@@ -42,9 +42,13 @@ struct Source {
 
 impl Catalogue {
     /// The tools of `upstreams`, each with the filter of its configuration. What is said of a tool
-    /// never holds one of the `secrets`.
+    /// never contains one of the `secrets`.
     #[must_use]
-    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, policy: ToolPolicy, secrets: Arc<Redactor>) -> Self {
+    pub fn new(
+        upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>,
+        policy: ToolPolicy,
+        secrets: Arc<SecretRegistry>,
+    ) -> Self {
         let sources = upstreams.into_iter().map(|(upstream, filter)| {
             let seen = Mutex::new(upstream.tools_changed());
             Source { upstream, filter, seen }
@@ -62,10 +66,24 @@ impl Catalogue {
         catalogue
     }
 
-    /// The tools of this moment.
+    /// The tools of this moment. They contain no secret that was added before.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
+        let snapshot = self.last_snapshot();
+        if self.is_redacted(&snapshot) {
+            return snapshot;
+        }
+        self.catch_up();
+        self.last_snapshot()
+    }
+
+    fn last_snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a snapshot was made with the secrets of this moment.
+    fn is_redacted(&self, snapshot: &Snapshot) -> bool {
+        snapshot.redactor.is_same(&self.secrets.redactor())
     }
 
     /// Counts up with every change.
@@ -83,17 +101,20 @@ impl Catalogue {
     pub fn refresh(&self) {
         let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         self.collect();
+        self.version.send_modify(|version| *version += 1);
     }
 
-    fn collect(&self) {
-        let before = self.snapshot();
+    /// Makes a new snapshot. Returns whether its tools differ from those of the last one.
+    fn collect(&self) -> bool {
+        let before = self.last_snapshot();
         let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
         let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let apps: BTreeSet<String> =
             self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty()).collect();
         let owners = Arc::new(Owners::new(&apps));
-        let policy = Policy::new(&self.policy, &self.secrets);
+        let redactor = self.secrets.redactor();
+        let policy = Policy::new(&self.policy, &redactor);
         for source in &self.sources {
             for tool in source.upstream.tools() {
                 let Some(placed) = policy.place(&source.filter, &tool) else { continue };
@@ -127,13 +148,14 @@ impl Catalogue {
         }
         let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        let mut next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        next.redactor = redactor;
+        let differs = !next.has_same_tools(&current);
         *current = Arc::new(next);
-        drop(current);
-        self.version.send_modify(|version| *version += 1);
+        differs
     }
 
-    /// Refresh if an upstream has changed and nobody has looked yet. Afterwards the snapshot knows
+    /// Refresh if an upstream or the secrets have changed and nobody has looked yet. Afterwards the snapshot knows
     /// every change that was there before.
     pub fn catch_up(&self) {
         let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,25 +164,31 @@ impl Catalogue {
             seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
         };
         // All are looked at, so that each counts as seen.
-        if self.sources.iter().filter(|source| changed(source)).count() > 0 {
-            self.collect();
+        let changes = self.sources.iter().filter(|source| changed(source)).count();
+        if changes == 0 && self.is_redacted(&self.last_snapshot()) {
+            return;
+        }
+        // Most secrets are in no description, so nobody is notified of them.
+        if self.collect() || changes > 0 {
+            self.version.send_modify(|version| *version += 1);
         }
     }
 
-    /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
+    /// Refresh at every change of an upstream or of the secrets, for as long as the catalogue is used elsewhere.
     pub fn follow(self: &Arc<Self>) {
-        for source in &self.sources {
-            let Some(mut changed) = source.upstream.tools_changed() else { continue };
-            let catalogue = Arc::downgrade(self);
-            tokio::spawn(async move {
-                while let Some(catalogue) = catalogue.upgrade() {
-                    catalogue.catch_up();
-                    drop(catalogue);
-                    if changed.changed().await.is_err() {
-                        break;
-                    }
-                }
-            });
+        for changed in self.sources.iter().filter_map(|source| source.upstream.tools_changed()) {
+            tokio::spawn(catch_up_at(Arc::downgrade(self), changed));
+        }
+        tokio::spawn(catch_up_at(Arc::downgrade(self), self.secrets.subscribe()));
+    }
+}
+
+async fn catch_up_at<T>(catalogue: Weak<Catalogue>, mut changed: watch::Receiver<T>) {
+    while let Some(catalogue) = catalogue.upgrade() {
+        catalogue.catch_up();
+        drop(catalogue);
+        if changed.changed().await.is_err() {
+            return;
         }
     }
 }
@@ -283,6 +311,8 @@ pub struct Snapshot {
     /// What was indexed before this snapshot was made.
     indexed: Segments,
     listed: Listed,
+    /// What has redacted the definitions.
+    redactor: Redactor,
 }
 
 impl Snapshot {
@@ -314,14 +344,22 @@ impl Snapshot {
         for (identifier, app) in identifiers {
             known.entry(identifier).or_insert(app);
         }
-        let (index, indexed) = (OnceLock::new(), Segments::default());
-        Self { rows, names, spellings, members, apps: known, index, indexed, listed }
+        let (index, indexed, redactor) = (OnceLock::new(), Segments::default(), Redactor::default());
+        Self { rows, names, spellings, members, apps: known, index, indexed, listed, redactor }
     }
 
     /// With what another snapshot has indexed already.
     fn after(mut self, before: &Self) -> Self {
         self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
         self
+    }
+
+    /// Whether both have the same tools, with the same definitions.
+    fn has_same_tools(&self, other: &Self) -> bool {
+        let is_same = |(own, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(own, other);
+        self.rows.len() == other.rows.len()
+            && self.listed.len() == other.listed.len()
+            && self.entries().zip(other.entries()).all(is_same)
     }
 
     /// The tools that are in the list beside the meta-tools. What is not indexed too is reached by
