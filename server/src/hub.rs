@@ -41,7 +41,8 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// Where results, answers and rates are stored; absent: in memory.
+    /// Where results, answers, rates and vectors are stored; absent: in memory, and vectors in the file that the
+    /// configuration names.
     pub stores: Option<Stores>,
 }
 
@@ -81,9 +82,9 @@ impl Hub {
     /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
-        let stores = stores.unwrap_or_else(|| Stores::in_memory(&config));
+        let stores = stores.unwrap_or_else(|| Stores::configured(&config));
         config.secrets.join_logs();
-        let search = Engine::open(&config.search)?;
+        let search = Engine::open(&config.search, &stores)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             upstreams.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         let mut confined = Vec::new();

@@ -6,6 +6,7 @@
 mod answers;
 mod rates;
 mod results;
+mod vectors;
 
 pub use answers::{AnswerCache, MemoryAnswers};
 use codecall_config::Config;
@@ -13,6 +14,9 @@ pub use futures_util::future::BoxFuture;
 pub use rates::{MemoryRates, Quota, RateLimiter};
 pub use results::{MemoryResults, ResultStore};
 use std::sync::Arc;
+#[cfg(any(test, feature = "embeddings"))]
+pub use vectors::sqlite::SqliteVectors;
+pub use vectors::{Digest, MemoryVectors, Vector, VectorModel, VectorStore};
 
 /// Why a store did not do what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +32,8 @@ pub struct Stores {
     pub answers: Arc<dyn AnswerCache>,
     /// How often tools are called.
     pub rates: Arc<dyn RateLimiter>,
+    /// Vectors of what tools say of themselves, for the search by meaning.
+    pub vectors: Arc<dyn VectorStore>,
 }
 
 impl Stores {
@@ -38,6 +44,24 @@ impl Stores {
             results: Arc::new(MemoryResults::new(config.result_store)),
             answers: Arc::new(MemoryAnswers::new(config.chain.cache.max_entries, config.chain.cache.max_bytes)),
             rates: Arc::new(MemoryRates::default()),
+            vectors: Arc::new(MemoryVectors::new(MemoryVectors::DEFAULT_MAX_VECTORS)),
         }
+    }
+
+    /// The stores of a configuration: in memory, except for vectors if `search.vectorCache` names a file for them. A
+    /// file that cannot be used is a warning in the log.
+    #[must_use]
+    pub fn configured(config: &Config) -> Self {
+        let stores = Self::in_memory(config);
+        #[cfg(feature = "embeddings")]
+        if let Some(path) = &config.search.vector_cache
+            && config.search.strategy != codecall_config::Strategy::Bm25
+        {
+            match SqliteVectors::open(path) {
+                Ok(vectors) => return Self { vectors: Arc::new(vectors), ..stores },
+                Err(error) => tracing::warn!("{}. Vectors are kept in memory only.", error.0),
+            }
+        }
+        stores
     }
 }
