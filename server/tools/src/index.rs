@@ -24,26 +24,24 @@ use thesaurus::synonyms;
 pub use words::split;
 use words::{Word, stem, words};
 
-/// What a synonym counts beside the word itself, and a part beside the whole.
+/// The weight of a synonym relative to the word itself, and of a part relative to the whole word.
 const SYNONYM: f32 = 0.5;
-/// What a word of a query that no tool has takes from the score, beside one that some have: it says
-/// less.
+/// The weight of a query word that no tool has, relative to one that some have.
 const UNKNOWN: f32 = 0.5;
-/// A query is read up to here: so many bytes, so many words, and until so many tools were matched, each
-/// counted once a stem. The last is the work of a search: words that every one of thousands of tools
-/// has, with all their synonyms, would take seconds.
-const LONGEST_QUERY: usize = 4_000;
-const MOST_WORDS: usize = 64;
-const MOST_MATCHES: usize = 100_000;
+/// Limits of a query: bytes, words, and matched tools, each counted once per stem. The last one bounds the work of a
+/// search: words that occur in all of thousands of tools, with all their synonyms, would take seconds.
+const MAX_QUERY_BYTES: usize = 4_000;
+const MAX_QUERY_WORDS: usize = 64;
+const MAX_MATCHES: usize = 100_000;
 
-/// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
+/// A tool that was found: its row, and its score from 0 to 1.
 pub type Hit = (usize, f64);
 
 /// What is indexed.
 pub trait Document {
     /// The tool.
     fn tool(&self) -> &Arc<ToolDefinition>;
-    /// What its app calls itself; absent: nobody has said.
+    /// What its app calls itself; absent: unknown.
     fn app_title(&self) -> Option<String>;
 }
 
@@ -110,7 +108,7 @@ impl Index {
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let mut scores = Scores::new(self.rows);
-        let mut left = MOST_MATCHES;
+        let mut left = MAX_MATCHES;
         for Term { own, others } in self.terms(query, &mut left) {
             if left == 0 {
                 break;
@@ -152,7 +150,7 @@ impl Index {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
-        for word in words(truncate(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
+        for word in words(truncate(query, MAX_QUERY_BYTES)).into_iter().take(MAX_QUERY_WORDS) {
             // Where the whole is not known, its parts are the words.
             let whole = word.parts.is_empty() || !self.matches(&word.stem, left).is_empty();
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };

@@ -8,15 +8,15 @@ use codecall_base::schema::{self, Schema};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
-/// Schemas that nest deeper give no value: most of them hold themselves.
-const DEEPEST: usize = 8;
-/// Properties that need not be there are left out below this depth.
-const DEEPEST_OPTIONAL: usize = 4;
-/// Schemas that are looked at for one value: one that refers to itself in many places would have no end.
-const MOST: u32 = 5_000;
+/// Maximum depth of a schema. Deeper ones, most of which refer to themselves, have no sample.
+const MAX_DEPTH: usize = 8;
+/// Maximum depth at which optional properties are filled in.
+const MAX_OPTIONAL_DEPTH: usize = 4;
+/// Maximum number of schemas that are visited for one value: a schema may refer to itself in many places.
+const MAX_SCHEMAS: u32 = 5_000;
 
-/// Longest pattern that texts are tried on, in bytes.
-const LONGEST_PATTERN: usize = 256;
+/// Maximum length of a pattern for which candidates are tried, in bytes.
+const MAX_PATTERN_BYTES: usize = 256;
 
 /// What of an object is filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ struct Sampler<'a> {
 
 impl<'a> Sampler<'a> {
     fn new(root: &'a Value, fill: Fill) -> Self {
-        Self { root, fill, left: Cell::new(MOST) }
+        Self { root, fill, left: Cell::new(MAX_SCHEMAS) }
     }
 
     /// A value that fits a schema, as small as possible. `name` is the property's name.
     fn sample(&self, schema: &Value, name: &str, depth: usize) -> Option<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.left.set(self.left.get().checked_sub(1)?);
@@ -141,7 +141,7 @@ impl<'a> Sampler<'a> {
             let property = declared.and_then(|declared| declared.get(key)).unwrap_or(&Value::Bool(true));
             value.insert(key.to_owned(), self.sample(property, key, depth + 1)?);
         }
-        if self.fill == Fill::Declared && depth < DEEPEST_OPTIONAL {
+        if self.fill == Fill::Declared && depth < MAX_OPTIONAL_DEPTH {
             for (key, property) in declared.into_iter().flatten() {
                 if !value.contains_key(key)
                     && let Some(property) = self.sample(property, key, depth + 1)
@@ -251,7 +251,7 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
         return Some(shaped(usual, 'x', least, most));
     };
     let pattern =
-        pattern.as_str().filter(|pattern| pattern.len() <= LONGEST_PATTERN).and_then(schema::compile_pattern)?;
+        pattern.as_str().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES).and_then(schema::compile_pattern)?;
     let fits = |text: &String| pattern.is_valid(&json!(text));
     let tried = || std::iter::once(usual).chain(TRIED.iter().copied());
     let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);

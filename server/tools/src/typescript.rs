@@ -10,14 +10,14 @@ use comment::comment;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Longest signature. A longer one is written again with less detail.
-const LONGEST: usize = 8_000;
-/// Longest declarations of all functions of one list, as far as less detail can help.
-const LONGEST_TOGETHER: usize = 60_000;
-/// However many there are, a declaration may be as long as this.
-const SHORTEST: usize = 400;
-/// Longest description of a function, in characters.
-const LONGEST_DESCRIPTION: usize = 600;
+/// Maximum length of a signature, in bytes. A longer one is written again with less detail.
+const MAX_SIGNATURE_BYTES: usize = 8_000;
+/// Maximum length of the declarations of all functions of a list, in bytes, as far as less detail can achieve it.
+const MAX_TOTAL_BYTES: usize = 60_000;
+/// The length of a declaration that is allowed however many functions there are, in bytes.
+const MIN_SIGNATURE_BYTES: usize = 400;
+/// Maximum length of the description of a function, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 600;
 /// Levels of objects inside each other, and whether there are comments, from much detail to little.
 const DETAILS: [Detail; 5] = [
     Detail { depth: 8, comments: true },
@@ -26,12 +26,12 @@ const DETAILS: [Detail; 5] = [
     Detail { depth: 2, comments: false },
     Detail { depth: 1, comments: false },
 ];
-/// How deep schemas are read at all, objects or not.
-const DEEPEST: usize = 32;
-/// Properties of one object that are written.
-const MOST_ROWS: usize = 100;
-/// Longest list of constants that is written in place.
-const SHORT: usize = 60;
+/// Maximum depth to which schemas are read.
+const MAX_DEPTH: usize = 32;
+/// Maximum number of properties of an object that are written.
+const MAX_PROPERTIES: usize = 100;
+/// Maximum length of a list of constants that is written in place, in bytes.
+const MAX_INLINE_BYTES: usize = 60;
 
 /// How much is written.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ struct Detail {
 pub fn signature(tool: &ToolDefinition) -> String {
     let name = quoted(&tool.full_name());
     let head = |input: &str, output: &str| format!("callTool({name}, input: {input}): Promise<{output}>");
-    detailed(&tool.input_schema, tool.output_schema.as_ref(), LONGEST, &mut Names::default(), &head)
+    detailed(&tool.input_schema, tool.output_schema.as_ref(), MAX_SIGNATURE_BYTES, &mut Names::default(), &head)
 }
 
 /// A tool that a script calls as a function of its own.
@@ -64,11 +64,11 @@ pub struct Function<'a> {
 /// Declarations of functions, one after the other: `declare function webSearch(input: {…}): Promise<…>;`
 /// with the tool's description above it.
 pub fn declarations<'a>(functions: impl ExactSizeIterator<Item = Function<'a>>) -> String {
-    let longest = (LONGEST_TOGETHER / functions.len().max(1)).clamp(SHORTEST, LONGEST);
+    let longest = (MAX_TOTAL_BYTES / functions.len().max(1)).clamp(MIN_SIGNATURE_BYTES, MAX_SIGNATURE_BYTES);
     let mut names = Names::default();
     let mut text = String::new();
     for function in functions {
-        let description = comment::sentence(function.description, LONGEST_DESCRIPTION);
+        let description = comment::sentence(function.description, MAX_DESCRIPTION_CHARS);
         if !description.is_empty() {
             text.push_str(&format!("/** {} */\n", description.replace("*/", "* /")));
         }
@@ -263,7 +263,7 @@ impl<'a> Writer<'a> {
         let Some(members) = schema.as_object() else {
             return if schema == &Value::Bool(false) { Type::atom("never") } else { Type::unknown() };
         };
-        if level > DEEPEST {
+        if level > MAX_DEPTH {
             return Type::unknown();
         }
         let mut parts = Vec::new();
@@ -373,13 +373,13 @@ impl<'a> Writer<'a> {
         }
         let required: Vec<&str> = list(members, "required").iter().filter_map(Value::as_str).collect();
         let mut rows = Vec::new();
-        for (key, schema) in properties.iter().take(MOST_ROWS) {
+        for (key, schema) in properties.iter().take(MAX_PROPERTIES) {
             let mark = if required.contains(&key.as_str()) { "" } else { "?" };
             let row = format!("{}{mark}: {}", name(key), self.write(schema, depth + 1, level + 1).text);
             rows.push((row, if self.detail.comments { comment(self.described(schema)) } else { String::new() }));
         }
         rows.extend(others.map(|values| (format!("[key: string]: {}", values.text), String::new())));
-        let more = properties.len().saturating_sub(MOST_ROWS);
+        let more = properties.len().saturating_sub(MAX_PROPERTIES);
         Type::atom(laid_out(rows, more, depth, self.detail.comments))
     }
 
@@ -485,7 +485,7 @@ fn percent_decoded(text: &str) -> String {
 fn is_plain(schema: &Value) -> bool {
     let Some(members) = schema.as_object() else { return true };
     let parts = ["properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "additionalProperties", "$ref"];
-    !has(members, &parts) && members.get("enum").is_none_or(|values| values.to_string().len() <= SHORT)
+    !has(members, &parts) && members.get("enum").is_none_or(|values| values.to_string().len() <= MAX_INLINE_BYTES)
 }
 
 fn has(members: &Map<String, Value>, keys: &[&str]) -> bool {

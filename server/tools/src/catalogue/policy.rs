@@ -16,7 +16,7 @@ pub struct Policy<'a> {
 
 /// A tool that exists.
 pub struct Placed {
-    /// With all that is said of it.
+    /// The definition with the metadata of the configuration.
     pub definition: Arc<ToolDefinition>,
     /// Whether it is found, described, called from scripts and by `invoke`.
     pub indexed: bool,
@@ -25,7 +25,7 @@ pub struct Placed {
 }
 
 impl<'a> Policy<'a> {
-    /// The rules of a configuration.
+    /// The rules of a configuration, and what is redacted in definitions.
     pub fn new(rules: &'a ToolPolicy, secrets: &'a Redactor) -> Self {
         Self { rules, secrets }
     }
@@ -47,36 +47,36 @@ impl<'a> Policy<'a> {
         (indexed || listed).then_some(Placed { definition, indexed, listed })
     }
 
-    /// The tool with what the configuration says of it, and without secrets of the configuration.
+    /// Returns the tool with the metadata of the configuration, and without secrets.
     fn described(&self, tool: &Arc<ToolDefinition>) -> Arc<ToolDefinition> {
-        let mut said = self.said_of(tool);
-        if said.is_empty() && self.secrets.is_empty() {
+        let mut metadata = self.metadata(tool);
+        if metadata.is_empty() && self.secrets.is_empty() {
             return Arc::clone(tool);
         }
-        let mut told = ToolDefinition::clone(tool);
-        // The most specific one is last and has the last word.
-        said.sort_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()));
+        let mut definition = ToolDefinition::clone(tool);
+        // The most specific pattern is last, and overrides the others.
+        metadata.sort_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()));
         let mut examples = Vec::new();
-        for (_, metadata) in said {
-            told.visible_in_list_tools = metadata.visible_in_list_tools.or(told.visible_in_list_tools);
-            told.enabled_in_code_call = metadata.enabled_in_code_call.or(told.enabled_in_code_call);
+        for (_, metadata) in metadata {
+            definition.visible_in_list_tools = metadata.visible_in_list_tools.or(definition.visible_in_list_tools);
+            definition.enabled_in_code_call = metadata.enabled_in_code_call.or(definition.enabled_in_code_call);
             for tag in &metadata.tags {
-                if !told.tags.contains(tag) {
-                    told.tags.push(tag.clone());
+                if !definition.tags.contains(tag) {
+                    definition.tags.push(tag.clone());
                 }
             }
             examples.splice(0..0, metadata.examples.iter().cloned());
             if let Some(app) = &metadata.app_id {
-                told.app.clone_from(app);
+                definition.app.clone_from(app);
             }
         }
-        examples.append(&mut told.examples);
-        told.examples = examples;
-        self.secrets.redact_definition(&mut told);
-        Arc::new(told)
+        examples.append(&mut definition.examples);
+        definition.examples = examples;
+        self.secrets.redact_definition(&mut definition);
+        Arc::new(definition)
     }
 
-    fn said_of(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
+    fn metadata(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
         if self.rules.metadata.is_empty() {
             return Vec::new();
         }
@@ -84,7 +84,7 @@ impl<'a> Policy<'a> {
             .metadata
             .iter()
             .filter(|(pattern, _)| name_matches(pattern, tool))
-            .map(|(p, said)| (p.as_str(), said))
+            .map(|(pattern, metadata)| (pattern.as_str(), metadata))
             .collect()
     }
 

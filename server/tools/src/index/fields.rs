@@ -16,11 +16,11 @@ use std::sync::LazyLock;
 const K1: f32 = 2.5;
 /// The same within a field: so slowly that a field for itself does not limit anything.
 const UNLIMITED: f32 = 1e6;
-/// Texts are read up to here; some are books.
-const LONGEST_DESCRIPTION: usize = 4_000;
-const LONGEST_SUMMARY: usize = 240;
-const LONGEST_NAME: usize = 200;
-const LONGEST_PARAMETER: usize = 200;
+/// Maximum lengths of texts that are indexed, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 4_000;
+const MAX_SUMMARY_BYTES: usize = 240;
+const MAX_NAME_BYTES: usize = 200;
+const MAX_PARAMETER_BYTES: usize = 200;
 
 /// A part of a tool that has words.
 struct Field {
@@ -70,12 +70,12 @@ pub fn embedding(tool: &ToolDefinition, app_title: Option<&str>) -> Embedding {
             *sums.entry(index).or_default() += field.weight * value;
         }
     };
-    let description = truncate(tool.description.trim(), LONGEST_DESCRIPTION);
+    let description = truncate(tool.description.trim(), MAX_DESCRIPTION_BYTES);
     let (summary, rest) = description.split_at(summary(description));
-    let titles = tool.title.iter().chain(&tool.tags).map(|text| truncate(text, LONGEST_NAME));
-    add(&FIELDS.name, &[truncate(&tool.name, LONGEST_NAME)]);
+    let titles = tool.title.iter().chain(&tool.tags).map(|text| truncate(text, MAX_NAME_BYTES));
+    add(&FIELDS.name, &[truncate(&tool.name, MAX_NAME_BYTES)]);
     add(&FIELDS.title, &titles.collect::<Vec<_>>());
-    add(&FIELDS.app, &[&tool.app, truncate(app_title.unwrap_or_default(), LONGEST_NAME)]);
+    add(&FIELDS.app, &[&tool.app, truncate(app_title.unwrap_or_default(), MAX_NAME_BYTES)]);
     add(&FIELDS.summary, &[summary]);
     add(&FIELDS.rest, &[rest]);
     add(&FIELDS.parameters, &parameters(tool));
@@ -87,21 +87,21 @@ fn parameters(tool: &ToolDefinition) -> Vec<&str> {
     let mut texts = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            texts.push(truncate(name, LONGEST_NAME));
+            texts.push(truncate(name, MAX_NAME_BYTES));
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                texts.push(truncate(text, LONGEST_PARAMETER));
+                texts.push(truncate(text, MAX_PARAMETER_BYTES));
             }
         }
     }
     texts
 }
 
-/// Where the first sentence ends.
+/// Returns where the first sentence ends.
 fn summary(text: &str) -> usize {
-    let most = truncate(text, LONGEST_SUMMARY).len();
+    let max = truncate(text, MAX_SUMMARY_BYTES).len();
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());
-    most.min(sentence).min(line)
+    max.min(sentence).min(line)
 }
 
 #[cfg(test)]
@@ -118,6 +118,6 @@ mod tests {
         ] {
             assert_eq!(&text[..summary(text)], expected);
         }
-        assert_eq!(summary(&"é".repeat(500)), LONGEST_SUMMARY, "cut between characters");
+        assert_eq!(summary(&"é".repeat(500)), MAX_SUMMARY_BYTES, "cut between characters");
     }
 }

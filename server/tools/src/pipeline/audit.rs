@@ -1,6 +1,6 @@
-//! A record of every call, one line of JSON each: a hook.
+//! Writes a record of every call, one line of JSON each: a hook.
 //!
-//! A record that cannot be written to its file goes to the log, with an error: none is lost silently.
+//! A record that cannot be written to its file is logged with an error, so none is lost silently.
 
 use super::hook::{Hook, Record};
 use codecall_base::error::Error;
