@@ -1,5 +1,5 @@
-//! Stores: what outlives a request. Each concern is one trait in a file of its own, with the implementation that keeps it in
-//! memory beside it; the others are in this crate too. It must not know who uses what is stored.
+//! Stores: data that outlives a request. Each concern is a trait in a file of its own, with its implementations. It must not
+//! know who uses what is stored.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use vectors::sqlite::SqliteVectors;
 pub use vectors::{Digest, MemoryVectors, Vector, VectorModel, VectorStore};
 
-/// Why a store did not do what it was asked for.
+/// An operation of a store has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The store cannot be used: {0}")]
 pub struct StoreError(pub String);
@@ -37,7 +37,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Stores that are gone with the process, within the bounds of the configuration.
+    /// Creates stores in memory, within the bounds of the configuration.
     #[must_use]
     pub fn in_memory(config: &Config) -> Self {
         Self {
@@ -48,8 +48,8 @@ impl Stores {
         }
     }
 
-    /// The stores of a configuration: in memory, except for vectors if `search.vectorCache` names a file for them. A
-    /// file that cannot be used is a warning in the log.
+    /// Creates the stores of a configuration: in memory, except for vectors if `search.vectorCache` names a file. A file
+    /// that cannot be used is a warning in the log.
     #[must_use]
     pub fn configured(config: &Config) -> Self {
         let stores = Self::in_memory(config);

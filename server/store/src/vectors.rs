@@ -1,4 +1,4 @@
-//! Vectors of texts, so that a model need not make them again.
+//! Vectors of texts, so that a model need not compute them again.
 
 #[cfg(any(test, feature = "embeddings"))]
 pub(crate) mod sqlite;
@@ -26,14 +26,14 @@ pub struct VectorModel {
 
 /// Vectors by model and digest of their text. The texts themselves are not stored.
 pub trait VectorStore: Send + Sync {
-    /// Gets the vectors of texts, in their order; absent: there is none of this text.
+    /// Returns the vectors of texts, in their order; `None` for a text without one.
     fn get_many<'a>(
         &'a self,
         model: &'a VectorModel,
         texts: &'a [Digest],
     ) -> BoxFuture<'a, Result<Vec<Option<Vector>>, StoreError>>;
 
-    /// Keeps the vectors of texts, in place of earlier ones. The least recently used ones may be evicted.
+    /// Stores the vectors of texts, and replaces earlier ones. The least recently used ones may be evicted.
     fn put_many<'a>(
         &'a self,
         model: &'a VectorModel,
@@ -50,10 +50,10 @@ pub struct MemoryVectors {
 }
 
 impl MemoryVectors {
-    /// Number of vectors in the store of a process: 15 MB of 384 numbers each.
+    /// The capacity of the store of a process: 15 MB of vectors of 384 numbers.
     pub const DEFAULT_MAX_VECTORS: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
-    /// An empty store of at most so many vectors.
+    /// Creates an empty store of at most so many vectors.
     #[must_use]
     pub fn new(max_vectors: NonZeroUsize) -> Self {
         Self { vectors: Mutex::new(LruCache::new(max_vectors)) }

@@ -365,6 +365,17 @@ async fn logs_are_redacted_for_every_hub() {
     two.close().await;
 }
 
+/// The error of a hub that could not start, which is printed when the hub is gone.
+#[tokio::test]
+async fn errors_of_the_program_are_redacted() {
+    let folder = Folder::new();
+    let server = json!({"command": "true", "env": {"API_KEY": "No such file"}});
+    let more = json!({"mcpServers": {"x": server}, "audit": {"file": folder.path("nowhere/audit.jsonl")}});
+    let ended = codecall(&["tools", "--config", &folder.file("config.json", more.to_string())]).await;
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("audit.file: cannot be opened: [secret]"), "{}", ended.stderr);
+}
+
 /// What an embedder adds before the start is in the same registry.
 #[tokio::test]
 async fn the_configuration_and_the_hub_share_their_secrets() {

@@ -28,33 +28,34 @@ struct Clean {
 pub struct Piece {
     /// The text.
     pub text: String,
-    /// Where it begins, in bytes.
+    /// Its start, in bytes.
     pub offset: usize,
-    /// Where the next piece begins; absent: this is the last one.
+    /// The start of the next piece; absent: this is the last one.
     pub next: Option<usize>,
-    /// How long the whole result is, in bytes.
+    /// The length of the whole result, in bytes.
     pub bytes: usize,
 }
 
 /// Why there is no piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The handle is unknown, or its result is gone.
+    /// The handle is unknown, or its result has expired.
     Result,
-    /// The result ends before; it has so many bytes.
+    /// The offset is not below the length of the result, which is this.
     Offset(usize),
-    /// The result is long, and the server has too much to do to look for secrets in it.
+    /// The server has no capacity to redact a long result.
     Busy(Busy),
 }
 
 impl Results {
-    /// Results in a store. Those that are put there contain no secret, but `secrets` may be added before they are read.
+    /// Creates results in a store. They contain no secret when they are put there, but `secrets` may be added before they
+    /// are read.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, bounds: ResultStore, secrets: Arc<SecretRegistry>) -> Self {
         Self { store, bounds, secrets, clean: Mutex::default() }
     }
 
-    /// How many bytes a result may have of which a client is shown `shown`.
+    /// Returns the maximum length of a result of which a client sees `shown` bytes.
     #[must_use]
     pub fn max_bytes(&self, shown: u64) -> u64 {
         let ResultStore { enabled, max_result_bytes, max_bytes, .. } = self.bounds;
@@ -62,8 +63,8 @@ impl Results {
         shown.max(u64::try_from(stored).unwrap_or(u64::MAX))
     }
 
-    /// Store a result and give its handle and its first piece, of at most `most` bytes. Absent: there is no room for it,
-    /// or the store does not work.
+    /// Stores a result and returns its handle and its first piece of at most `most` bytes; `None` if it is too long, or the
+    /// store fails.
     pub async fn put(&self, text: String, most: usize) -> Option<(String, Piece)> {
         let first = piece(&text, 0, most)?;
         match self.store.put(text).await {
@@ -75,7 +76,7 @@ impl Results {
         }
     }
 
-    /// The piece of a result that begins at byte `offset` and takes at most `most` bytes as a JSON string, but at least
+    /// Returns the piece of a result that begins at byte `offset` and has at most `most` bytes as a JSON string, but at least
     /// one character.
     ///
     /// # Errors
@@ -89,8 +90,7 @@ impl Results {
         piece(&text, offset, most).ok_or(Missing::Offset(text.len()))
     }
 
-    /// A stored text without secrets. It is redacted as a whole: of a secret on the edge of a piece, both halves would
-    /// pass.
+    /// Redacts a stored text as a whole: of a secret on the edge of a piece, both halves would pass.
     async fn redacted(&self, handle: &str, text: Arc<str>) -> Result<Arc<str>, Busy> {
         let redactor = self.secrets.redactor();
         if redactor.is_empty() || self.clean(&redactor).handles.contains(handle) {
@@ -111,7 +111,7 @@ impl Results {
         }))
     }
 
-    /// What this redactor has found clean.
+    /// Returns the results in which this redactor has found no secret.
     fn clean(&self, redactor: &Redactor) -> MutexGuard<'_, Clean> {
         let mut clean = self.clean.lock().unwrap_or_else(PoisonError::into_inner);
         if !clean.redactor.is_same(redactor) {
@@ -121,7 +121,7 @@ impl Results {
     }
 }
 
-/// The piece of `text` from `offset`, which is moved back to where a character begins.
+/// Returns the piece of `text` from `offset`, which is moved back to a character boundary.
 fn piece(text: &str, offset: usize, most: usize) -> Option<Piece> {
     if offset >= text.len() {
         return None;
@@ -142,7 +142,7 @@ fn piece(text: &str, offset: usize, most: usize) -> Option<Piece> {
     Some(Piece { text: rest[..length].to_owned(), offset, next, bytes: text.len() })
 }
 
-/// Bytes of a character in a JSON string.
+/// Returns the length of a character in a JSON string, in bytes.
 fn encoded(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

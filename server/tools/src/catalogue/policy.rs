@@ -1,7 +1,7 @@
-//! Which tools exist, and for whom: the one place that decides.
+//! Decides which tools exist, and for whom. Nothing else does.
 //!
-//! A tool is *indexed* (found, described, called from scripts and by `invoke`), *listed* (shown in
-//! the list of tools and called under its own name), both, or it does not exist.
+//! A tool is *indexed* (found, described, called by scripts and `invoke`), *listed* (in the list of tools, called by its
+//! listed name), both, or it does not exist.
 
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
@@ -18,7 +18,7 @@ pub struct Policy<'a> {
 pub struct Placed {
     /// The definition with the metadata of the configuration.
     pub definition: Arc<ToolDefinition>,
-    /// Whether it is found, described, called from scripts and by `invoke`.
+    /// Whether it is found, described, called by scripts and `invoke`.
     pub indexed: bool,
     /// Whether it is in the list of tools.
     pub listed: bool,
@@ -30,7 +30,7 @@ impl<'a> Policy<'a> {
         Self { rules, secrets }
     }
 
-    /// Where a tool is; absent: it does not exist. `own` is the filter of its upstream.
+    /// Decides where a tool is; `None`: it does not exist. `own` is the filter of its upstream.
     pub fn place(&self, own: &ToolFilter, tool: &Arc<ToolDefinition>) -> Option<Placed> {
         if is_reserved(&tool.full_name()) || !own.selects(tool) {
             return None;
@@ -88,7 +88,7 @@ impl<'a> Policy<'a> {
             .collect()
     }
 
-    /// The names under which a tool may be listed, the best first.
+    /// Returns the names under which a tool may be listed, the preferred one first.
     pub fn listed_names(&self, tool: &ToolDefinition) -> Vec<String> {
         let mut names = Vec::new();
         if tool.app.is_empty() || self.rules.expose == Expose::Direct {

@@ -19,7 +19,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Write to what the configuration names.
+    /// Opens the file of the configuration.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -33,7 +33,7 @@ impl Audit {
         Ok(Self { file, stderr: config.stderr })
     }
 
-    /// One line. It is written at once and as a whole, so that lines of several processes do not mix.
+    /// Writes one line with one call, so that lines of several processes do not mix.
     fn write(&self, record: &Value) {
         let line = format!("{record}\n");
         if let Some(file) = &self.file {

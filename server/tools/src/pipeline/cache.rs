@@ -24,7 +24,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// With these rules.
+    /// Creates the hook.
     #[must_use]
     pub fn new(rules: Vec<CacheRule>, answers: Arc<dyn AnswerCache>) -> Self {
         Self { rules, answers, pending: Mutex::default() }
@@ -83,7 +83,7 @@ impl Hook for Cache {
         })
     }
 
-    /// A call that was abandoned has no `after`.
+    /// Forgets a call that was cancelled, whose `after` is not called.
     fn recorded(&self, record: &super::Record<'_>) {
         self.pending().remove(&record.id);
     }

@@ -14,13 +14,13 @@ use std::sync::Arc;
 #[cfg(feature = "embeddings")]
 const VECTORS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What finds tools.
+/// The search engine.
 pub struct Engine {
     #[cfg(feature = "embeddings")]
     meaning: Option<(Strategy, Arc<tokio::sync::Mutex<Meaning>>)>,
 }
 
-/// What was found for each query, and what the client should know about how.
+/// The hits of each query, and a warning for the client.
 #[derive(Debug)]
 pub struct Found {
     /// The tools that answer each query, the best first.
@@ -62,7 +62,7 @@ impl Engine {
         })
     }
 
-    /// The tools of `snapshot` that answer each of `queries`.
+    /// Searches the tools of `snapshot` for each of `queries`.
     pub async fn search(&self, snapshot: &Arc<Snapshot>, queries: &[String]) -> Found {
         let words = by_words(snapshot, queries).await;
         #[cfg(feature = "embeddings")]
@@ -93,11 +93,11 @@ impl Engine {
     }
 }
 
-/// The first search of a snapshot indexes what has changed, which may take long.
+/// Searches by words. The first search of a snapshot indexes what has changed, which may take long.
 async fn by_words(snapshot: &Arc<Snapshot>, queries: &[String]) -> Vec<Vec<Hit>> {
     if !snapshot.is_indexed() {
         let snapshot = Arc::clone(snapshot);
-        // Where it fails the index is made below.
+        // If it fails, the index is created below.
         let _ = tokio::task::spawn_blocking(move || snapshot.index().is_empty()).await;
     }
     queries.iter().map(|query| snapshot.index().search(query)).collect()

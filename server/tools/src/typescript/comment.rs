@@ -1,4 +1,4 @@
-//! What stands behind a property: its description, and what its type cannot say.
+//! Comments on properties: their descriptions, and what their types cannot express.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ const MAX_DESCRIPTION_CHARS: usize = 160;
 /// Maximum length of a pattern or default that is worth its tokens, in bytes.
 const MAX_VALUE_BYTES: usize = 40;
 
-/// The comment on a schema, on one line; empty where there is nothing to say.
+/// Returns the comment on a schema, on one line; empty if there is none.
 pub fn comment(schema: &Value) -> String {
     let Some(members) = schema.as_object() else { return String::new() };
     let text = members.get("description").and_then(Value::as_str).unwrap_or_default();
