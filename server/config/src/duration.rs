@@ -1,5 +1,5 @@
-//! Durations as they are written: a number of milliseconds under keys that end in `Ms`, a text with a unit
-//! elsewhere. In the structs both are a [`Duration`].
+//! Formats of durations: a number of milliseconds under keys that end in `Ms`, a text with a unit elsewhere. In the structs
+//! both are a [`Duration`].
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serializer};

@@ -123,11 +123,11 @@ impl Child {
             return Err("its streams could not be opened".into());
         };
         let last_output = Arc::new(Mutex::new(VecDeque::new()));
-        let hidden = Hidden {
+        let redactor = StderrRedactor {
             secrets: Arc::clone(secrets),
             environment: Redactor::new(config.env.values().map(|value| &**value)),
         };
-        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, hidden, Arc::clone(&last_output)));
+        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
         let group = process.id();
         Ok((Self { process, group, last_output, stderr_task }, stdin, stdout))
     }
@@ -179,14 +179,14 @@ impl Drop for Child {
     }
 }
 
-/// What is redacted in the stderr of a child.
-struct Hidden {
+/// Redacts the stderr of a child.
+struct StderrRedactor {
     secrets: Arc<SecretRegistry>,
-    /// The values of its environment, also those that are plainly no secrets elsewhere.
+    /// All values of its environment, also those that are obviously not secrets.
     environment: Redactor,
 }
 
-impl Hidden {
+impl StderrRedactor {
     fn redact(&self, text: &mut String) {
         self.secrets.redactor().redact_string(text);
         self.environment.redact_string(text);
@@ -197,7 +197,7 @@ impl Hidden {
 async fn log_stderr(
     app: String,
     mut stderr: impl AsyncRead + Unpin,
-    hidden: Hidden,
+    redactor: StderrRedactor,
     last: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut buffer = [0_u8; 8192];
@@ -228,7 +228,7 @@ async fn log_stderr(
                 dropped += 1;
                 continue;
             }
-            hidden.redact(&mut text);
+            redactor.redact(&mut text);
             // Only now, because a part of a secret would not be found.
             text.truncate(codecall_base::text::truncate(&text, MAX_LOGGED_BYTES).len());
             tracing::info!(app, "{text}");
