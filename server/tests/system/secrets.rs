@@ -22,11 +22,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 /// A secret that no configuration contains.
 const SECRET: &str = "late-Zq3/7+x&9Kd_5w";
+/// The same for other hubs: the logs of a process are redacted with the secrets of all its hubs.
+const OTHER_SECRET: &str = "other-9Kd_5w-Zq3";
+
+/// A script whose call has the secret in its input.
+const INPUT: &str = "await callTool('leak:tell', { a: 'late-Zq3/7+x&9Kd_5w' }); return 1";
+
+/// A way out of the server, and what has left through it.
+type Way = (&'static str, Value);
 
 fn config(value: &Value) -> Config {
     isolated(Config::parse(&value.to_string(), Format::Json, &|_| None).expect("valid"))
@@ -34,17 +43,17 @@ fn config(value: &Value) -> Config {
 
 #[tokio::test]
 async fn a_secret_that_was_added_later_does_not_leave() {
-    let tell = Inline::new("leak").tool("tell", "", json!({"type": "object"}), |_| async { Ok(json!(SECRET)) });
+    let tell = Inline::new("leak").tool("tell", "", json!({"type": "object"}), |_| async { Ok(json!(OTHER_SECRET)) });
     let hub = Hub::start(config(&json!({})), vec![Arc::new(tell)]).expect("starts");
     let result = async || {
         let request = ExecuteRequest::new("return await callTool('leak:tell', {})", Policy::default());
         hub.execute(request, None, CancellationToken::new()).await.outcome.result.expect("ok")
     };
-    assert_eq!(result().await, json!(SECRET).to_string());
-    hub.secrets().add(SECRET).expect("long enough");
+    assert_eq!(result().await, json!(OTHER_SECRET).to_string());
+    hub.secrets().add(OTHER_SECRET).expect("long enough");
     assert_eq!(result().await, json!("[secret]").to_string());
-    hub.secrets().remove(SECRET);
-    assert_eq!(result().await, json!(SECRET).to_string());
+    hub.secrets().remove(OTHER_SECRET);
+    assert_eq!(result().await, json!(OTHER_SECRET).to_string());
     assert_eq!(hub.secrets().add("short"), Err(RefusedSecret::TooShort));
 }
 
@@ -191,79 +200,119 @@ impl World {
     }
 
     /// Returns a text from each way out of the server that could contain the secret.
-    async fn ways_out(&mut self) -> Vec<(&'static str, String)> {
-        let mut texts = Vec::new();
-        let mut add = |way: &'static str, text: Value| texts.push((way, text.to_string()));
-        let peer = self.client.peer();
+    async fn ways_out(&mut self) -> Vec<Way> {
+        let mut ways = self.scripts().await;
+        ways.extend(self.meta_tools().await);
+        ways.extend(self.lists().await);
+        ways.extend(self.notifications().await);
+        ways.extend(self.endpoints().await);
+        ways.extend(self.files().await);
+        ways
+    }
 
-        add("a result", self.execute("return await callTool('leak:tell', {})").await);
-        add("the result of a script", self.execute(&format!("return {{ a: '{SECRET}' }}")).await);
-        let caught = "return await callTool('leak:fail', {}, { throwOnError: false })";
-        add("an error that a script has caught", self.execute(caught).await);
-        add("an error of a tool", self.execute("return await callTool('leak:fail', {})").await);
-        add("an error of a script", self.execute(&format!("throw new Error('{SECRET}')")).await);
-        add("console.log", self.execute(&format!("console.log('{SECRET}'); return 1")).await);
-        add("a description in a script", self.execute("return getTool('leak:tell').description").await);
-        let input = format!("await callTool('leak:tell', {{ a: '{SECRET}' }}); return 1");
-        add("the log of calls", self.execute(&input).await["_meta"].clone());
-        let dry = json!({"script": input, "dryRun": true});
-        add("a dry run", self.call("codecall_execute", dry).await);
+    async fn scripts(&self) -> Vec<Way> {
+        let log = self.execute(INPUT).await["_meta"].clone();
+        vec![
+            ("a result", self.execute("return await callTool('leak:tell', {})").await),
+            ("the result of a script", self.execute(&format!("return {{ a: '{SECRET}' }}")).await),
+            (
+                "an error that a script has caught",
+                self.execute("return await callTool('leak:fail', {}, { throwOnError: false })").await,
+            ),
+            ("an error of a tool", self.execute("return await callTool('leak:fail', {})").await),
+            ("an error of a script", self.execute(&format!("throw new Error('{SECRET}')")).await),
+            ("console.log", self.execute(&format!("console.log('{SECRET}'); return 1")).await),
+            ("a description in a script", self.execute("return getTool('leak:tell').description").await),
+            ("the log of calls", log),
+            ("a dry run", self.call("codecall_execute", json!({"script": INPUT, "dryRun": true})).await),
+        ]
+    }
+
+    async fn meta_tools(&self) -> Vec<Way> {
         let (handle, cut) = self.store_long_result().await;
-        add("the first piece of a long result", cut);
-        add("another piece of it", self.piece(&handle).await);
-        for tool in ["leak:tell", "leak:fail"] {
-            add("codecall_invoke", self.call("codecall_invoke", json!({"tool": tool, "input": {}})).await);
-        }
+        let mut ways = vec![
+            ("the first piece of a long result", cut),
+            ("another piece of it", self.piece(&handle).await),
+            ("codecall_search", self.call("codecall_search", json!({"query": "signs in"})).await),
+            ("codecall_describe", self.call("codecall_describe", json!({"toolNames": ["leak:tell"]})).await),
+            ("codecall_step", self.call("codecall_step", json!({"code": format!("return '{SECRET}'")})).await),
+        ];
         for tool in ["tell", "fail"] {
-            add("a listed tool", self.call(tool, json!({})).await);
+            let invoke = json!({"tool": format!("leak:{tool}"), "input": {}});
+            ways.push(("codecall_invoke", self.call("codecall_invoke", invoke).await));
+            ways.push(("a listed tool", self.call(tool, json!({})).await));
         }
-        add("codecall_search", self.call("codecall_search", json!({"query": "signs in"})).await);
-        add("codecall_describe", self.call("codecall_describe", json!({"toolNames": ["leak:tell"]})).await);
-        add("codecall_step", self.call("codecall_step", json!({"code": format!("return '{SECRET}'")})).await);
+        ways
+    }
 
-        add("the list of tools", json!(peer.list_tools(None).await.expect("a list").tools));
-        add("the list of resources", json!(peer.list_resources(None).await.expect("a list")));
-        add("the list of templates", json!(peer.list_resource_templates(None).await.expect("a list")));
-        add("the list of prompts", json!(peer.list_prompts(None).await.expect("a list")));
+    async fn lists(&self) -> Vec<Way> {
+        let peer = self.client.peer();
         let read = async |uri| peer.read_resource(ReadResourceRequestParams::new(uri)).await;
-        add("a resource", json!(read("leak://a").await.expect("a resource")));
-        add("no resource", json!(read("leak://b").await.expect_err("no resource").to_string()));
-        add("a prompt", json!(peer.get_prompt(GetPromptRequestParams::new("ask")).await.expect("a prompt")));
-        let refused = self.hub.subscribe("leak://a").await.expect_err("refused");
-        add("no subscription", json!(refused.to_string()));
+        vec![
+            ("the list of tools", json!(peer.list_tools(None).await.expect("a list").tools)),
+            ("the list of resources", json!(peer.list_resources(None).await.expect("a list"))),
+            ("the list of templates", json!(peer.list_resource_templates(None).await.expect("a list"))),
+            ("the list of prompts", json!(peer.list_prompts(None).await.expect("a list"))),
+            ("a resource", json!(read("leak://a").await.expect("a resource"))),
+            ("no resource", json!(read("leak://b").await.expect_err("no resource").to_string())),
+            ("a prompt", json!(peer.get_prompt(GetPromptRequestParams::new("ask")).await.expect("a prompt"))),
+            ("no subscription", json!(self.hub.subscribe("leak://a").await.expect_err("refused").to_string())),
+            ("why tools are unavailable", json!(self.hub.pipeline().troubles())),
+        ]
+    }
 
+    /// Everything that the client was notified of since the last time.
+    async fn notifications(&self) -> Vec<Way> {
         let messages =
             format!("mcpLog('info', '{SECRET}', {{ a: '{SECRET}' }}); mcpNotify('{SECRET}', {{}}); return 1");
         self.execute(&messages).await;
         let log = LogMessage { level: "error".into(), logger: None, data: json!([SECRET]) };
         self.notifications.send(UpstreamNotification::Log(log)).expect("the hub receives it");
-        let take = |list: &Mutex<Vec<Value>>| std::mem::take(&mut *list.lock().expect("not poisoned"));
-        let is_last = |log: &Value| log["level"] == "error";
-        until("the notification", || self.recorded.logs.lock().expect("not poisoned").iter().any(is_last)).await;
-        take(&self.recorded.logs).into_iter().for_each(|log| match log["data"]["event"].as_str() {
-            // The inputs of most calls are empty.
-            Some("tool_call_start" | "tool_call_end") if log["data"]["input"] == json!({}) => {}
-            Some(_) => add("an event of a call", log),
-            None => add("a log message", log),
-        });
-        add("a notification", json!(take(&self.recorded.events)));
-        add("progress", json!(std::mem::take(&mut *self.recorded.progress.lock().expect("not poisoned"))));
-        add("why tools do not work", json!(self.hub.pipeline().troubles()));
+        let logs = || self.recorded.logs.lock().expect("not poisoned");
+        let events = || self.recorded.events.lock().expect("not poisoned");
+        let have_arrived = || logs().iter().any(|log| log["level"] == "error") && !events().is_empty();
+        until("the notifications", have_arrived).await;
+        // Further ones may still be on their way.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let progress = std::mem::take(&mut *self.recorded.progress.lock().expect("not poisoned"));
+        let mut ways = vec![("a notification", json!(std::mem::take(&mut *events()))), ("progress", json!(progress))];
+        for log in std::mem::take(&mut *logs()) {
+            match log["data"]["event"].as_str() {
+                // The inputs of most calls are empty.
+                Some("tool_call_start" | "tool_call_end") if log["data"]["input"] == json!({}) => {}
+                Some(_) => ways.push(("an event of a call", log)),
+                None => ways.push(("a log message", log)),
+            }
+        }
+        ways
+    }
 
-        add("/v1/evaluate", self.post("/v1/evaluate", json!({"code": format!("return '{SECRET}'")})).await);
-        add("/v1/evaluate, failed", self.post("/v1/evaluate", json!({"code": format!("throw '{SECRET}'")})).await);
-        let mut chat = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
-        add("/v1/chat/completions, forwarded", self.post("/v1/chat/completions", chat.clone()).await);
-        chat["tools"] = json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
-        add("/v1/chat/completions", self.post("/v1/chat/completions", chat.clone()).await);
-        add("/v1/chat/completions, failed", self.post("/v1/chat/completions", chat).await);
+    async fn endpoints(&self) -> Vec<Way> {
+        let post = async |path, body| post_json(&self.url, path, &body).await.1;
+        let code = |code: &str| json!({"code": format!("{code} '{SECRET}'")});
+        let chat = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});
+        let mut with_tools = chat.clone();
+        with_tools["tools"] =
+            json!([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]);
+        vec![
+            ("/v1/evaluate", post("/v1/evaluate", code("return")).await),
+            ("/v1/evaluate, failed", post("/v1/evaluate", code("throw")).await),
+            ("/v1/chat/completions, forwarded", post("/v1/chat/completions", chat).await),
+            ("/v1/chat/completions", post("/v1/chat/completions", with_tools.clone()).await),
+            ("/v1/chat/completions, failed", post("/v1/chat/completions", with_tools).await),
+        ]
+    }
 
-        add("a recording", json!(self.record(&input).await));
+    async fn files(&mut self) -> Vec<Way> {
+        let recording = self.record(INPUT).await;
         let records = std::fs::read_to_string(self.folder.path("audit.jsonl")).expect("records");
-        add("an audit record", json!(records[self.audited..]));
+        let ways = vec![
+            ("a recording", json!(recording)),
+            ("an audit record", json!(records[self.audited..])),
+            ("a line of the log", json!(redact_log_line(SECRET))),
+        ];
         self.audited = records.len();
-        add("a line of the log", json!(redact_log_line(SECRET)));
-        texts
+        ways
     }
 
     /// Runs a script whose result is too long. Returns the handle, and the answer.
@@ -282,10 +331,6 @@ impl World {
         self.call("codecall_execute", json!({"handle": handle, "offset": length / 2, "limit": limit})).await
     }
 
-    async fn post(&self, path: &str, body: Value) -> Value {
-        post_json(&self.url, path, &body).await.1
-    }
-
     async fn record(&self, script: &str) -> String {
         let recorder = Recorder::new(script, None, Some(&json!({"a": SECRET}).to_string()));
         let journal = Some(Arc::clone(&recorder) as _);
@@ -300,12 +345,13 @@ impl World {
 async fn no_way_out_lets_a_secret_pass_that_was_added_later() {
     let mut world = World::start(2).await;
     let ways = world.ways_out().await;
-    let useless: Vec<_> = ways.iter().filter(|(_, text)| !text.contains(SECRET)).collect();
+    let useless: Vec<_> = ways.iter().filter(|(_, left)| !left.to_string().contains(SECRET)).collect();
     assert!(ways.len() > 40 && useless.is_empty(), "they do not show what is to be redacted: {useless:#?}");
     let (handle, _) = world.store_long_result().await;
     world.hub.secrets().add(SECRET).expect("long enough");
     let ways = world.ways_out().await;
-    let leaks: Vec<_> = ways.iter().filter(|(_, text)| text.contains(SECRET) || !text.contains("[secret]")).collect();
+    let is_clean = |left: &str| left.contains("[secret]") && !left.contains(SECRET);
+    let leaks: Vec<_> = ways.iter().filter(|(_, left)| !is_clean(&left.to_string())).collect();
     assert!(ways.len() > 40 && leaks.is_empty(), "{leaks:#?}");
     let piece = world.piece(&handle).await.to_string();
     assert!(!piece.contains("late") && !piece.contains("9Kd_5w") && piece.contains("[secret] and more"), "{piece}");
@@ -329,13 +375,13 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
     let events = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&events);
     let watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)) as _);
-    let script = format!("return await callTool('leak:signIn', {{ key: '{SECRET}' }})");
+    let script = format!("return await callTool('leak:signIn', {{ key: '{OTHER_SECRET}' }})");
     let answer =
         meta::call(&hub, "codecall_execute", json!({"script": script}), watcher, CancellationToken::new()).await;
     let answer = answer.expect("a meta-tool");
     assert_eq!(answer.value, json!({"status": "ok", "result": {"key": "[secret]"}}));
     let meta = answer.meta.expect("calls").to_string();
-    assert!(meta.contains("[secret]") && !meta.contains(SECRET), "{meta}");
+    assert!(meta.contains("[secret]") && !meta.contains(OTHER_SECRET), "{meta}");
     let inputs: Vec<Value> = events
         .lock()
         .expect("not poisoned")
@@ -345,7 +391,7 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
             RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => None,
         })
         .collect();
-    assert_eq!(inputs, [json!({"key": SECRET}), json!({"key": "[secret]"})], "it was not known before");
+    assert_eq!(inputs, [json!({"key": OTHER_SECRET}), json!({"key": "[secret]"})], "it was not known before");
     let record = std::fs::read_to_string(audit).expect("a record");
     assert!(record.contains(r#""input":{"key":"[secret]"}"#), "{record}");
 }
@@ -382,6 +428,6 @@ async fn the_configuration_and_the_hub_share_their_secrets() {
     let config = config(&json!({}));
     let secrets: Arc<SecretRegistry> = Arc::clone(&config.secrets);
     let hub = Hub::start(config, Vec::new()).expect("starts");
-    secrets.add(SECRET).expect("long enough");
-    assert_eq!(hub.secrets().redactor().redact_text(SECRET), "[secret]");
+    secrets.add(OTHER_SECRET).expect("long enough");
+    assert_eq!(hub.secrets().redactor().redact_text(OTHER_SECRET), "[secret]");
 }
