@@ -2,17 +2,22 @@
 
 use crate::{StartInputs, refused};
 use agentscript::{Call, Event, Outcome};
-use codecall_base::tool::ErrorCode;
+use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::Arc;
 
 /// The journal of one run. What it is given is appended when the future is ready, and only then does the run go on: a
 /// call is in the journal before it is dispatched, and an answer before the script sees it.
 pub trait RunJournal: fmt::Debug + Send + Sync {
-    /// What the run is started with, instead of `start`: a clock that stands still, random numbers that can be made
-    /// again, tools that are noted where the script asks about them.
-    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs;
+    /// Returns what the run is started with, instead of `start`: a clock that stands still, random numbers that can be
+    /// made again, and `record_lookups`.
+    fn start(&self, start: StartInputs) -> StartInputs;
+
+    /// Append what the script has looked up about tools since the last time.
+    ///
+    /// # Errors
+    /// It cannot be appended, and the run ends.
+    fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Append calls that the script has made since the last time.
     ///
