@@ -5,6 +5,7 @@ use agentscript::Dialect;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
 use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
 use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
 use codecall_runs::{ExecuteRequest, Finished, LogRuns, RunHook, Runs};
@@ -30,7 +31,8 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of queued notifications for clients. The oldest are dropped.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// What an embedder adds to the configuration.
+/// What an embedder adds to the configuration. Secrets that it knows before the start it adds to
+/// [`Config::secrets`], those that it learns later to [`Hub::secrets`], which is the same registry.
 #[derive(Default)]
 pub struct Extensions {
     /// More upstreams: tools written in Rust ([`Inline`](codecall_upstream::inline::Inline)), fixtures.
@@ -39,7 +41,8 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// Where results, answers and rates are stored; absent: in memory.
+    /// Where results, answers, rates and vectors are stored; absent: in memory, and vectors in the file that the
+    /// configuration names.
     pub stores: Option<Stores>,
 }
 
@@ -79,15 +82,15 @@ impl Hub {
     /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
-        let stores = stores.unwrap_or_else(|| Stores::in_memory(&config));
-        config.secrets.install_for_logs();
-        let search = Engine::open(&config.search)?;
+        let stores = stores.unwrap_or_else(|| Stores::configured(&config));
+        config.secrets.join_logs();
+        let search = Engine::open(&config.search, &stores)?;
         let mut upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)> =
             upstreams.into_iter().map(|upstream| (upstream, ToolFilter::default())).collect();
         let mut confined = Vec::new();
         for (app, upstream) in &config.upstreams {
             confined.extend(confinement(app, upstream)?);
-            upstreams.push((connect(app, upstream)?, upstream.tools()));
+            upstreams.push((connect(app, upstream, &config.secrets)?, upstream.tools()));
         }
         let catalogue = Arc::new(Catalogue::new(upstreams, config.tools.clone(), Arc::clone(&config.secrets)));
         catalogue.follow();
@@ -96,7 +99,7 @@ impl Hub {
         run_hooks.push(Arc::new(LogRuns));
         let runs = runs.hooked(run_hooks).isolated(&config.isolation, &config.policy)?;
         let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
-        let results = Results::new(stores.results, config.result_store);
+        let results = Results::new(stores.results, config.result_store, Arc::clone(&config.secrets));
         let news = broadcast::Sender::new(MAX_NOTIFICATIONS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
@@ -194,6 +197,14 @@ impl Hub {
         &self.config
     }
 
+    /// Returns the secrets that are redacted in everything that leaves the server. An embedder adds those that its
+    /// upstreams and hooks learn of while the server runs; what leaves afterwards is redacted with them. A run keeps the
+    /// descriptions of tools that it has begun with.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<SecretRegistry> {
+        &self.config.secrets
+    }
+
     /// Returns the catalogue of tools.
     #[must_use]
     pub fn catalogue(&self) -> &Arc<Catalogue> {
@@ -245,7 +256,7 @@ impl Hub {
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
             if let RunEvent::Message(message) = &mut event {
-                secrets.redact_message(message);
+                secrets.redactor().redact_message(message);
             }
             watcher(event);
         }))

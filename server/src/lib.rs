@@ -1,5 +1,17 @@
 //! CodeCall: the server. `mcp` and `http` receive requests, a meta-tool of `meta` answers them, `runs` executes
 //! scripts, and every tool call passes `pipeline` on its way through `catalogue` to an `upstream`.
+//!
+//! An embedder starts a [`Hub`] with its [`Extensions`]: upstreams, hooks, stores. Secrets that these learn of while the
+//! server runs go to [`Hub::secrets`] (before the start: to [`Config::secrets`]), and are redacted from then on in
+//! results, errors, descriptions, notifications, logs, audit records and recordings:
+//!
+//! ```no_run
+//! # fn example(hub: &codecall::Hub, key: &str) -> Result<(), codecall::redact::RefusedSecret> {
+//! hub.secrets().add(key)?; // refused if it is too short to be found reliably
+//! hub.secrets().remove(key); // once nothing uses it any more
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 

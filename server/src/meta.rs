@@ -146,8 +146,14 @@ pub async fn call(
             refused
         }
     };
-    let weight = weight(&answer.value);
-    let cleaned = offload::run(weight, || pipeline.secrets().redact_value(&mut answer.value)).await;
+    let weight = weight(&answer.value) + answer.meta.as_ref().map_or(0, weight);
+    let redact = || {
+        let redactor = hub.secrets().redactor();
+        redactor.redact_value(&mut answer.value);
+        // Its calls were logged without the secrets of that time.
+        answer.meta.iter_mut().for_each(|meta| redactor.redact_value(meta));
+    };
+    let cleaned = offload::run(weight, redact).await;
     Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 

@@ -1,20 +1,22 @@
-//! Redacts the secrets of the configuration in everything that leaves the server: results, errors, descriptions,
-//! notifications, audit records and logs.
+//! Redacts secrets in everything that leaves the server: results, errors, descriptions, notifications, audit records and
+//! logs. The secrets are those of the configuration, and those that are added while the server runs ([`SecretRegistry`]).
 //!
 //! A secret is found in plain text, and behind one or two layers of encoding: escapes (of JSON, JavaScript, URLs and
 //! HTML), base64 (either alphabet, with line breaks, also inside longer encoded data) and hex. A script could encode a
 //! secret in another way, so results are redacted before a script sees them.
 
 mod finder;
+mod registry;
 
 use crate::tool::{ToolDefinition, ToolError};
 use agentscript::Message;
 use aho_corasick::AhoCorasick;
 use finder::SecretFinder;
+pub use registry::{MAX_SECRET_BYTES, MAX_SECRETS, RefusedSecret, SecretRegistry, redact_log_line};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The text that replaces a secret.
 pub const MASK: &str = "[secret]";
@@ -22,10 +24,7 @@ pub const MASK: &str = "[secret]";
 /// Minimum length of a secret, in characters. Shorter values would be found by accident.
 pub const MIN_SECRET_CHARS: usize = 6;
 
-/// The redactor for the logs of this process; set once, when the first configuration is read.
-static LOG_REDACTOR: OnceLock<Arc<Redactor>> = OnceLock::new();
-
-/// Replaces secrets by [`MASK`].
+/// Replaces secrets by [`MASK`]. It is immutable; its clones share the automaton.
 #[derive(Clone, Default)]
 pub struct Redactor {
     finder: Option<Arc<SecretFinder>>,
@@ -43,7 +42,7 @@ impl Redactor {
     #[must_use]
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known: BTreeSet<String> = BTreeSet::new();
-        for secret in secrets.into_iter().map(str::trim).filter(|secret| secret.chars().count() >= MIN_SECRET_CHARS) {
+        for secret in secrets.into_iter().map(str::trim).filter(|secret| is_long_enough(secret)) {
             known.insert(secret.to_owned());
             // Form encoding writes a space as a plus sign.
             known.insert(secret.replace(' ', "+"));
@@ -56,7 +55,7 @@ impl Redactor {
         let finder = AhoCorasick::new(known);
         // The automaton would be too large: hiding all text is safer than leaking a secret.
         let finder = finder.map(|finder| SecretFinder::new(finder, shortest, longest)).unwrap_or_else(|error| {
-            tracing::error!(%error, "there are too many secrets in the configuration; all text is hidden");
+            tracing::error!(%error, "there are too many secrets; all text is hidden");
             hide_everything()
         });
         Self { finder: Some(Arc::new(finder)) }
@@ -66,6 +65,16 @@ impl Redactor {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.finder.is_none()
+    }
+
+    /// Whether both redactors have the same automaton, so that what one has redacted need not be redacted by the other.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.finder, &other.finder) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
     }
 
     /// Redacts a text. The result is `Borrowed` if it contains no secret.
@@ -211,17 +220,11 @@ impl Redactor {
             self.redact_string(&mut example.code);
         }
     }
-
-    /// Also redacts the logs of this process. Only the first call has an effect: a process serves one configuration.
-    pub fn install_for_logs(self: &Arc<Self>) {
-        let _ = LOG_REDACTOR.set(Arc::clone(self));
-    }
 }
 
-/// Redacts a line of the log.
-#[must_use]
-pub fn redact_log_line(line: &str) -> Cow<'_, str> {
-    LOG_REDACTOR.get().map_or(Cow::Borrowed(line), |redactor| redactor.redact_text(line))
+/// Whether a value is long enough for a secret.
+fn is_long_enough(secret: &str) -> bool {
+    secret.chars().count() >= MIN_SECRET_CHARS
 }
 
 /// Returns the length of the first token of JSON text: a string, a number or word, or one other byte.

@@ -3,7 +3,7 @@
 //! have, and collects secrets.
 
 use super::schema::{aliases, keys, values};
-use super::secrets::Found;
+use super::secrets::FoundSecrets;
 use codecall_base::error::unknown_key;
 use serde_json::{Map, Number, Value, json};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value, json};
 ///
 /// # Errors
 /// What is wrong, naming the key.
-pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut Found) -> Result<(), String> {
+pub fn check(value: &mut Value, schema: &Value, path: &str, found: &mut FoundSecrets) -> Result<(), String> {
     if let (Some(short), true) = (schema["x-short"].as_str(), value.is_string()) {
         *value = json!({ short: value.take() });
     }
@@ -64,7 +64,7 @@ fn check_table(
     table: &mut Map<String, Value>,
     keys: &Map<String, Value>,
     path: &str,
-    found: &mut Found,
+    found: &mut FoundSecrets,
 ) -> Result<(), String> {
     for (name, mut value) in std::mem::take(table) {
         let known = keys

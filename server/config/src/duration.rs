@@ -1,5 +1,5 @@
-//! Durations as they are written: a number of milliseconds under keys that end in `Ms`, a text with a unit
-//! elsewhere. In the structs both are a [`Duration`].
+//! Formats of durations: a number of milliseconds under keys that end in `Ms`, a text with a unit elsewhere. In the structs
+//! both are a [`Duration`].
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serializer};
@@ -33,13 +33,13 @@ impl JsonSchema for Milliseconds {
 pub struct WithUnit;
 
 impl WithUnit {
-    const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+    const MAX: Duration = Duration::from_secs(366 * 86_400);
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(deserializer)?;
         let duration = text.parse::<jiff::SignedDuration>().ok().and_then(|signed| Duration::try_from(signed).ok());
         match duration {
-            Some(duration) if !duration.is_zero() && duration <= Self::LONGEST => Ok(duration),
+            Some(duration) if !duration.is_zero() && duration <= Self::MAX => Ok(duration),
             Some(_) | None => {
                 Err(serde::de::Error::custom("must be a duration such as \"500ms\", \"30s\", \"1m\" or \"2h\""))
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Values of environment variables.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Expand all strings of `value`, which is at `path`.
+/// Expands all strings of `value`, which is at `path`.
 pub fn expand(value: &mut Value, path: &str, environment: Environment<'_>) -> Result<(), String> {
     match value {
         Value::String(text) => {

@@ -1,12 +1,12 @@
 //! The configuration: typed, read from TOML or JSON with the same keys.
 //!
-//! Each section is one struct in a file of its own. Its fields say all there is about a key: name, type, default,
-//! bounds, whether it is a secret, and its documentation. `schema.rs` makes a JSON schema of them; input is checked
-//! against it (`check.rs`), and the reference page, `codecall config` and editors are fed by it (`reference.rs`).
+//! Each section is one struct in a file of its own. Its fields define everything about a key: name, type, default, bounds,
+//! whether it is a secret, and its documentation. `schema.rs` generates a JSON schema from them. Input is checked against
+//! it (`check.rs`), and the reference page and `codecall config` are made from it (`reference.rs`).
 //!
 //! Unknown keys are errors. No message contains a value of the file, as any of them may be a secret.
 //!
-//! It must not know what is made of it.
+//! It must not know how it is used.
 
 #![forbid(unsafe_code)]
 
@@ -41,7 +41,7 @@ pub mod vm;
 use agentscript::Policy;
 use codecall_base::error::Error;
 use codecall_base::files;
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -126,9 +126,10 @@ pub struct Config {
     #[serde(skip)]
     #[schemars(flatten, !skip)]
     pub chain: ChainConfig,
-    /// Finds the secrets among the values.
+    /// The secrets among the values. A server that is started with the configuration adds those that it learns of
+    /// later; clones of the configuration share them.
     #[serde(skip)]
-    pub secrets: Arc<Redactor>,
+    pub secrets: Arc<SecretRegistry>,
 }
 
 impl Default for Config {
@@ -167,7 +168,7 @@ pub enum Format {
 }
 
 impl Config {
-    /// Read a file: JSON when its name ends in `.json` or its text begins with `{`, else TOML.
+    /// Reads a file: JSON if its name ends in `.json` or its text begins with `{`, otherwise TOML.
     ///
     /// # Errors
     /// The file cannot be read, is not TOML or JSON, has unknown keys or wrong values.
@@ -180,7 +181,7 @@ impl Config {
             .map_err(|message| Error::Config(format!("{}: {message}", path.display())))
     }
 
-    /// Whether anything is to be separated from the server, so that its status is worth telling.
+    /// Whether the configuration isolates scripts or MCP servers.
     #[must_use]
     pub fn is_isolating(&self) -> bool {
         let is_confined =
@@ -188,12 +189,12 @@ impl Config {
         self.isolation.mode == IsolationMode::Process || self.upstreams.values().any(|up| is_confined(&up.kind))
     }
 
-    /// Read a text. `environment` answers `${NAME}`.
+    /// Parses a text. `environment` returns the values of `${NAME}`.
     ///
     /// # Errors
     /// What is wrong, naming the key.
     pub fn parse(text: &str, format: Format, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        read::config(text, format, environment)
+        read::parse(text, format, environment)
     }
 }
 

@@ -4,9 +4,9 @@ use super::check::check;
 use super::confine::ConfineConfig;
 use super::duration::Milliseconds;
 use super::expand::{Environment, expand};
-use super::read::{part, read};
+use super::read::{read, take_keys};
 use super::schema::{Ignored, properties};
-use super::secrets::{Found, Secret};
+use super::secrets::{FoundSecrets, Secret};
 use codecall_base::tool::{ToolFilter, is_reserved};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -160,7 +160,7 @@ pub enum Lifecycle {
     Discover,
 }
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of::<UpstreamConfig>);
+static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<UpstreamConfig>);
 static STDIO: LazyLock<Vec<String>> = LazyLock::new(properties::<StdioConfig>);
 static HTTP: LazyLock<Vec<String>> = LazyLock::new(properties::<HttpConfig>);
 
@@ -170,14 +170,14 @@ impl UpstreamConfig {
         app: &str,
         mut entry: Value,
         environment: Environment<'_>,
-        found: &RefCell<Found>,
+        found: &RefCell<FoundSecrets>,
     ) -> Result<Option<Self>, String> {
         let path = format!("mcpServers.{app}");
         check_app(&path, app)?;
         let is = |key: &str, wanted: bool| entry.get(key).and_then(Value::as_bool) == Some(wanted);
         if is("disabled", true) || is("enabled", false) {
             // It may refer to variables that are not set.
-            check(&mut entry, &SCHEMA, &path, &mut Found::default())?;
+            check(&mut entry, &SCHEMA, &path, &mut FoundSecrets::default())?;
             Self::parts(entry, &path)?;
             return Ok(None);
         }
@@ -202,7 +202,7 @@ impl UpstreamConfig {
     }
 
     fn parts(mut entry: Value, path: &str) -> Result<(StdioConfig, HttpConfig, Self), String> {
-        Ok((part(&mut entry, &STDIO, path)?, part(&mut entry, &HTTP, path)?, read(entry, path)?))
+        Ok((take_keys(&mut entry, &STDIO, path)?, take_keys(&mut entry, &HTTP, path)?, read(entry, path)?))
     }
 
     /// Which of its tools exist, by their own names.

@@ -1,16 +1,16 @@
-//! From text to [`Config`].
+//! Parses a configuration.
 //!
-//! `${NAME}` is expanded, the value is checked against the schema of its keys, serde reads it into the structs of
-//! the sections, and these check what holds across keys.
+//! `${NAME}` is expanded, the value is checked against the schema of its keys, serde deserializes the structs of the
+//! sections, and these check conditions across keys.
 
 use super::check::check;
 use super::expand::{Environment, expand};
 use super::schema::{self, properties};
-use super::secrets::Found;
+use super::secrets::FoundSecrets;
 use super::vm::VmConfig;
 use super::{ChainConfig, CodeExecution, Config, Format, ToolPolicy, UpstreamConfig};
 use codecall_base::error::sanitize_serde_error;
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -20,22 +20,22 @@ static TOOLS: LazyLock<Vec<String>> = LazyLock::new(properties::<ToolPolicy>);
 static CODE_EXECUTION: LazyLock<Vec<String>> = LazyLock::new(properties::<CodeExecution>);
 static CHAIN: LazyLock<Vec<String>> = LazyLock::new(properties::<ChainConfig>);
 
-pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
+pub fn parse(text: &str, format: Format, environment: Environment<'_>) -> Result<Config, String> {
     let mut value = document(text, format)?;
-    let found = RefCell::new(Found::default());
+    let found = RefCell::new(FoundSecrets::default());
     let environment = |name: &str| {
         let value = environment(name)?;
-        found.borrow_mut().variable(name, &value);
+        found.borrow_mut().add_variable(name, &value);
         Some(value)
     };
     // Entries that are disabled are not expanded.
-    let servers = table(&mut value, "mcpServers")?;
+    let servers = take_table(&mut value, "mcpServers")?;
     expand(&mut value, "", &environment)?;
     check(&mut value, schema::root(), "", &mut found.borrow_mut())?;
-    let policy = VmConfig::read(table(&mut value, "vm")?, "vm")?.policy();
-    let tools: ToolPolicy = part(&mut value, &TOOLS, "")?;
-    let code_execution = part(&mut value, &CODE_EXECUTION, "")?;
-    let chain: ChainConfig = part(&mut value, &CHAIN, "")?;
+    let policy = VmConfig::read(take_table(&mut value, "vm")?, "vm")?.policy();
+    let tools: ToolPolicy = take_keys(&mut value, &TOOLS, "")?;
+    let code_execution = take_keys(&mut value, &CODE_EXECUTION, "")?;
+    let chain: ChainConfig = take_keys(&mut value, &CHAIN, "")?;
     let mut config = Config { policy, tools, code_execution, chain, ..read(value, "")? };
     config.tools.check()?;
     config.chain.check()?;
@@ -47,7 +47,7 @@ pub fn config(text: &str, format: Format, environment: Environment<'_>) -> Resul
             config.upstreams.insert(app, server);
         }
     }
-    config.secrets = Arc::new(Redactor::new(found.borrow().all()));
+    config.secrets = Arc::new(SecretRegistry::new(found.borrow().all()));
     Ok(config)
 }
 
@@ -65,7 +65,7 @@ fn document(text: &str, format: Format) -> Result<Value, String> {
 }
 
 /// Takes a table out of the whole configuration.
-fn table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String> {
+fn take_table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String> {
     match root.as_object_mut().and_then(|root| root.shift_remove(key)) {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(table)) => Ok(table),
@@ -73,7 +73,7 @@ fn table(root: &mut Value, key: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Reads a value. `path` is where it is, for messages.
+/// Deserializes a value. `path` is where it is, for messages.
 ///
 /// # Errors
 /// What is wrong, naming the key.
@@ -89,11 +89,11 @@ pub fn read<T: DeserializeOwned>(value: Value, path: &str) -> Result<T, String> 
     })
 }
 
-/// Takes `keys` out of a table and reads them. (Serde's `flatten` does not say which key is wrong.)
+/// Takes `keys` out of a table and deserializes them. (Serde's `flatten` does not say which key is wrong.)
 ///
 /// # Errors
 /// What is wrong, naming the key.
-pub fn part<T: DeserializeOwned>(table: &mut Value, keys: &[String], path: &str) -> Result<T, String> {
+pub fn take_keys<T: DeserializeOwned>(table: &mut Value, keys: &[String], path: &str) -> Result<T, String> {
     let table = table.as_object_mut();
     let part: Map<String, Value> =
         table.into_iter().flat_map(|table| keys.iter().filter_map(|key| table.shift_remove_entry(key))).collect();

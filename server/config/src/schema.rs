@@ -1,5 +1,5 @@
-//! The JSON schema of the configuration, made from the structs of its sections. It is what input is checked
-//! against, and what the reference and editors get.
+//! The JSON schema of the configuration, generated from the structs of its sections. Input is checked against it, and the
+//! reference page and the schema for editors are made from it.
 //!
 //! Keywords of its own:
 //!
@@ -21,14 +21,14 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// The schema of the whole configuration.
+/// Returns the schema of the whole configuration.
 pub fn root() -> &'static Value {
-    static ROOT: LazyLock<Value> = LazyLock::new(of::<Config>);
+    static ROOT: LazyLock<Value> = LazyLock::new(of_type::<Config>);
     &ROOT
 }
 
-/// The schema of a section, without references.
-pub fn of<T: JsonSchema>() -> Value {
+/// Returns the schema of a section, without references.
+pub fn of_type<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07()
         .with(|settings| settings.inline_subschemas = true)
         .with_transform(RecursiveTransform(without_null))
@@ -36,12 +36,12 @@ pub fn of<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// The keys of a section.
+/// Returns the keys of a section.
 pub fn properties<T: JsonSchema>() -> Vec<String> {
-    of::<T>()["properties"].as_object().map(|keys| keys.keys().cloned().collect()).unwrap_or_default()
+    of_type::<T>()["properties"].as_object().map(|keys| keys.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// The schema for editors: standard keywords only, with other names as properties of their own.
+/// Returns the schema for editors: standard keywords only, with aliases as properties of their own.
 #[must_use]
 pub fn published() -> Value {
     let mut schema = Schema::try_from(root().clone()).unwrap_or_default();
@@ -55,7 +55,7 @@ pub fn published() -> Value {
     schema
 }
 
-/// `null` is the same as leaving a key out, so neither editors nor the reference offer it.
+/// Removes `null`, which means the same as leaving a key out.
 fn without_null(schema: &mut Schema) {
     let is_null = |value: &Value| value.is_null() || value == "null" || *value == json!({ "type": "null" });
     let Some(schema) = schema.as_object_mut() else { return };
@@ -79,7 +79,7 @@ fn without_null(schema: &mut Schema) {
     }
 }
 
-/// Doc comments in one line, without names of Rust types.
+/// Puts descriptions on one line, and removes names of Rust types.
 fn with_plain_text(schema: &mut Schema) {
     let Some(schema) = schema.as_object_mut() else { return };
     if let Some(Value::String(text)) = schema.get_mut("description") {
@@ -112,7 +112,7 @@ fn publish(schema: &mut Schema) {
     schema.retain(|keyword, _| !keyword.starts_with("x-"));
 }
 
-/// The aliases of a key, as keys.
+/// Returns the aliases of a key, as keys.
 fn renamed(name: &str, key: &Value) -> Vec<(String, Value)> {
     let mut other = key.clone();
     if let Some(other) = other.as_object_mut() {
@@ -122,17 +122,17 @@ fn renamed(name: &str, key: &Value) -> Vec<(String, Value)> {
     aliases(key).map(|alias| (alias.to_owned(), other.clone())).collect()
 }
 
-/// The values of a key that has a fixed set of them, with their documentation.
+/// Returns the values of a key that has a fixed set of them, with their documentation.
 pub fn values(schema: &Value) -> impl Iterator<Item = &Value> {
     schema["oneOf"].as_array().into_iter().flatten()
 }
 
-/// The other names of a key or a value.
+/// Returns the other names of a key or a value.
 pub fn aliases(key: &Value) -> impl Iterator<Item = &str> {
     key["x-aliases"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The keys of a table, if the schema is one of a table with fixed keys.
+/// Returns the keys of a table, if it has fixed keys.
 pub fn keys(schema: &Value) -> Option<&Map<String, Value>> {
     schema["properties"].as_object()
 }

@@ -1,9 +1,8 @@
-//! Which values of the configuration are secrets.
+//! Finds the secrets in the values of the configuration.
 //!
-//! A key is marked beside its field: its type is [`Secret`], or `x-secret` says which texts of its value are
-//! secrets. Values of headers are, and those of the environment and of `${NAME}`, unless they are plainly
-//! something else: a path, an address, a word. Secrets are masked in results, so a folder that tools work in
-//! must not be one.
+//! A key is marked beside its field: its type is [`Secret`], or `x-secret` says which texts of its value are secrets.
+//! Values of headers are secrets, and those of the environment and of `${NAME}`, unless they are plainly something else: a
+//! path, an address, a word. Secrets are masked in results, so a folder that tools work in must not be one.
 
 use base64::Engine as _;
 use codecall_base::redact::MIN_SECRET_CHARS;
@@ -14,8 +13,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
-/// A text that may be a secret: it is not in the output of `Debug`. Under its key it is masked in
-/// everything that leaves the server, unless `x-secret` of the field says which part of it is.
+/// A text that may be a secret. `Debug` does not show it. It is redacted in everything that leaves the server, unless
+/// `x-secret` of the field says which part of it is a secret.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -75,115 +74,115 @@ const SECRET_NAMES: &[&str] = &[
     "WEBHOOK",
 ];
 
-/// Headers whose values are no secrets.
+/// Headers whose values are not secrets.
 const HARMLESS_HEADERS: &[&str] = &["accept", "accept-language", "content-type", "user-agent"];
 
-/// Secrets that have been found.
+/// The secrets that were found in a configuration.
 #[derive(Default)]
-pub struct Found(Vec<String>);
+pub struct FoundSecrets(Vec<String>);
 
-impl Found {
-    /// All.
+impl FoundSecrets {
+    /// Returns all secrets.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// The secrets in the value of a key; `kind` is its `x-secret`.
+    /// Adds the secrets in the value of a key; `kind` is its `x-secret`.
     pub fn collect(&mut self, kind: &str, value: &Value) {
         let texts = texts(value);
         let entries =
             || value.as_object().into_iter().flatten().filter_map(|(name, value)| Some((name, value.as_str()?)));
         match kind {
-            "address" => texts.iter().for_each(|text| self.address(text)),
-            "arguments" => self.arguments(&texts),
-            "headers" => entries().for_each(|(name, value)| self.header(name, value)),
+            "address" => texts.iter().for_each(|text| self.add_address(text)),
+            "arguments" => self.add_arguments(&texts),
+            "headers" => entries().for_each(|(name, value)| self.add_header(name, value)),
             "inherited" => texts
                 .iter()
                 .filter_map(|name| Some((name, std::env::var(name).ok()?)))
-                .for_each(|(name, value)| self.variable(name, &value)),
-            "variables" => entries().for_each(|(name, value)| self.variable(name, value)),
-            _ => texts.iter().for_each(|text| self.variable("SECRET", text)),
+                .for_each(|(name, value)| self.add_variable(name, &value)),
+            "variables" => entries().for_each(|(name, value)| self.add_variable(name, value)),
+            _ => texts.iter().for_each(|text| self.add_variable("SECRET", text)),
         }
     }
 
-    /// A variable, of the environment of a child or of `${NAME}`.
-    pub fn variable(&mut self, name: &str, value: &str) {
+    /// Adds the secrets in a variable, of the environment of a child or of `${NAME}`.
+    pub fn add_variable(&mut self, name: &str, value: &str) {
         if is_secret_name(name) || !is_plain(value) {
-            self.keep(value);
+            self.add(value);
         }
-        self.parts_of_address(value);
+        self.add_parts_of_address(value);
     }
 
-    /// A header of requests.
-    pub fn header(&mut self, name: &str, value: &str) {
+    /// Adds the secrets in a header of requests.
+    pub fn add_header(&mut self, name: &str, value: &str) {
         if HARMLESS_HEADERS.iter().any(|harmless| harmless.eq_ignore_ascii_case(name)) {
             return;
         }
-        self.keep(value);
+        self.add(value);
         let Some((scheme, credentials)) = value.trim().split_once(' ') else { return };
-        self.keep(credentials);
+        self.add(credentials);
         if scheme.eq_ignore_ascii_case("basic")
             && let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(credentials.trim())
             && let Ok(text) = String::from_utf8(bytes)
         {
-            self.keep(&text);
-            self.keep(text.split_once(':').map_or("", |(_, password)| password));
+            self.add(&text);
+            self.add(text.split_once(':').map_or("", |(_, password)| password));
         }
     }
 
-    /// Arguments of a program: the values of flags with the name of a secret, and addresses with a password.
-    pub fn arguments(&mut self, arguments: &[&str]) {
+    /// Adds the secrets in arguments of a program: the values of flags with the name of a secret, and passwords in addresses.
+    pub fn add_arguments(&mut self, arguments: &[&str]) {
         let mut before = None;
         for argument in arguments {
             match argument.split_once('=') {
                 Some((flag, value)) if flag.starts_with('-') || is_name(flag) => {
                     if is_secret_name(flag) {
-                        self.keep(value);
+                        self.add(value);
                     }
-                    self.parts_of_address(value);
+                    self.add_parts_of_address(value);
                 }
                 Some(_) | None if before.is_some_and(is_secret_name) && !argument.starts_with('-') => {
-                    self.keep(argument)
+                    self.add(argument)
                 }
-                Some(_) | None => self.parts_of_address(argument),
+                Some(_) | None => self.add_parts_of_address(argument),
             }
             before = argument.starts_with('-').then_some(argument);
         }
     }
 
-    /// The address of a server: its password and the values of its query.
-    pub fn address(&mut self, address: &str) {
-        self.parts_of_address(address);
+    /// Adds the secrets in the address of a server: its password and the values of its query.
+    pub fn add_address(&mut self, address: &str) {
+        self.add_parts_of_address(address);
         let query = address.split_once('?').map_or("", |(_, query)| query.split('#').next().unwrap_or_default());
         for (_, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            self.keep_encoded(value);
+            self.add_decoded(value);
         }
     }
 
-    /// The password in an address, and the values of its query that have the name of a secret.
-    fn parts_of_address(&mut self, text: &str) {
+    /// Adds the password in an address, and the values of its query that have the name of a secret.
+    fn add_parts_of_address(&mut self, text: &str) {
         let Some((_, rest)) = text.split_once("://") else { return };
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if let Some((user, _)) = host.rsplit_once('@') {
             match user.split_once(':') {
-                Some((_, password)) => self.keep_encoded(password),
-                None => self.keep_encoded(user),
+                Some((_, password)) => self.add_decoded(password),
+                None => self.add_decoded(user),
             }
         }
         let query = rest.split_once('?').map_or("", |(_, query)| query);
         for (name, value) in query.split(['&', '#']).filter_map(|pair| pair.split_once('=')) {
             if is_secret_name(name) {
-                self.keep_encoded(value);
+                self.add_decoded(value);
             }
         }
     }
 
-    fn keep_encoded(&mut self, value: &str) {
-        self.keep(value);
-        self.keep(&percent_decode_str(value).decode_utf8_lossy());
+    fn add_decoded(&mut self, value: &str) {
+        self.add(value);
+        self.add(&percent_decode_str(value).decode_utf8_lossy());
     }
 
-    fn keep(&mut self, value: &str) {
+    fn add(&mut self, value: &str) {
         let value = value.trim();
         if value.chars().count() >= MIN_SECRET_CHARS && !self.0.iter().any(|known| known == value) {
             self.0.push(value.to_owned());
@@ -191,7 +190,7 @@ impl Found {
     }
 }
 
-/// All texts of a value.
+/// Returns all texts of a value.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
@@ -212,7 +211,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Whether a value is plainly no secret: a path, an address, a number, a name of a few plain letters.
+/// Whether a value is obviously not a secret: a path, an address, a number, a name of a few plain letters.
 fn is_plain(value: &str) -> bool {
     let value = value.trim();
     let path =
@@ -236,8 +235,8 @@ fn is_one_case(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(look: impl FnOnce(&mut Found)) -> Vec<String> {
-        let mut found = Found::default();
+    fn found(look: impl FnOnce(&mut FoundSecrets)) -> Vec<String> {
+        let mut found = FoundSecrets::default();
         look(&mut found);
         found.0
     }
@@ -257,21 +256,21 @@ mod tests {
             ("DATABASE_URL", "postgres://me:s3cret%21word@db/x", &["s3cret%21word", "s3cret!word"]),
             ("ENDPOINT", "https://x/y?api_key=k1234567&a=b", &["k1234567"]),
         ] {
-            assert_eq!(found(|found| found.variable(name, value)), expected, "{name}");
+            assert_eq!(found(|found| found.add_variable(name, value)), expected, "{name}");
         }
     }
 
     #[test]
     fn headers_addresses_and_arguments() {
-        assert_eq!(found(|f| f.header("Authorization", "Bearer abc123xyz")), ["Bearer abc123xyz", "abc123xyz"]);
+        assert_eq!(found(|f| f.add_header("Authorization", "Bearer abc123xyz")), ["Bearer abc123xyz", "abc123xyz"]);
         assert_eq!(
-            found(|f| f.header("authorization", "Basic bWU6cGFzc3dvcmQ=")),
+            found(|f| f.add_header("authorization", "Basic bWU6cGFzc3dvcmQ=")),
             ["Basic bWU6cGFzc3dvcmQ=", "bWU6cGFzc3dvcmQ=", "me:password", "password"]
         );
-        assert_eq!(found(|f| f.header("Accept", "application/json")), [""; 0]);
-        assert_eq!(found(|f| f.address("https://h/mcp?k=abcdefgh&x=1#y")), ["abcdefgh"]);
+        assert_eq!(found(|f| f.add_header("Accept", "application/json")), [""; 0]);
+        assert_eq!(found(|f| f.add_address("https://h/mcp?k=abcdefgh&x=1#y")), ["abcdefgh"]);
         let arguments =
             ["-y", "server", "--api-key", "k1234567", "--token=t1234567", "--dir", "/home/me", "PASSWORD=p1234567"];
-        assert_eq!(found(|f| f.arguments(&arguments)), ["k1234567", "t1234567", "p1234567"]);
+        assert_eq!(found(|f| f.add_arguments(&arguments)), ["k1234567", "t1234567", "p1234567"]);
     }
 }

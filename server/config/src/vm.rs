@@ -2,7 +2,7 @@
 
 use super::check::check;
 use super::read::read;
-use super::secrets::Found;
+use super::secrets::FoundSecrets;
 use agentscript::{LIMITS, Limit, Limits, Loops, Policy, Preset, Unit};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
@@ -69,7 +69,7 @@ fn globals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D:
     Ok(names)
 }
 
-static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of::<VmConfig>);
+static SCHEMA: LazyLock<Value> = LazyLock::new(super::schema::of_type::<VmConfig>);
 
 impl JsonSchema for VmConfig {
     fn schema_name() -> Cow<'static, str> {
@@ -114,7 +114,7 @@ impl VmConfig {
     /// What is wrong, naming the key.
     pub fn read(table: Map<String, Value>, path: &str) -> Result<Self, String> {
         let mut table = Value::Object(table);
-        check(&mut table, &SCHEMA, path, &mut Found::default())?;
+        check(&mut table, &SCHEMA, path, &mut FoundSecrets::default())?;
         let mut limits: Vec<(&Limit, u64)> = Vec::new();
         for limit in LIMITS {
             if let Some(value) = table.as_object_mut().and_then(|table| table.shift_remove(limit.name)) {

@@ -3,6 +3,7 @@
 use super::output::is_terminal;
 use super::policy::{LanguageFlag, PolicyFlags};
 use super::run::{ScriptFile, context, json_argument, unreadable};
+use super::sources::load_config;
 use super::{CommandError, CommandStatus, output};
 use agentscript::stateless::{ClientTools, Journal, Played, Step, StepOptions, play};
 use agentscript::{Language, Status};
@@ -66,7 +67,7 @@ struct Source {
 
 impl Replay {
     pub(super) async fn execute(self) -> Result<CommandStatus, CommandError> {
-        let mut config = self.config.as_deref().map(Config::load).transpose()?.unwrap_or_default();
+        let mut config = self.config.as_deref().map(load_config).transpose()?.unwrap_or_default();
         config.policy = self.policy.apply_to(config.policy);
         let script = ScriptFile::read(&self.file, self.language.map(Into::into))?;
         let source = self.load(&script, &config)?;
@@ -90,15 +91,13 @@ impl Replay {
         let (rounds, step) = played.await.map_err(|refusal| CommandError::new(refusal.to_string()))?;
         let printer =
             Printer { journal: &source.journal, call_ids: &source.call_ids, outcome: source.outcome.as_deref() };
+        let secrets = config.secrets.redactor();
         if self.json || !is_terminal() {
             let lines = printer.to_json_lines(&rounds, &step);
-            lines.iter().try_for_each(|line| output::print_json_line(&config.secrets.redact_json(line)))?;
+            lines.iter().try_for_each(|line| output::print_json_line(&secrets.redact_json(line)))?;
         } else {
-            let lines: Vec<String> = printer
-                .to_lines(&rounds, &step)
-                .iter()
-                .map(|line| config.secrets.redact_text(line).into_owned())
-                .collect();
+            let lines: Vec<String> =
+                printer.to_lines(&rounds, &step).iter().map(|line| secrets.redact_text(line).into_owned()).collect();
             output::print_lines(&lines)?;
         }
         let ok = matches!(&step, Step::Done(done) if done.outcome.status() == Status::Ok);

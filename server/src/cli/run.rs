@@ -64,12 +64,12 @@ impl Run {
             };
             let finished = running.hub.execute(request, None, running.cancel.clone()).await;
             if let (Some(file), Some(recorder)) = (&mut record, &recorder) {
-                file.write(recorder.to_file(&finished.outcome, running.hub.pipeline().secrets()).as_bytes())
+                file.write(recorder.to_file(&finished.outcome, &running.hub.secrets().redactor()).as_bytes())
                     .map_err(|error| self.unwritable(&error))?;
             }
             all_ok &= finished.outcome.status() == Status::Ok;
             let json = if self.dry_run { finished.dry_run_json() } else { finished.outcome.to_json() };
-            let json = running.hub.pipeline().secrets().redact_json(&json);
+            let json = running.hub.secrets().redactor().redact_json(&json);
             let printed = if self.is_one() {
                 output::print_json(&json)
             } else {

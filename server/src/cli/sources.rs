@@ -3,12 +3,13 @@
 use super::CommandError;
 use clap::{Args, ValueEnum};
 use codecall::config::IsolationMode;
+use codecall::redact::SecretRegistry;
 use codecall::upstream::Upstream;
 use codecall::upstream::demo;
 use codecall::upstream::fixture::Fixture;
 use codecall::{Config, Hub};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -48,11 +49,20 @@ pub struct RunningHub {
 /// How long a command waits for upstreams to start.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Loads a configuration. Its secrets are redacted in what is written to stderr until the process ends, also in the error
+/// of a hub that could not start.
+pub fn load_config(path: &Path) -> Result<Config, CommandError> {
+    static SECRETS: OnceLock<Arc<SecretRegistry>> = OnceLock::new();
+    let config = Config::load(path)?;
+    SECRETS.get_or_init(|| Arc::clone(&config.secrets)).join_logs();
+    Ok(config)
+}
+
 impl Sources {
     /// Loads the configuration and starts a hub. `adjust` may change the configuration.
     pub fn open(&self, adjust: impl FnOnce(&mut Config)) -> Result<RunningHub, CommandError> {
         let mut config = match &self.config {
-            Some(path) => Config::load(path)?,
+            Some(path) => load_config(path)?,
             None => Config::default(),
         };
         match self.isolation {

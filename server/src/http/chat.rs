@@ -41,7 +41,7 @@ impl Chat {
     /// # Errors
     /// The configuration of the model server is unusable.
     pub fn new(hub: &Arc<Hub>) -> Result<Self, Error> {
-        let model = ModelServer::new(&hub.config().model, Arc::clone(&hub.config().secrets))?;
+        let model = ModelServer::new(&hub.config().model, Arc::clone(hub.secrets()))?;
         Ok(Self { hub: Arc::clone(hub), model })
     }
 

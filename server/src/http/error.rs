@@ -8,7 +8,7 @@ use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES};
-use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
+use codecall_tools::pipeline::{MAX_MESSAGE_BYTES, bounded};
 use serde_json::{Value, json};
 use std::fmt;
 
@@ -123,7 +123,7 @@ pub struct ErrorResponse {
 
 impl ErrorResponse {
     fn new(status: StatusCode, code: Option<&'static str>, message: String) -> Self {
-        let message = bounded(message, LONGEST_MESSAGE);
+        let message = bounded(message, MAX_MESSAGE_BYTES);
         Self { status, message, code, param: None, body: None, retry_after: None }
     }
 

@@ -109,9 +109,9 @@ async fn list_all<T: Serialize + DeserializeOwned>(
     all
 }
 
-/// Redacts the secrets of the configuration.
+/// Redacts secrets.
 fn redact<T: Serialize + DeserializeOwned>(hub: &Hub, item: T) -> T {
-    let secrets = hub.pipeline().secrets();
+    let secrets = hub.secrets().redactor();
     if secrets.is_empty() {
         return item;
     }

@@ -156,7 +156,7 @@ async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> 
             Ok(Value::String(text)) => Value::String(text),
             Ok(_) | Err(_) => Value::String(json),
         };
-        hub.pipeline().secrets().redact_value(&mut text);
+        hub.pipeline().secrets().redactor().redact_value(&mut text);
         text
     });
     match cleaned.await {
@@ -201,6 +201,7 @@ impl Execute {
             Err(Missing::Offset(bytes)) => {
                 invalid_arguments(self, &format!("'offset' must be below {bytes}, where the result ends"))
             }
+            Err(Missing::Busy(busy)) => Answer::refused(busy.to_string()),
             Err(Missing::Result) => invalid_arguments(
                 self,
                 "there is no result with this 'handle' (any more); run the script again and return less",

@@ -3,12 +3,12 @@
 use super::{Evaluate, Evaluation, Evaluator};
 use agentscript::Policy;
 use codecall_base::offload::{self, weight};
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::ErrorCode;
 use codecall_config::vm::lowered;
 use codecall_config::{Config, Pool, StatelessConfig};
 use codecall_runs::{Admission, Executor, Refused, STACK, length};
-use codecall_tools::pipeline::{LONGEST_MESSAGE, bounded};
+use codecall_tools::pipeline::{MAX_MESSAGE_BYTES, bounded};
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Stateless {
     config: StatelessConfig,
     policy: Policy,
     pool: Pool,
-    secrets: Arc<Redactor>,
+    secrets: Arc<SecretRegistry>,
     admission: Admission,
 }
 
@@ -49,7 +49,7 @@ impl Refusal {
     /// Returns the answer for the client: an object with `status` and `error`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let message = bounded(self.to_string(), LONGEST_MESSAGE);
+        let message = bounded(self.to_string(), MAX_MESSAGE_BYTES);
         json!({"status": "refused", "error": {"code": self.code(), "message": message}})
     }
 }
@@ -88,8 +88,7 @@ impl Stateless {
         lowered(&self.policy, limits).map_err(Refusal::Invalid)
     }
 
-    /// Takes a step. The answer contains no secret of the configuration, and no more messages of the script than the
-    /// pool allows.
+    /// Takes a step. The answer contains no secret, and no more messages of the script than the pool allows.
     ///
     /// # Errors
     /// The request is invalid, or there is no permit for it.
@@ -97,15 +96,16 @@ impl Stateless {
         let policy = self.policy(request.limits.take().unwrap_or_default())?;
         let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
         let evaluated = self.blocking(cancel, move || request.run(policy, &config, &evaluator)).await?;
+        let redactor = self.secrets.redactor();
         let mut evaluation =
-            evaluated.map_err(|problem| Refusal::Invalid(self.secrets.redact_text(&problem).into_owned()))?;
-        offload::run(weight(&evaluation.value), || self.secrets.redact_value(&mut evaluation.value))
+            evaluated.map_err(|problem| Refusal::Invalid(redactor.redact_text(&problem).into_owned()))?;
+        offload::run(weight(&evaluation.value), || redactor.redact_value(&mut evaluation.value))
             .await
             .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
         evaluation.messages.retain(|message| length(message) <= max_message_bytes);
         evaluation.messages.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
-        evaluation.messages.iter_mut().for_each(|message| self.secrets.redact_message(message));
+        evaluation.messages.iter_mut().for_each(|message| redactor.redact_message(message));
         Ok(evaluation)
     }
 

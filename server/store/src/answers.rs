@@ -1,4 +1,4 @@
-//! Answers of tools, which are given again to the same input.
+//! A cache of answers of tools.
 
 use crate::{BoxFuture, StoreError};
 use codecall_base::json::size;
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 /// A cache of answers, by a key that names tool and input.
 pub trait AnswerCache: Send + Sync {
-    /// Get an answer that has not expired.
+    /// Returns an answer that has not expired.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<ToolResult>, StoreError>>;
 
-    /// Keep an answer for `ttl`, in place of an earlier one. An answer that there is no room for is not kept.
+    /// Stores an answer for `ttl`, and replaces an earlier one. An answer that is too large is not stored.
     fn put(&self, key: String, answer: ToolResult, ttl: Duration) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// Answers in memory. The one that was not asked for the longest time is evicted first.
+/// Answers in memory. The least recently used one is evicted first.
 pub struct MemoryAnswers {
     max_entries: usize,
     max_bytes: usize,
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl MemoryAnswers {
-    /// An empty cache of at most so many entries, and of so many bytes of JSON.
+    /// Creates an empty cache of at most so many entries, and of so many bytes of JSON.
     #[must_use]
     pub fn new(max_entries: usize, max_bytes: usize) -> Self {
         Self { max_entries, max_bytes, state: Mutex::new(State { entries: LruCache::unbounded(), bytes: 0 }) }
@@ -113,7 +113,7 @@ mod tests {
         cache.put_now("d".into(), answer(&"x".repeat(96)), HOUR);
         assert_eq!((cache.get_now("a"), cache.get_now("c")), (None, None));
         cache.put_now("e".into(), answer(&"x".repeat(100)), HOUR);
-        assert_eq!(cache.get_now("e"), None, "what does not fit is not kept");
+        assert_eq!(cache.get_now("e"), None, "it is too large to be stored");
         assert!(cache.get_now("d").is_some());
     }
 

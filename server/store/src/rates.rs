@@ -1,4 +1,4 @@
-//! How often something has happened, so that it happens no more often than it may.
+//! Rate limits: token buckets by key.
 
 use crate::{BoxFuture, StoreError};
 use governor::clock::{Clock as _, DefaultClock};
@@ -9,19 +9,18 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// At most `limit` times in `window`: a bucket that holds `limit` permits and fills evenly within `window`.
+/// A bucket that contains at most `limit` permits and is refilled evenly within `window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
-    /// How many times.
+    /// Number of permits.
     pub limit: NonZeroU32,
-    /// In what time. Less than a nanosecond for each time limits nothing.
+    /// The time in which a bucket is refilled. With less than a nanosecond for each permit there is no limit.
     pub window: Duration,
 }
 
 /// Buckets of permits, by key.
 pub trait RateLimiter: Send + Sync {
-    /// Take a permit from the bucket of this key and quota. Absent: it was taken; else how long it takes until there is
-    /// one.
+    /// Takes a permit from the bucket of this key and quota. `None`: it was taken; otherwise the time until there is one.
     fn take<'a>(&'a self, key: &'a str, quota: Quota) -> BoxFuture<'a, Result<Option<Duration>, StoreError>>;
 }
 
@@ -33,7 +32,7 @@ pub struct MemoryRates {
 }
 
 impl MemoryRates {
-    /// The buckets of a quota; absent: it limits nothing.
+    /// Returns the buckets of a quota; `None` if it sets no limit.
     fn limiter(&self, quota: Quota) -> Option<Arc<DefaultKeyedRateLimiter<String>>> {
         let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(limiter) = limiters.get(&quota) {

@@ -1,4 +1,4 @@
-//! Results that are too long for a model, kept for a while so that they can be read in pieces.
+//! Results that are too long for a model, stored for a while so that they can be read in pieces.
 
 use crate::{BoxFuture, StoreError};
 use codecall_config::ResultStore as Bounds;
@@ -8,16 +8,16 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Long results, by handle. A handle is 128 random bits: who has it may read the result, and nothing else is asked.
+/// Long results, by handle. A handle consists of 128 random bits: whoever has it may read the result.
 pub trait ResultStore: Send + Sync {
-    /// Keep a result and give its handle. Absent: there is no room for it.
+    /// Stores a result and returns its handle; `None` if it is too long.
     fn put(&self, text: String) -> BoxFuture<'_, Result<Option<String>, StoreError>>;
 
-    /// Get a result; absent: the handle is unknown, or its result is gone.
+    /// Returns a result; `None` if the handle is unknown, or its result has expired or was evicted.
     fn get<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Result<Option<Arc<str>>, StoreError>>;
 }
 
-/// Results in memory, bounded in bytes and in number. The one that was not read for the longest time is evicted first.
+/// Results in memory, limited in bytes and in number. The least recently read one is evicted first.
 pub struct MemoryResults {
     bounds: Bounds,
     state: Mutex<State>,
@@ -35,7 +35,7 @@ struct Entry {
 }
 
 impl MemoryResults {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         Self { bounds, state: Mutex::default() }
@@ -73,7 +73,7 @@ impl MemoryResults {
 }
 
 impl State {
-    /// Drop what nobody has read for too long.
+    /// Removes results that were not read for too long.
     fn expire(&mut self, now: Instant, bounds: &Bounds) {
         self.entries.retain(|_, entry| now.saturating_duration_since(entry.used) <= bounds.expiry);
         self.bytes = self.entries.values().map(|entry| entry.text.len()).sum();

@@ -6,10 +6,12 @@
 
 mod lists;
 
+use codecall::Config;
 use codecall::catalogue::Snapshot;
 use codecall::config::SearchConfig;
 use codecall::index::Hit;
 use codecall::search::Engine;
+use codecall::store::Stores;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,7 +139,8 @@ fn snapshot() -> Arc<Snapshot> {
 
 /// In batches of ten queries, as requests have them.
 async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Query]) -> Vec<Vec<Hit>> {
-    let engine = Engine::open(config).expect("an engine");
+    let stores = Stores::configured(&Config { search: config.clone(), ..Config::default() });
+    let engine = Engine::open(config, &stores).expect("an engine");
     let texts: Vec<String> = queries.iter().map(|query| query.text.clone()).collect();
     let mut hits = Vec::new();
     for queries in texts.chunks(10) {

@@ -25,6 +25,8 @@ mod pool;
 mod protocol;
 mod runs;
 mod search;
+#[cfg(unix)]
+mod secrets;
 mod stateless;
 mod statuses;
 mod support;

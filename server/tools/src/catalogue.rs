@@ -1,14 +1,14 @@
 //! The tools of all apps, and which of them exist (`policy` decides).
 //!
 //! A [`Snapshot`] never changes: a run or a request keeps the one it began with. The catalogue
-//! makes a new one whenever an upstream's list changes.
+//! makes a new one whenever an upstream's list changes, and when there are other secrets to redact.
 
 mod listed;
 mod owner;
 mod policy;
 
 use crate::index::{Document, Index, Segments};
-use codecall_base::redact::Redactor;
+use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::schema::{CheckError, Schema, SchemaError};
 use codecall_base::text::truncate;
 use codecall_base::tool::{
@@ -22,14 +22,14 @@ use policy::Policy;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use tokio::sync::watch;
 
 /// All upstreams and their tools of this moment.
 pub struct Catalogue {
     sources: Vec<Source>,
     policy: ToolPolicy,
-    secrets: Arc<Redactor>,
+    secrets: Arc<SecretRegistry>,
     snapshot: RwLock<Arc<Snapshot>>,
     version: watch::Sender<u64>,
     /// Held by whoever makes a new snapshot: others wait for it rather than go on with the old one.
@@ -45,9 +45,13 @@ struct Source {
 
 impl Catalogue {
     /// The tools of `upstreams`, each with the filter of its configuration. What is said of a tool
-    /// never holds one of the `secrets`.
+    /// never contains one of the `secrets`.
     #[must_use]
-    pub fn new(upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>, policy: ToolPolicy, secrets: Arc<Redactor>) -> Self {
+    pub fn new(
+        upstreams: Vec<(Arc<dyn Upstream>, ToolFilter)>,
+        policy: ToolPolicy,
+        secrets: Arc<SecretRegistry>,
+    ) -> Self {
         let sources = upstreams.into_iter().map(|(upstream, filter)| {
             let seen = Mutex::new(upstream.tools_changed());
             Source { upstream, filter, seen }
@@ -65,10 +69,24 @@ impl Catalogue {
         catalogue
     }
 
-    /// The tools of this moment.
+    /// The tools of this moment. They contain no secret that was added before.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
+        let snapshot = self.last_snapshot();
+        if self.is_redacted(&snapshot) {
+            return snapshot;
+        }
+        self.catch_up();
+        self.last_snapshot()
+    }
+
+    fn last_snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a snapshot was made with the secrets of this moment.
+    fn is_redacted(&self, snapshot: &Snapshot) -> bool {
+        snapshot.redactor.is_same(&self.secrets.redactor())
     }
 
     /// Counts up with every change.
@@ -86,17 +104,20 @@ impl Catalogue {
     pub fn refresh(&self) {
         let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         self.collect();
+        self.version.send_modify(|version| *version += 1);
     }
 
-    fn collect(&self) {
-        let before = self.snapshot();
+    /// Makes a new snapshot. Returns whether its tools differ from those of the last one.
+    fn collect(&self) -> bool {
+        let before = self.last_snapshot();
         let known: HashMap<&str, &Arc<Entry>> = before.entries().map(|entry| (entry.name.as_str(), entry)).collect();
         let mut indexed: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let mut visible: BTreeMap<String, Arc<Entry>> = BTreeMap::new();
         let apps: BTreeSet<String> =
             self.sources.iter().map(|source| source.upstream.app().to_owned()).filter(|app| !app.is_empty()).collect();
         let owners = Arc::new(Owners::new(&apps));
-        let policy = Policy::new(&self.policy, &self.secrets);
+        let redactor = self.secrets.redactor();
+        let policy = Policy::new(&self.policy, &redactor);
         for source in &self.sources {
             for tool in source.upstream.tools() {
                 let Some(placed) = policy.place(&source.filter, &tool) else { continue };
@@ -130,13 +151,14 @@ impl Catalogue {
         }
         let listed = Listed::new(&policy, &owners, visible.into_values());
         let mut current = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        let mut next = Snapshot::new(indexed.into_values().collect(), apps, &owners, listed).after(&current);
+        next.redactor = redactor;
+        let differs = !next.has_same_tools(&current);
         *current = Arc::new(next);
-        drop(current);
-        self.version.send_modify(|version| *version += 1);
+        differs
     }
 
-    /// Refresh if an upstream has changed and nobody has looked yet. Afterwards the snapshot knows
+    /// Refresh if an upstream or the secrets have changed and nobody has looked yet. Afterwards the snapshot knows
     /// every change that was there before.
     pub fn catch_up(&self) {
         let _alone = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,25 +167,31 @@ impl Catalogue {
             seen.as_mut().is_some_and(|seen| seen.has_changed().unwrap_or(false) && *seen.borrow_and_update() > 0)
         };
         // All are looked at, so that each counts as seen.
-        if self.sources.iter().filter(|source| changed(source)).count() > 0 {
-            self.collect();
+        let changes = self.sources.iter().filter(|source| changed(source)).count();
+        if changes == 0 && self.is_redacted(&self.last_snapshot()) {
+            return;
+        }
+        // Most secrets are in no description, so nobody is notified of them.
+        if self.collect() || changes > 0 {
+            self.version.send_modify(|version| *version += 1);
         }
     }
 
-    /// Refresh at every change of an upstream, for as long as the catalogue is used elsewhere.
+    /// Refresh at every change of an upstream or of the secrets, for as long as the catalogue is used elsewhere.
     pub fn follow(self: &Arc<Self>) {
-        for source in &self.sources {
-            let Some(mut changed) = source.upstream.tools_changed() else { continue };
-            let catalogue = Arc::downgrade(self);
-            tokio::spawn(async move {
-                while let Some(catalogue) = catalogue.upgrade() {
-                    catalogue.catch_up();
-                    drop(catalogue);
-                    if changed.changed().await.is_err() {
-                        break;
-                    }
-                }
-            });
+        for changed in self.sources.iter().filter_map(|source| source.upstream.tools_changed()) {
+            tokio::spawn(catch_up_at(Arc::downgrade(self), changed));
+        }
+        tokio::spawn(catch_up_at(Arc::downgrade(self), self.secrets.subscribe()));
+    }
+}
+
+async fn catch_up_at<T>(catalogue: Weak<Catalogue>, mut changed: watch::Receiver<T>) {
+    while let Some(catalogue) = catalogue.upgrade() {
+        catalogue.catch_up();
+        drop(catalogue);
+        if changed.changed().await.is_err() {
+            return;
         }
     }
 }
@@ -308,6 +336,8 @@ pub struct Snapshot {
     /// What was indexed before this snapshot was made.
     indexed: Segments,
     listed: Listed,
+    /// What has redacted the definitions.
+    redactor: Redactor,
 }
 
 impl Snapshot {
@@ -332,7 +362,7 @@ impl Snapshot {
         names.add_apps(apps);
         let descriptions = rows.iter().map(|row| Arc::clone(&row.description)).collect();
         let directory = Arc::new(ToolDirectory::new(names, descriptions).with_meta_tools());
-        Self { rows, directory, index: OnceLock::new(), indexed: Segments::default(), listed }
+        Self { rows, directory, listed, ..Self::default() }
     }
 
     /// With what another snapshot has indexed already, and its directory if the tools are the same.
@@ -343,6 +373,14 @@ impl Snapshot {
             self.directory = Arc::clone(&before.directory);
         }
         self
+    }
+
+    /// Whether both have the same tools, with the same definitions.
+    fn has_same_tools(&self, other: &Self) -> bool {
+        let is_same = |(own, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(own, other);
+        self.rows.len() == other.rows.len()
+            && self.listed.len() == other.listed.len()
+            && self.entries().zip(other.entries()).all(is_same)
     }
 
     /// The tools that are in the list beside the meta-tools. What is not indexed too is reached by

@@ -1,15 +1,15 @@
 //! Search for tools by words: the crate `bm25` over names, titles, descriptions and parameters.
 //!
-//! The crate counts tokens, knows which tools have one and weighs it by how rare it is. What it has no
-//! notion of is done here: several fields with weights of their own (BM25F, in [`fields`]), and synonyms
-//! that count less than the word itself. `docs/search.md` has what each of these is worth.
+//! The crate counts tokens, finds the tools that have one, and weighs it by its rarity. This module adds what the crate does
+//! not have: several fields with weights (BM25F, in [`fields`]), and synonyms that count less than the word itself.
+//! `docs/search.md` has measurements of each.
 //!
-//! A score says how much of a query a tool answers (0 to 1): 1 is a tool that fits every word of it
-//! as well as the best tool for that word does. Equal scores stand in the order of the names.
+//! A score, from 0 to 1, says how much of a query a tool answers: 1 is a tool that matches every word as well as the best
+//! tool for that word does. Equal scores are sorted by name.
 //!
-//! The tools of an app are one [`Segment`], which never changes and is shared by the snapshots that
-//! have the same tools: a change of one app tokenizes only its own tools. An [`Index`] has the embeddings
-//! of all segments in one scorer: how rare a word is, is a matter of all of them.
+//! The tools of an app are one [`Segment`], which never changes and is shared by snapshots with the same tools, so a change of
+//! one app tokenizes only its own tools. An [`Index`] has the embeddings of all segments in one scorer, because the rarity
+//! of a word depends on all of them.
 
 mod fields;
 mod thesaurus;
@@ -24,26 +24,24 @@ use thesaurus::synonyms;
 pub use words::split;
 use words::{Word, stem, words};
 
-/// What a synonym counts beside the word itself, and a part beside the whole.
+/// The weight of a synonym relative to the word itself, and of a part relative to the whole word.
 const SYNONYM: f32 = 0.5;
-/// What a word of a query that no tool has takes from the score, beside one that some have: it says
-/// less.
+/// The weight of a query word that no tool has, relative to one that some have.
 const UNKNOWN: f32 = 0.5;
-/// A query is read up to here: so many bytes, so many words, and until so many tools were matched, each
-/// counted once a stem. The last is the work of a search: words that every one of thousands of tools
-/// has, with all their synonyms, would take seconds.
-const LONGEST_QUERY: usize = 4_000;
-const MOST_WORDS: usize = 64;
-const MOST_MATCHES: usize = 100_000;
+/// Limits of a query: bytes, words, and matched tools, each counted once per stem. The last one bounds the work of a
+/// search: words that occur in all of thousands of tools, with all their synonyms, would take seconds.
+const MAX_QUERY_BYTES: usize = 4_000;
+const MAX_QUERY_WORDS: usize = 64;
+const MAX_MATCHES: usize = 100_000;
 
-/// A tool that was found: its place among the rows, and how well it fits, from 0 to 1.
+/// A tool that was found: its row, and its score from 0 to 1.
 pub type Hit = (usize, f64);
 
-/// What is indexed.
+/// A document of the index: a tool.
 pub trait Document {
     /// The tool.
     fn tool(&self) -> &Arc<ToolDefinition>;
-    /// What its app calls itself; absent: nobody has said.
+    /// Returns the title of its app, if it is known.
     fn app_title(&self) -> Option<String>;
 }
 
@@ -66,11 +64,11 @@ pub struct Index {
 }
 
 impl Index {
-    /// Index `rows`; results refer to their positions. Apps whose tools are those of `before` are taken
-    /// from there.
+    /// Creates an index of `rows`; hits refer to their positions. The segments of apps that have not changed are taken from
+    /// `before`.
     #[must_use]
     pub fn new<D: Document>(rows: &[D], before: &Segments) -> Self {
-        // The tools of an app, their positions among all, and what the app calls itself.
+        // The tools of an app, their positions among all, and its title.
         type App = (Vec<Arc<ToolDefinition>>, Vec<u32>, Option<String>);
         let mut apps: BTreeMap<&str, App> = BTreeMap::new();
         for (at, row) in (0_u32..).zip(rows) {
@@ -94,43 +92,43 @@ impl Index {
         index
     }
 
-    /// Whether there are no tools in it.
+    /// Whether it contains no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// What the next index can take over.
+    /// Returns the segments for the next index.
     #[must_use]
     pub fn segments(&self) -> Segments {
         self.segments.clone()
     }
 
-    /// Positions of the tools that answer `query`, with scores; the best first.
+    /// Returns the tools that match `query`, the best first.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let mut scores = Scores::new(self.rows);
-        let mut left = MOST_MATCHES;
+        let mut left = MAX_MATCHES;
         for Term { own, others } in self.terms(query, &mut left) {
             if left == 0 {
                 break;
             }
             let matches = self.matches(&own, &mut left);
-            // A synonym is never rarer than the word itself: it would outvote it.
-            let most = if matches.is_empty() { f32::INFINITY } else { self.rarity(matches.len()) };
+            // A synonym that is rarer than the word itself would outweigh it.
+            let max_rarity = if matches.is_empty() { f32::INFINITY } else { self.rarity(matches.len()) };
             scores.add(matches, 1.0);
             for (stem, factor) in others {
                 let matches = self.matches(&stem, &mut left);
                 let rarity = self.rarity(matches.len());
-                scores.add(matches, factor * (most / rarity).min(1.0));
+                scores.add(matches, factor * (max_rarity / rarity).min(1.0));
             }
             scores.end_of_term();
         }
         scores.hits()
     }
 
-    /// The tools that have a stem; none where no matches are `left`. The scorer reads no weights of a query,
-    /// so each stem is a query of its own.
+    /// Returns the tools that have a stem; none if no matches are `left`. The scorer ignores weights of a query, so each stem
+    /// is a query of its own.
     fn matches(&self, stem: &str, left: &mut usize) -> Vec<ScoredDocument<u32>> {
         if *left == 0 {
             return Vec::new();
@@ -141,26 +139,26 @@ impl Index {
         matches
     }
 
-    /// What a stem that so many tools have counts: the factor that is in the scores of the scorer.
+    /// Returns the weight of a stem that so many tools have, as the scorer computes it.
     fn rarity(&self, tools: usize) -> f32 {
         let (all, with) = (self.rows as f32, tools as f32);
         ((all - with + 0.5) / (with + 0.5)).ln_1p()
     }
 
-    /// What is looked for: each word once.
+    /// Returns the terms of a query, each once.
     fn terms(&self, query: &str, left: &mut usize) -> Vec<Term> {
         let mut seen = HashSet::new();
         let mut terms = Vec::new();
         let mut before: Option<String> = None;
-        for word in words(truncate(query, LONGEST_QUERY)).into_iter().take(MOST_WORDS) {
-            // Where the whole is not known, its parts are the words.
+        for word in words(truncate(query, MAX_QUERY_BYTES)).into_iter().take(MAX_QUERY_WORDS) {
+            // If no tool has the whole word, its parts are searched.
             let whole = word.parts.is_empty() || !self.matches(&word.stem, left).is_empty();
             let known = if whole { vec![word] } else { word.parts.into_iter().map(Word::from).collect() };
             for Word { stem: own, parts } in known {
                 if !seen.insert(own.clone()) {
                     continue;
                 }
-                // `time zone` is `timezone` too.
+                // `time zone` also matches `timezone`.
                 let joined = before.map(|before| (stem(&format!("{before}{own}")), 1.0));
                 let synonyms = synonyms(&own).iter().cloned().chain(parts).map(|other| (other, SYNONYM));
                 let others = joined.into_iter().chain(synonyms).collect();
@@ -176,19 +174,19 @@ impl Index {
 struct Term {
     /// Its stem.
     own: String,
-    /// Stems that stand for it too, and what they count beside it.
+    /// Other stems that match it, with their weights.
     others: Vec<(String, f32)>,
 }
 
 /// Scores of all tools, term by term.
 struct Scores {
-    /// Of the terms until now.
+    /// The sums over the terms so far.
     sums: Vec<f32>,
-    /// Of the present term: what the best of its stems gives.
+    /// The scores of the current term: those of its best stem.
     of_term: Vec<f32>,
-    /// Which tools the present term has matched.
+    /// The tools that the current term has matched.
     touched: Vec<usize>,
-    /// What a tool would have that fits every known term as well as the best one.
+    /// The score of a tool that matches every known term as well as the best one.
     perfect: f32,
     /// Terms that some tool has, and terms that none has.
     known: u16,

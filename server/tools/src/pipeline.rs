@@ -1,8 +1,8 @@
-//! The chain that every call of a tool passes, whoever makes it: a script, `invoke`, a direct call.
+//! The chain that every tool call passes, whoever makes it: a script, `invoke`, a direct call.
 //!
-//! found → allowed → input checked → hooks before (rate limits, personal data, those of embedders,
-//! kept answers) → the tool, with its timeout and its turn → result checked → hooks after → cleaned of
-//! host paths and secrets → told and recorded.
+//! lookup → permission → validation of the input → `before` of the hooks (rate limits, personal data, those of embedders,
+//! the cache) → the tool, under its concurrency limits and its timeout → validation of the result → `after` of the
+//! hooks → host paths and secrets removed → event and record.
 
 mod audit;
 pub mod bound;
@@ -15,13 +15,13 @@ pub mod sanitize;
 mod trace;
 
 use crate::catalogue::{Catalogue, Entry, Snapshot};
-pub use bound::{LONGEST_MESSAGE, text as bounded};
+pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
 pub use cache::canonical;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
 use codecall_base::event::CallWatcher;
 use codecall_base::offload::{self, weight, weight_of};
-use codecall_base::redact::Redactor;
+use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::text::nearest;
 use codecall_base::tool::{
     ErrorCode, MAX_NAME_BYTES, ToolDefinition, ToolError, ToolFilter, ToolPattern, ToolResult, glob_matches,
@@ -37,17 +37,17 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use trace::CallTrace;
 
-/// The chain and what it needs.
+/// The chain, and what it needs.
 pub struct Pipeline {
     catalogue: Arc<Catalogue>,
     sanitization: Sanitization,
-    secrets: Arc<Redactor>,
+    secrets: Arc<SecretRegistry>,
     check_output: CheckOutput,
-    /// In the order in which they are asked before the tool.
+    /// In the order of `before`.
     hooks: Arc<[Arc<dyn Hook>]>,
     /// What may be called without a script.
     direct_calls: DirectCalls,
-    turns: Vec<(ToolPattern, Arc<Semaphore>)>,
+    concurrency_limits: Vec<(ToolPattern, Arc<Semaphore>)>,
     calls: AtomicU64,
 }
 
@@ -78,13 +78,13 @@ impl Pipeline {
             check_output: CheckOutput::default(),
             hooks: Arc::default(),
             direct_calls: DirectCalls { enabled: true, allowed_tools: None, filter: ToolFilter::default() },
-            turns: Vec::new(),
+            concurrency_limits: Vec::new(),
             calls: AtomicU64::new(1),
         }
     }
 
     /// The chain as it is configured. `more` are hooks of an embedder, which stand between the masking
-    /// of personal data and the answers that are kept.
+    /// of personal data and the cache.
     ///
     /// # Errors
     /// The audit file cannot be opened.
@@ -100,8 +100,8 @@ impl Pipeline {
         pipeline.check_output = *check_output;
         pipeline.direct_calls = config.direct_calls.clone();
         let semaphore = |limit: u32| Arc::new(Semaphore::new(usize::try_from(limit).unwrap_or(Semaphore::MAX_PERMITS)));
-        let turns = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
-        pipeline.turns = turns.collect();
+        let limits = concurrency_limits.iter().map(|rule| (rule.tool.clone(), semaphore(rule.limit.get())));
+        pipeline.concurrency_limits = limits.collect();
         let mut hooks: Vec<Arc<dyn Hook>> = Vec::new();
         if !rate_limits.is_empty() {
             hooks.push(Arc::new(rate::RateLimits::new(rate_limits.clone(), Arc::clone(&stores.rates))));
@@ -120,32 +120,32 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Make a call and give the plain data of its result, for scripts.
+    /// Makes a call and returns the plain data of its result, for scripts.
     ///
     /// # Errors
     /// The call is refused or the tool fails.
     pub async fn data(&self, call: ToolCall) -> Result<Value, ToolError> {
         let tool = call.tool.clone();
         let result = self.call(call).await?;
-        // Where a text is JSON, its strings are read only now.
+        // If a text is JSON, its strings are parsed only now.
         let data = |result: ToolResult| match result.into_data(&tool) {
             Ok(mut data) => {
-                self.secrets.redact_value(&mut data);
+                self.secrets.redactor().redact_value(&mut data);
                 Ok(data)
             }
             Err(error) => {
                 let mut error = bound::error(error);
-                self.secrets.redact_error(&mut error);
+                self.secrets.redactor().redact_error(&mut error);
                 Err(error)
             }
         };
         offload::run(weight(result.value()), || data(result)).await?
     }
 
-    /// Ask the hooks whether a meta-tool may be called.
+    /// Asks the hooks whether a meta-tool may be called.
     ///
     /// # Errors
-    /// One refuses, for example as there were too many calls.
+    /// One refuses, for example because there were too many calls.
     pub async fn before_meta(&self, id: &str) -> Result<(), ToolError> {
         let tool = ToolDefinition { app: "codecall".into(), name: id.into(), ..ToolDefinition::default() };
         for hook in self.hooks.iter() {
@@ -154,21 +154,20 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Record a call that a client has made and that was refused before it came to the chain.
+    /// Records a call of a client that was refused before it reached the chain.
     pub fn refused(&self, tool: &str, context: CallContext, input: Value, error: ToolError) {
         let (name, weight, input) = (tool.to_owned(), weight(&input), Arc::new(input));
         let trace = offload::run_without_permit(weight, || CallTrace::begin(self, name, context, &input));
         trace.end(&Err(self.cleaned(error, None)));
     }
 
-    /// Finds secrets of the configuration.
+    /// Returns the secrets that are redacted.
     #[must_use]
-    pub fn secrets(&self) -> &Arc<Redactor> {
+    pub fn secrets(&self) -> &Arc<SecretRegistry> {
         &self.secrets
     }
 
-    /// Whether a call would reach its tool, and which: found, allowed, input checked. No hook is asked
-    /// and nothing happens.
+    /// Returns the tool that a call would reach: it exists, is allowed, and the input is valid. No hook is called.
     ///
     /// # Errors
     /// The call would be refused.
@@ -182,17 +181,15 @@ impl Pipeline {
         })
     }
 
-    /// What a call sends as notifications and logs show it: personal data masked, without secrets.
+    /// Returns a value as notifications and records show it: personal data masked, secrets redacted.
     #[must_use]
     pub fn shown(&self, sent: &Arc<Value>) -> Arc<Value> {
         let mut shown = self.hooks.iter().fold(Arc::clone(sent), |value, hook| hook.mask(value));
-        if !self.secrets.is_empty() {
-            self.secrets.redact_value(Arc::make_mut(&mut shown));
-        }
+        redact(&self.secrets.redactor(), &mut shown);
         shown
     }
 
-    /// A text of an upstream, as clients may see it.
+    /// Returns a text of an upstream as notifications and records show it.
     #[must_use]
     pub fn shown_text(&self, text: &str) -> String {
         match &*self.shown(&Arc::new(Value::String(text.to_owned()))) {
@@ -201,21 +198,21 @@ impl Pipeline {
         }
     }
 
-    /// Why tools of some upstreams do not work at the moment, in words for clients.
+    /// Returns why tools of some upstreams are unavailable at the moment, for clients.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
-        let told = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
-        self.catalogue.upstreams().filter_map(|upstream| upstream.unavailable_reason()).map(told).collect()
+        let clean = |trouble| self.cleaned(ToolError::new("", trouble), None).message;
+        self.catalogue.upstreams().filter_map(|upstream| upstream.unavailable_reason()).map(clean).collect()
     }
 
-    /// Make a call.
+    /// Makes a call.
     ///
     /// # Errors
-    /// The call is refused, its tool cannot be reached, or one that does not speak MCP fails. That a tool of MCP says
-    /// itself that it has failed is a result.
+    /// The call is refused, its tool cannot be reached, or a tool that does not speak MCP fails. If a tool of MCP says
+    /// itself that it has failed, that is a result.
     pub async fn call(&self, mut call: ToolCall) -> Result<ToolResult, ToolError> {
         let snapshot = self.catalogue.snapshot();
-        let found = named(&mut call.tool).and_then(|()| self.find(&snapshot, &call));
+        let found = check_name_length(&mut call.tool).and_then(|()| self.find(&snapshot, &call));
         let name = found.as_ref().map_or_else(|_| call.tool.clone(), |entry| entry.name.clone());
         let begun = offload::run(weight_of(&call.input), || {
             let sent = Arc::new(Value::Object(call.input.clone()));
@@ -239,7 +236,7 @@ impl Pipeline {
         };
         let result = match result {
             Ok(result) => Ok(result),
-            // What was sent is as long as it was, however short the error is.
+            // Sanitizing searches what was sent, which may be long even if the error is short.
             Err(error) => match offload::run(weight(&sent), || self.cleaned(error, Some(&sent))).await {
                 Ok(error) => Err(error),
                 Err(busy) => Err(busy.into()),
@@ -249,7 +246,7 @@ impl Pipeline {
         result
     }
 
-    /// A result as callers may see it; `sent` is what they have sent.
+    /// Removes host paths and secrets from a result. `sent` is what the caller has sent.
     async fn cleaned_result(&self, mut result: ToolResult, sent: &Value) -> Result<ToolResult, ToolError> {
         let failed = result.is_error();
         if failed {
@@ -260,20 +257,20 @@ impl Pipeline {
             if failed {
                 sanitize::content(result.value_mut(), self.sanitization, sent);
             }
-            self.secrets.redact_value(result.value_mut());
+            self.secrets.redactor().redact_value(result.value_mut());
         };
         offload::run(weight, clean).await?;
         Ok(result)
     }
 
-    /// An error as callers may see it; `sent` is what they have sent.
+    /// Removes host paths and secrets from an error. `sent` is what the caller has sent.
     fn cleaned(&self, error: ToolError, sent: Option<&Value>) -> ToolError {
         let mut error = sanitize::error(bound::error(error), self.sanitization, sent);
-        self.secrets.redact_error(&mut error);
+        self.secrets.redactor().redact_error(&mut error);
         error
     }
 
-    /// Whether a call of a tool may go on to the hooks.
+    /// Checks whether a call may proceed to the hooks.
     fn admitted(&self, snapshot: &Snapshot, entry: &Entry, call: &ToolCall, sent: &Value) -> Result<(), ToolError> {
         allow(snapshot, entry, call.allowed.as_deref())?;
         if call.context.caller == Caller::Invoke {
@@ -282,7 +279,7 @@ impl Pipeline {
         check::input(entry, sent)
     }
 
-    /// The chain itself.
+    /// Runs the hooks and calls the tool.
     async fn pass(
         &self,
         snapshot: &Snapshot,
@@ -383,7 +380,7 @@ impl Pipeline {
         Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{name}' not found. {hint}")))
     }
 
-    /// Whether a tool may be called without a script.
+    /// Checks whether a tool may be called without a script.
     fn allow_direct(&self, snapshot: &Snapshot, entry: &Entry) -> Result<(), ToolError> {
         let DirectCalls { enabled, allowed_tools, filter } = &self.direct_calls;
         if !enabled {
@@ -397,12 +394,12 @@ impl Pipeline {
         Err(ToolError::new(ErrorCode::AccessDenied, message))
     }
 
-    /// Call the tool, when its turn has come.
+    /// Calls the tool once its concurrency limits allow it, within the time limit.
     async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, watcher: CallWatcher) -> Result<ToolResult, ToolError> {
         let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
-            let _turn = self.turn(&entry.definition).await;
+            let _permits = self.permits(&entry.definition).await;
             let call = UpstreamCall {
                 tool: Arc::clone(&entry.definition),
                 input: call.input,
@@ -424,20 +421,26 @@ impl Pipeline {
         }
     }
 
-    /// A permit under every limit that a tool fits, taken in the order of the rules, so that no two
-    /// calls wait for each other.
-    async fn turn(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
+    /// Acquires a permit of every limit that applies to a tool, in the order of the rules, so that no two calls wait for
+    /// each other.
+    async fn permits(&self, tool: &ToolDefinition) -> Vec<OwnedSemaphorePermit> {
         let mut permits = Vec::new();
-        for (_, semaphore) in self.turns.iter().filter(|(pattern, _)| pattern.matches(tool)) {
-            // It is never closed.
+        for (_, semaphore) in self.concurrency_limits.iter().filter(|(pattern, _)| pattern.matches(tool)) {
+            // The semaphore is never closed.
             permits.extend(Arc::clone(semaphore).acquire_owned().await.ok());
         }
         permits
     }
 }
 
-/// Refuse a name that no tool can have. What goes on as the name is short.
-fn named(name: &mut String) -> Result<(), ToolError> {
+fn redact(redactor: &Redactor, value: &mut Arc<Value>) {
+    if !redactor.is_empty() {
+        redactor.redact_value(Arc::make_mut(value));
+    }
+}
+
+/// Refuses a name that no tool can have, and truncates it.
+fn check_name_length(name: &mut String) -> Result<(), ToolError> {
     if name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
@@ -448,7 +451,7 @@ fn named(name: &mut String) -> Result<(), ToolError> {
     Err(ToolError::new(ErrorCode::ToolNotFound, message))
 }
 
-/// Whether a list of allowed names, in any spelling or as patterns, holds the tool.
+/// Whether a list of allowed names, in any spelling or as patterns, contains the tool.
 #[must_use]
 fn is_allowed(snapshot: &Snapshot, entry: &Entry, allowed: &[String]) -> bool {
     allowed.iter().any(|pattern| {

@@ -1,40 +1,38 @@
-//! A value that fits a JSON schema: inputs for examples of how a tool is used, results for runs that
-//! call no tool.
+//! Generates values that fit a JSON schema: inputs for usage examples, results for dry runs.
 //!
-//! What the author of a schema gives is taken first (`const`, `default`, `examples`, `enum`), then the
-//! smallest value that its keywords allow. Whether the value really fits is for the caller to check.
+//! Values of the author are preferred (`const`, `default`, `examples`, `enum`), then the smallest value that the keywords
+//! allow. The caller checks whether the value is valid.
 
 use codecall_base::schema::{self, Schema};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 
-/// Schemas that nest deeper give no value: most of them hold themselves.
-const DEEPEST: usize = 8;
-/// Properties that need not be there are left out below this depth.
-const DEEPEST_OPTIONAL: usize = 4;
-/// Schemas that are looked at for one value: one that refers to itself in many places would have no end.
-const MOST: u32 = 5_000;
+/// Maximum depth of a schema. Deeper ones, most of which refer to themselves, have no sample.
+const MAX_DEPTH: usize = 8;
+/// Maximum depth at which optional properties are filled in.
+const MAX_OPTIONAL_DEPTH: usize = 4;
+/// Maximum number of schemas that are visited for one value: a schema may refer to itself in many places.
+const MAX_SCHEMAS: u32 = 5_000;
 
-/// Longest pattern that texts are tried on, in bytes.
-const LONGEST_PATTERN: usize = 256;
+/// Maximum length of a pattern for which candidates are tried, in bytes.
+const MAX_PATTERN_BYTES: usize = 256;
 
-/// What of an object is filled in.
+/// Which properties of an object are filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
-    /// The properties that must be there.
+    /// Required properties.
     Required,
-    /// All that the schema names, as far as a value for them can be made.
+    /// All declared properties for which a value can be generated.
     Declared,
 }
 
-/// The input of a tool: what must be there. Absent: none can be made.
+/// Generates an input of a tool with the required properties; `None` if that is not possible.
 #[must_use]
 pub fn input(schema: &Value) -> Option<Value> {
     Sampler::new(schema, Fill::Required).sample(schema, "", 0)
 }
 
-/// What stands for the result of a tool that is not called, and whether that is known to look like it.
-/// Where it is not, it is an empty object.
+/// Generates the result of a tool that is not called, and whether it is valid. If it is not, it is an empty object.
 pub fn result(schema: Option<&Value>) -> (Value, bool) {
     let fits = |schema: &Value, value: &Value| Schema::new(schema).is_ok_and(|schema| schema.fits(value));
     let example = schema.and_then(|schema| output(schema).filter(|value| fits(schema, value)));
@@ -42,35 +40,34 @@ pub fn result(schema: Option<&Value>) -> (Value, bool) {
     (example.unwrap_or_else(|| Value::Object(Map::new())), known)
 }
 
-/// The result of a tool: all properties that its schema names, since scripts read them. Absent: none
-/// can be made.
+/// Generates a result of a tool with all declared properties, because scripts read them; `None` if that is not possible.
 #[must_use]
 pub fn output(schema: &Value) -> Option<Value> {
     Sampler::new(schema, Fill::Declared).sample(schema, "", 0)
 }
 
-/// The value of one property of an input whose schema is `root`.
+/// Generates the value of one property of an input whose schema is `root`.
 #[must_use]
 pub fn property(schema: &Value, root: &Value, name: &str) -> Option<Value> {
     Sampler::new(root, Fill::Required).sample(schema, name, 1)
 }
 
-/// A schema and how its objects are filled.
+/// Generates values of a schema.
 struct Sampler<'a> {
     root: &'a Value,
     fill: Fill,
-    /// How many schemas may still be looked at.
+    /// How many more schemas may be visited.
     left: Cell<u32>,
 }
 
 impl<'a> Sampler<'a> {
     fn new(root: &'a Value, fill: Fill) -> Self {
-        Self { root, fill, left: Cell::new(MOST) }
+        Self { root, fill, left: Cell::new(MAX_SCHEMAS) }
     }
 
-    /// A value that fits a schema, as small as possible. `name` is the property's name.
+    /// Generates a value that is as small as possible. `name` is the name of the property.
     fn sample(&self, schema: &Value, name: &str, depth: usize) -> Option<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.left.set(self.left.get().checked_sub(1)?);
@@ -141,7 +138,7 @@ impl<'a> Sampler<'a> {
             let property = declared.and_then(|declared| declared.get(key)).unwrap_or(&Value::Bool(true));
             value.insert(key.to_owned(), self.sample(property, key, depth + 1)?);
         }
-        if self.fill == Fill::Declared && depth < DEEPEST_OPTIONAL {
+        if self.fill == Fill::Declared && depth < MAX_OPTIONAL_DEPTH {
             for (key, property) in declared.into_iter().flatten() {
                 if !value.contains_key(key)
                     && let Some(property) = self.sample(property, key, depth + 1)
@@ -179,8 +176,8 @@ fn number(members: &Map<String, Value>, integer: bool) -> Option<Value> {
     if value.fract() == 0.0 && value.abs() < 9e15 { Some(json!(value as i64)) } else { Some(json!(value)) }
 }
 
-/// Texts that are tried on a pattern.
-const TRIED: &[&str] = &[
+/// Candidates for a pattern.
+const CANDIDATES: &[&str] = &[
     "example",
     "abc",
     "ABC",
@@ -251,15 +248,15 @@ fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
         return Some(shaped(usual, 'x', least, most));
     };
     let pattern =
-        pattern.as_str().filter(|pattern| pattern.len() <= LONGEST_PATTERN).and_then(schema::compile_pattern)?;
+        pattern.as_str().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES).and_then(schema::compile_pattern)?;
     let fits = |text: &String| pattern.is_valid(&json!(text));
-    let tried = || std::iter::once(usual).chain(TRIED.iter().copied());
+    let tried = || std::iter::once(usual).chain(CANDIDATES.iter().copied());
     let of_that_length = tried().filter(|text| (least..=most).contains(&text.chars().count())).map(str::to_owned);
     let mended = tried().map(|text| shaped(text, text.chars().next_back().unwrap_or('x'), least, most));
     of_that_length.chain(mended).find(fits)
 }
 
-/// A text with as many characters as there must be.
+/// Truncates or extends a text to the allowed number of characters.
 fn shaped(text: &str, filler: char, least: usize, most: usize) -> String {
     let mut text: String = text.chars().take(most).collect();
     let missing = least.saturating_sub(text.chars().count());

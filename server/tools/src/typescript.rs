@@ -1,7 +1,7 @@
-//! JSON schemas as TypeScript: what a model needs to write a call, in a fraction of the tokens.
+//! Converts JSON schemas to TypeScript: what a model needs to write a call, in a fraction of the tokens.
 //!
-//! It is for reading. What TypeScript has no word for (ranges, formats, defaults) stands in comments;
-//! what has no place there is left out, as the pipeline checks the input against the schema itself.
+//! The result is for reading. What TypeScript cannot express (ranges, formats, defaults) is in comments, or omitted: the
+//! pipeline validates the input against the schema itself.
 
 mod comment;
 
@@ -10,15 +10,15 @@ use comment::comment;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Longest signature. A longer one is written again with less detail.
-const LONGEST: usize = 8_000;
-/// Longest declarations of all functions of one list, as far as less detail can help.
-const LONGEST_TOGETHER: usize = 60_000;
-/// However many there are, a declaration may be as long as this.
-const SHORTEST: usize = 400;
-/// Longest description of a function, in characters.
-const LONGEST_DESCRIPTION: usize = 600;
-/// Levels of objects inside each other, and whether there are comments, from much detail to little.
+/// Maximum length of a signature, in bytes. A longer one is written again with less detail.
+const MAX_SIGNATURE_BYTES: usize = 8_000;
+/// Maximum length of the declarations of all functions of a list, in bytes, as far as less detail can achieve it.
+const MAX_TOTAL_BYTES: usize = 60_000;
+/// The length of a declaration that is allowed however many functions there are, in bytes.
+const MIN_SIGNATURE_BYTES: usize = 400;
+/// Maximum length of the description of a function, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 600;
+/// How much is written, from much detail to little.
 const DETAILS: [Detail; 5] = [
     Detail { depth: 8, comments: true },
     Detail { depth: 4, comments: true },
@@ -26,25 +26,25 @@ const DETAILS: [Detail; 5] = [
     Detail { depth: 2, comments: false },
     Detail { depth: 1, comments: false },
 ];
-/// How deep schemas are read at all, objects or not.
-const DEEPEST: usize = 32;
-/// Properties of one object that are written.
-const MOST_ROWS: usize = 100;
-/// Longest list of constants that is written in place.
-const SHORT: usize = 60;
+/// Maximum depth to which schemas are read.
+const MAX_DEPTH: usize = 32;
+/// Maximum number of properties of an object that are written.
+const MAX_PROPERTIES: usize = 100;
+/// Maximum length of a list of constants that is written in place, in bytes.
+const MAX_INLINE_BYTES: usize = 60;
 
-/// How much is written.
+/// How much is written: to which depth of nested objects, and whether with comments.
 #[derive(Clone, Copy)]
 struct Detail {
     depth: usize,
     comments: bool,
 }
 
-/// `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
+/// Returns `callTool('users:list', input: {…}): Promise<…>`, and the types that it names.
 pub fn signature(tool: &ToolDefinition) -> String {
     let name = quoted(&tool.full_name());
     let head = |input: &str, output: &str| format!("callTool({name}, input: {input}): Promise<{output}>");
-    detailed(&tool.input_schema, tool.output_schema.as_ref(), LONGEST, &mut Names::default(), &head)
+    detailed(&tool.input_schema, tool.output_schema.as_ref(), MAX_SIGNATURE_BYTES, &mut Names::default(), &head)
 }
 
 /// A tool that a script calls as a function of its own.
@@ -61,14 +61,14 @@ pub struct Function<'a> {
     pub output: Option<&'a Value>,
 }
 
-/// Declarations of functions, one after the other: `declare function webSearch(input: {…}): Promise<…>;`
-/// with the tool's description above it.
+/// Returns declarations of functions, one after the other: `declare function webSearch(input: {…}): Promise<…>;`, each with
+/// the description of its tool above it.
 pub fn declarations<'a>(functions: impl ExactSizeIterator<Item = Function<'a>>) -> String {
-    let longest = (LONGEST_TOGETHER / functions.len().max(1)).clamp(SHORTEST, LONGEST);
+    let max_bytes = (MAX_TOTAL_BYTES / functions.len().max(1)).clamp(MIN_SIGNATURE_BYTES, MAX_SIGNATURE_BYTES);
     let mut names = Names::default();
     let mut text = String::new();
     for function in functions {
-        let description = comment::sentence(function.description, LONGEST_DESCRIPTION);
+        let description = comment::sentence(function.description, MAX_DESCRIPTION_CHARS);
         if !description.is_empty() {
             text.push_str(&format!("/** {} */\n", description.replace("*/", "* /")));
         }
@@ -79,25 +79,25 @@ pub fn declarations<'a>(functions: impl ExactSizeIterator<Item = Function<'a>>) 
                 format!("declare function callTool(name: {tool}, input: {input}): Promise<{output}>;")
             }
         };
-        text.push_str(&detailed(function.input, function.output, longest, &mut names, &head));
+        text.push_str(&detailed(function.input, function.output, max_bytes, &mut names, &head));
         text.push('\n');
     }
     text
 }
 
-/// What `head` makes of the types of input and output, and the types that these name, with as much
-/// detail as there is room for. `names` are those that are taken.
+/// Returns what `head` makes of the types of input and output, and the types that these name, with as much detail as
+/// `max_bytes` allows. `names` are those that are taken.
 fn detailed(
     input_schema: &Value,
     output_schema: Option<&Value>,
-    longest: usize,
+    max_bytes: usize,
     names: &mut Names,
     head: &dyn Fn(&str, &str) -> String,
 ) -> String {
     let taken = names.order.len();
     let mut text = String::new();
     for detail in DETAILS {
-        names.keep(taken);
+        names.release_after(taken);
         let mut input = Writer::new(input_schema, detail, names, "Input");
         let input_type = input.root();
         let mut declarations = input.declarations();
@@ -112,14 +112,14 @@ fn detailed(
             text.push('\n');
             text.push_str(&declaration);
         }
-        if text.len() <= longest {
+        if text.len() <= max_bytes {
             break;
         }
     }
     text
 }
 
-/// A schema as a type on one line, without comments.
+/// Returns a schema as a type on one line, without comments.
 pub fn type_of(schema: &Value, root: &Value) -> String {
     let mut names = Names::default();
     let detail = Detail { depth: 2, comments: false };
@@ -131,14 +131,14 @@ pub fn type_of(schema: &Value, root: &Value) -> String {
 #[derive(Default)]
 struct Names {
     taken: HashSet<String>,
-    /// For each text that was wanted: with which number to look on.
+    /// The next number for each base of a name.
     numbers: HashMap<String, u32>,
-    /// In their order: names, the texts they are made of, and what was in `numbers` before.
+    /// In order: names, their bases, and the number of the base before.
     order: Vec<(String, String, u32)>,
 }
 
 impl Names {
-    /// A name that is not taken, from any text.
+    /// Takes a free name that is made from any text.
     fn take(&mut self, wanted: &str) -> String {
         let words = wanted.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let mut base: String = words
@@ -162,8 +162,8 @@ impl Names {
         name
     }
 
-    /// Give back all but the first ones.
-    fn keep(&mut self, count: usize) {
+    /// Releases all names but the first `count`.
+    fn release_after(&mut self, count: usize) {
         for (name, base, before) in self.order.drain(count..).rev() {
             self.taken.remove(&name);
             self.numbers.insert(base, before);
@@ -171,7 +171,7 @@ impl Names {
     }
 }
 
-/// How tightly a type holds together.
+/// The precedence of a type.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Union,
@@ -198,7 +198,7 @@ impl Type {
         self.text == "unknown"
     }
 
-    /// The same where nothing looser than `binding` may stand.
+    /// Returns the text for a position that requires at least this precedence, in parentheses if necessary.
     fn within(self, binding: Binding) -> String {
         if self.binding >= binding { self.text } else { format!("({})", self.text) }
     }
@@ -210,7 +210,7 @@ impl Type {
         }
     }
 
-    /// Several types in one: each once, in their order.
+    /// Joins types, each once, in order.
     fn joined(types: Vec<Self>, binding: Binding) -> Option<Self> {
         let mut known = HashSet::new();
         let mut parts = types;
@@ -224,16 +224,16 @@ impl Type {
     }
 }
 
-/// One schema in the making.
+/// Writes one schema.
 struct Writer<'a> {
     root: &'a Value,
     detail: Detail,
     names: &'a mut Names,
-    /// The name of the schema itself, should it refer to itself.
+    /// The name of the schema itself, if it refers to itself.
     own: &'static str,
-    /// Parts that are referred to more than once, by pointer, with their names once they have some.
+    /// Parts that are referred to more than once, by pointer, with their names once they have one.
     shared: HashMap<&'a str, Option<String>>,
-    /// Those that are named and not written yet.
+    /// Parts that have a name and are not written yet.
     pending: VecDeque<(String, &'a Value)>,
 }
 
@@ -243,12 +243,12 @@ impl<'a> Writer<'a> {
         Self { root, detail, names, own, shared, pending: VecDeque::new() }
     }
 
-    /// The type of the whole.
+    /// Returns the type of the whole schema.
     fn root(&mut self) -> String {
         self.write(self.root, 0, 0).text
     }
 
-    /// The types that were named on the way.
+    /// Returns the declarations of the types that were named.
     fn declarations(&mut self) -> Vec<String> {
         let mut declarations = Vec::new();
         while let Some((name, schema)) = self.pending.pop_front() {
@@ -263,7 +263,7 @@ impl<'a> Writer<'a> {
         let Some(members) = schema.as_object() else {
             return if schema == &Value::Bool(false) { Type::atom("never") } else { Type::unknown() };
         };
-        if level > DEEPEST {
+        if level > MAX_DEPTH {
             return Type::unknown();
         }
         let mut parts = Vec::new();
@@ -277,7 +277,7 @@ impl<'a> Writer<'a> {
         for key in ["anyOf", "oneOf"] {
             let choices: Vec<Type> =
                 list(members, key).iter().map(|choice| self.write(choice, depth, level + 1)).collect();
-            // A choice that only says which properties there must be has no type.
+            // A choice that only has `required` has no type.
             if !choices.iter().any(Type::is_unknown) {
                 parts.extend(Type::joined(choices, Binding::Union));
             }
@@ -306,7 +306,7 @@ impl<'a> Writer<'a> {
         Type::atom(name)
     }
 
-    /// What the schema itself says, without what it is put together from.
+    /// Returns the type of the schema itself, without `$ref` and combinations.
     fn own_type(&mut self, members: &'a Map<String, Value>, depth: usize, level: usize) -> Option<Type> {
         if let Some(value) = members.get("const") {
             return Some(Type::atom(value.to_string()));
@@ -363,7 +363,7 @@ impl<'a> Writer<'a> {
             return match others {
                 Some(values) => Type::atom(format!("Record<string, {}>", values.text)),
                 None if members.get("additionalProperties") == Some(&Value::Bool(false)) => Type::atom("{}"),
-                // Of several schemas that are put together, only one says what there is.
+                // Another part of the combination has the properties.
                 None if has(members, &["allOf", "anyOf", "oneOf", "$ref"]) => Type::unknown(),
                 None => Type::atom("Record<string, unknown>"),
             };
@@ -373,17 +373,17 @@ impl<'a> Writer<'a> {
         }
         let required: Vec<&str> = list(members, "required").iter().filter_map(Value::as_str).collect();
         let mut rows = Vec::new();
-        for (key, schema) in properties.iter().take(MOST_ROWS) {
+        for (key, schema) in properties.iter().take(MAX_PROPERTIES) {
             let mark = if required.contains(&key.as_str()) { "" } else { "?" };
             let row = format!("{}{mark}: {}", name(key), self.write(schema, depth + 1, level + 1).text);
             rows.push((row, if self.detail.comments { comment(self.described(schema)) } else { String::new() }));
         }
         rows.extend(others.map(|values| (format!("[key: string]: {}", values.text), String::new())));
-        let more = properties.len().saturating_sub(MOST_ROWS);
+        let more = properties.len().saturating_sub(MAX_PROPERTIES);
         Type::atom(laid_out(rows, more, depth, self.detail.comments))
     }
 
-    /// The type of properties that have no row of their own.
+    /// Returns the type of properties that are not listed.
     fn others(&mut self, members: &'a Map<String, Value>, beside: bool, depth: usize, level: usize) -> Option<Type> {
         let mut types = Vec::new();
         for (_, schema) in members.get("patternProperties").and_then(Value::as_object).into_iter().flatten() {
@@ -391,14 +391,14 @@ impl<'a> Writer<'a> {
         }
         match members.get("additionalProperties") {
             Some(schema @ Value::Object(_)) => types.push(self.write(schema, depth, level + 1)),
-            // Anything may stand beside the rows unless it is forbidden; that is not worth a row.
+            // Further properties are allowed by default; that is not worth a row.
             Some(Value::Bool(true)) if !beside => types.push(Type::unknown()),
             Some(_) | None => {}
         }
         Type::joined(types, Binding::Union)
     }
 
-    /// The schema whose description counts: its own, or what it refers to.
+    /// Returns the schema that has the description: the schema itself, or its target.
     fn described(&self, schema: &'a Value) -> &'a Value {
         let referred = schema.get("$ref").and_then(Value::as_str).and_then(|reference| target(self.root, reference));
         match (schema.get("description"), referred) {
@@ -408,7 +408,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Rows of an object: a line each, with their comments, or all on one line.
+/// Lays out the rows of an object: one line each, with comments, or all on one line.
 fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, comments: bool) -> String {
     if !comments {
         let mut rows: Vec<String> = rows.into_iter().map(|(row, _)| row).collect();
@@ -421,7 +421,7 @@ fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, comments: bo
         match (comment.is_empty(), row.contains('\n')) {
             (true, _) => out.push_str(&format!("{indent}{row};\n")),
             (false, false) => out.push_str(&format!("{indent}{row}; // {comment}\n")),
-            // Behind its end nobody would know what it is about.
+            // After a long type it would be unclear what the comment is about.
             (false, true) => out.push_str(&format!("{indent}// {comment}\n{indent}{row};\n")),
         }
     }
@@ -433,7 +433,7 @@ fn laid_out(rows: Vec<(String, String)>, more: usize, depth: usize, comments: bo
     out
 }
 
-/// References that are followed more than once, or that lead to the schema itself.
+/// Returns the references that occur more than once, or that refer to the schema itself.
 fn shared(root: &Value) -> HashMap<&str, Option<String>> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let mut work = vec![root];
@@ -443,7 +443,7 @@ fn shared(root: &Value) -> HashMap<&str, Option<String>> {
                 for (key, value) in members {
                     match (key.as_str(), value) {
                         ("$ref", Value::String(reference)) => *seen.entry(reference).or_default() += 1,
-                        // Data, whatever it looks like.
+                        // Data, not schemas.
                         ("const" | "enum" | "default" | "examples" | "example", _) => {}
                         _ => work.push(value),
                     }
@@ -457,7 +457,7 @@ fn shared(root: &Value) -> HashMap<&str, Option<String>> {
     seen.into_iter().filter(|(reference, count)| is_shared(reference, *count)).map(|(key, _)| (key, None)).collect()
 }
 
-/// What a reference within the document leads to.
+/// Returns the target of a reference within the document.
 fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(&percent_decoded(reference.strip_prefix('#')?))
 }
@@ -485,7 +485,7 @@ fn percent_decoded(text: &str) -> String {
 fn is_plain(schema: &Value) -> bool {
     let Some(members) = schema.as_object() else { return true };
     let parts = ["properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "additionalProperties", "$ref"];
-    !has(members, &parts) && members.get("enum").is_none_or(|values| values.to_string().len() <= SHORT)
+    !has(members, &parts) && members.get("enum").is_none_or(|values| values.to_string().len() <= MAX_INLINE_BYTES)
 }
 
 fn has(members: &Map<String, Value>, keys: &[&str]) -> bool {
@@ -496,7 +496,7 @@ fn list<'a>(members: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     members.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A property name as TypeScript writes it.
+/// Returns a property name in TypeScript.
 pub fn name(key: &str) -> String {
     let plain = key
         .chars()

@@ -23,6 +23,7 @@ pub mod stdio;
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
 use codecall_base::event::CallWatcher;
+use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_config::{UpstreamConfig, UpstreamKind};
 pub use futures_util::future::BoxFuture;
@@ -98,12 +99,12 @@ pub struct UpstreamCall {
 }
 
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is
-/// connected.
+/// connected. `secrets` are redacted in what it logs.
 ///
 /// # Errors
 /// The configured kind of upstream does not exist.
-pub fn connect(app: &str, config: &UpstreamConfig) -> Result<Arc<dyn Upstream>, Error> {
+pub fn connect(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Result<Arc<dyn Upstream>, Error> {
     match &config.kind {
-        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config)),
+        UpstreamKind::Stdio(_) | UpstreamKind::Http(_) => Ok(session::McpServer::start(app, config, secrets)),
     }
 }

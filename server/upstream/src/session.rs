@@ -39,6 +39,8 @@ pub struct Shared {
     /// The id of the app.
     pub app: String,
     config: UpstreamConfig,
+    /// Redacted in the child's stderr.
+    pub(super) secrets: Arc<SecretRegistry>,
     tools: RwLock<Vec<Arc<ToolDefinition>>>,
     /// The server's name for itself.
     title: RwLock<Option<String>>,
@@ -65,8 +67,8 @@ enum ConnectionState {
 
 impl McpServer {
     /// Starts the connection task.
-    pub fn start(app: &str, config: &UpstreamConfig) -> Arc<dyn Upstream> {
-        let shared = Self::shared(app, config);
+    pub fn start(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Arc<dyn Upstream> {
+        let shared = Self::shared(app, config, secrets);
         let connection_task = tokio::spawn(Arc::clone(&shared).reconnect_until_closed());
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
@@ -77,7 +79,8 @@ impl McpServer {
         R: tokio::io::AsyncRead + Send + Unpin + 'static,
         W: tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
-        let shared = Self::shared(app, config);
+        // There is no child whose stderr could contain a secret.
+        let shared = Self::shared(app, config, &Arc::default());
         let (task, max_bytes) = (Arc::clone(&shared), config.max_message_bytes);
         let connection_task = tokio::spawn(async move {
             let reason = stdio::run_over(&task, streams, max_bytes, Lifecycle::Initialize).await;
@@ -86,10 +89,11 @@ impl McpServer {
         Arc::new(Self { shared, connection_task: Mutex::new(Some(connection_task)) })
     }
 
-    fn shared(app: &str, config: &UpstreamConfig) -> Arc<Shared> {
+    fn shared(app: &str, config: &UpstreamConfig, secrets: &Arc<SecretRegistry>) -> Arc<Shared> {
         Arc::new(Shared {
             app: app.to_owned(),
             config: config.clone(),
+            secrets: Arc::clone(secrets),
             tools: RwLock::default(),
             title: RwLock::default(),
             state: watch::Sender::new(ConnectionState::Starting),

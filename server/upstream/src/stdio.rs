@@ -18,7 +18,7 @@ pub async fn run(
     max_bytes: usize,
     lifecycle: Lifecycle,
 ) -> (String, Option<Child>) {
-    let (child, stdin, stdout) = match Child::spawn(&shared.app, config) {
+    let (child, stdin, stdout) = match Child::spawn(&shared.app, config, &shared.secrets) {
         Ok(spawned) => spawned,
         Err(reason) => return (reason, None),
     };

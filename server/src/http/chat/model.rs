@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use codecall_base::error::Error;
-use codecall_base::redact::Redactor;
+use codecall_base::redact::SecretRegistry;
 use codecall_config::ModelConfig;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub struct ModelServer {
     url: String,
     headers: HeaderMap,
     max_answer_bytes: usize,
-    secrets: Arc<Redactor>,
+    secrets: Arc<SecretRegistry>,
 }
 
 /// The response of a model.
@@ -58,7 +58,7 @@ impl ModelServer {
     ///
     /// # Errors
     /// The configuration is unusable.
-    pub fn new(config: &ModelConfig, secrets: Arc<Redactor>) -> Result<Option<Self>, Error> {
+    pub fn new(config: &ModelConfig, secrets: Arc<SecretRegistry>) -> Result<Option<Self>, Error> {
         let Some(url) = &config.url else { return Ok(None) };
         // Another part of the process may have installed a provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -119,7 +119,7 @@ impl ModelServer {
                 Err(sse_stream::Error::Body(error)) => incomplete_response(&*error).to_json().to_string(),
                 Err(_) => invalid_response("is not a stream of events").to_json().to_string(),
             };
-            Ok::<_, Infallible>(Event::default().data(secrets.redact_text(&data)))
+            Ok::<_, Infallible>(Event::default().data(secrets.redactor().redact_text(&data)))
         });
         Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
     }
@@ -169,7 +169,7 @@ impl ModelServer {
             body.extend_from_slice(&piece.map_err(|error| incomplete_response(&error))?);
         }
         let mut value: Value = serde_json::from_slice(&body).map_err(|_| invalid_response("is not JSON"))?;
-        self.secrets.redact_value(&mut value);
+        self.secrets.redactor().redact_value(&mut value);
         Ok(value)
     }
 
@@ -196,7 +196,7 @@ impl ModelServer {
             }
             let mut chunk: Value =
                 serde_json::from_str(&data).map_err(|_| invalid_response("has an event that is not JSON"))?;
-            self.secrets.redact_value(&mut chunk);
+            self.secrets.redactor().redact_value(&mut chunk);
             if chunk["error"].is_object() {
                 let error = ErrorResponse::from(HttpError::ModelError("has stopped with an error".into()));
                 let (status, body) = (error.status, json!({"error": chunk["error"]}));

@@ -1,4 +1,4 @@
-//! The tools that are shown in the list beside the meta-tools, by the names that they have there.
+//! The tools that are listed beside the meta-tools, by their listed names.
 
 use super::Entry;
 use super::owner::Owners;
@@ -18,8 +18,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Give each its name. One that two tools would like to have belongs to neither: whose it is must
-    /// not depend on which came first. Nor does one that begins with another app.
+    /// Assigns a name to each tool. A name that two tools want is given to neither, because the result must not depend on
+    /// their order. Neither is a name that belongs to another app.
     #[must_use]
     pub fn new(policy: &Policy<'_>, owners: &Owners, entries: impl Iterator<Item = Arc<Entry>>) -> Self {
         let entries: Vec<(Vec<String>, Arc<Entry>)> =
@@ -52,7 +52,7 @@ impl Listed {
         }
     }
 
-    /// How many there are.
+    /// Returns their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -64,13 +64,13 @@ impl Listed {
         self.rows.is_empty()
     }
 
-    /// Those after a name, in the order of the names; absent: all.
+    /// Returns the tools after a name, sorted by name; `None`: all.
     pub fn after(&self, name: Option<&str>) -> impl Iterator<Item = (&str, &Arc<Entry>)> {
         let start = name.map_or(Bound::Unbounded, Bound::Excluded);
         self.rows.range::<str, _>((start, Bound::Unbounded)).map(|(name, entry)| (name.as_str(), entry))
     }
 
-    /// A tool by its name in the list, or by another spelling of it.
+    /// Returns a tool by its listed name, or by another spelling of it.
     #[must_use]
     pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
         self.rows.get(name).or_else(|| self.rows.get(self.spellings.get(name)?.as_deref()?))

@@ -1,5 +1,5 @@
-//! Whose a name is: names that begin with a configured app are that app's, also while it is down, so
-//! that no upstream gets calls that are meant for another one by what it calls its tools.
+//! Ownership of names: a name that begins with a configured app belongs to that app, also while the app is unavailable.
+//! So no upstream gets calls for another one by the names of its tools.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use std::collections::HashSet;
 pub struct Owners(HashSet<String>);
 
 impl Owners {
-    /// Those of the configuration, whether they can be reached or not.
+    /// Creates the owners from the configured apps, available or not.
     pub fn new<'a>(apps: impl IntoIterator<Item = &'a String>) -> Self {
         Self(apps.into_iter().map(|app| folded(app)).collect())
     }
 
-    /// Whether a tool of `app` may be called `name`: no app owns that name, or `app` does. Where two apps
-    /// begin it, as `my` and `my_app` do with `my_app_list`, it is the longer one's.
+    /// Whether a tool of `app` may have this name: no app owns it, or `app` does. If it begins with two apps, such as
+    /// `my_app_list` with `my` and `my_app`, the longer one owns it.
     pub fn allow(&self, app: &str, name: &str) -> bool {
         let ends = name.char_indices().filter(|(_, c)| matches!(c, ':' | '.' | '_' | '/')).map(|(at, _)| at);
         let beginnings = ends.map(|end| folded(name[..end].trim_start()));
@@ -22,7 +22,7 @@ impl Owners {
     }
 }
 
-/// A name as models confuse it with others: in small letters, without a difference between separators.
+/// Normalizes a name: models confuse upper and lower case, and separators.
 fn folded(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }

@@ -1,7 +1,7 @@
-//! Which tools exist, and for whom: the one place that decides.
+//! Decides which tools exist, and for whom. Nothing else does.
 //!
-//! A tool is *indexed* (found, described, called from scripts and by `invoke`), *listed* (shown in
-//! the list of tools and called under its own name), both, or it does not exist.
+//! A tool is *indexed* (found, described, called by scripts and `invoke`), *listed* (in the list of tools, called by its
+//! listed name), both, or it does not exist.
 
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{RESERVED_NAMES, ToolDefinition, ToolFilter, is_reserved, name_matches};
@@ -16,21 +16,21 @@ pub struct Policy<'a> {
 
 /// A tool that exists.
 pub struct Placed {
-    /// With all that is said of it.
+    /// The definition with the metadata of the configuration.
     pub definition: Arc<ToolDefinition>,
-    /// Whether it is found, described, called from scripts and by `invoke`.
+    /// Whether it is found, described, called by scripts and `invoke`.
     pub indexed: bool,
     /// Whether it is in the list of tools.
     pub listed: bool,
 }
 
 impl<'a> Policy<'a> {
-    /// The rules of a configuration.
+    /// The rules of a configuration, and what is redacted in definitions.
     pub fn new(rules: &'a ToolPolicy, secrets: &'a Redactor) -> Self {
         Self { rules, secrets }
     }
 
-    /// Where a tool is; absent: it does not exist. `own` is the filter of its upstream.
+    /// Decides where a tool is; `None`: it does not exist. `own` is the filter of its upstream.
     pub fn place(&self, own: &ToolFilter, tool: &Arc<ToolDefinition>) -> Option<Placed> {
         if is_reserved(&tool.full_name()) || !own.selects(tool) {
             return None;
@@ -47,36 +47,36 @@ impl<'a> Policy<'a> {
         (indexed || listed).then_some(Placed { definition, indexed, listed })
     }
 
-    /// The tool with what the configuration says of it, and without secrets of the configuration.
+    /// Returns the tool with the metadata of the configuration, and without secrets.
     fn described(&self, tool: &Arc<ToolDefinition>) -> Arc<ToolDefinition> {
-        let mut said = self.said_of(tool);
-        if said.is_empty() && self.secrets.is_empty() {
+        let mut metadata = self.metadata(tool);
+        if metadata.is_empty() && self.secrets.is_empty() {
             return Arc::clone(tool);
         }
-        let mut told = ToolDefinition::clone(tool);
-        // The most specific one is last and has the last word.
-        said.sort_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()));
+        let mut definition = ToolDefinition::clone(tool);
+        // The most specific pattern is last, and overrides the others.
+        metadata.sort_by_key(|(pattern, _)| (!pattern.contains('*'), pattern.len()));
         let mut examples = Vec::new();
-        for (_, metadata) in said {
-            told.visible_in_list_tools = metadata.visible_in_list_tools.or(told.visible_in_list_tools);
-            told.enabled_in_code_call = metadata.enabled_in_code_call.or(told.enabled_in_code_call);
+        for (_, metadata) in metadata {
+            definition.visible_in_list_tools = metadata.visible_in_list_tools.or(definition.visible_in_list_tools);
+            definition.enabled_in_code_call = metadata.enabled_in_code_call.or(definition.enabled_in_code_call);
             for tag in &metadata.tags {
-                if !told.tags.contains(tag) {
-                    told.tags.push(tag.clone());
+                if !definition.tags.contains(tag) {
+                    definition.tags.push(tag.clone());
                 }
             }
             examples.splice(0..0, metadata.examples.iter().cloned());
             if let Some(app) = &metadata.app_id {
-                told.app.clone_from(app);
+                definition.app.clone_from(app);
             }
         }
-        examples.append(&mut told.examples);
-        told.examples = examples;
-        self.secrets.redact_definition(&mut told);
-        Arc::new(told)
+        examples.append(&mut definition.examples);
+        definition.examples = examples;
+        self.secrets.redact_definition(&mut definition);
+        Arc::new(definition)
     }
 
-    fn said_of(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
+    fn metadata(&self, tool: &ToolDefinition) -> Vec<(&'a str, &'a ToolMetadata)> {
         if self.rules.metadata.is_empty() {
             return Vec::new();
         }
@@ -84,11 +84,11 @@ impl<'a> Policy<'a> {
             .metadata
             .iter()
             .filter(|(pattern, _)| name_matches(pattern, tool))
-            .map(|(p, said)| (p.as_str(), said))
+            .map(|(pattern, metadata)| (pattern.as_str(), metadata))
             .collect()
     }
 
-    /// The names under which a tool may be listed, the best first.
+    /// Returns the names under which a tool may be listed, the preferred one first.
     pub fn listed_names(&self, tool: &ToolDefinition) -> Vec<String> {
         let mut names = Vec::new();
         if tool.app.is_empty() || self.rules.expose == Expose::Direct {

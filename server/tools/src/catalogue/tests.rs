@@ -105,6 +105,41 @@ fn a_change_of_one_tool_describes_no_other_again() {
 }
 
 #[test]
+fn a_snapshot_contains_no_secret_that_was_added_before() {
+    let any = || json!({"type": "object"});
+    let tools = [("users", "list", "Signs in with late-secret", any()), ("users", "get", "Get a user", any())];
+    let secrets = Arc::new(SecretRegistry::default());
+    let upstream: Arc<dyn Upstream> = Arc::new(Inline::echo(&tools));
+    let catalogue =
+        Catalogue::new(vec![(upstream, ToolFilter::default())], ToolPolicy::default(), Arc::clone(&secrets));
+    let description =
+        |snapshot: &Snapshot| snapshot.lookup("users:list").expect("a tool").definition.description.clone();
+    let get = |snapshot: &Snapshot| Arc::clone(snapshot.lookup("users:get").expect("a tool"));
+    let (first, mut changed) = (catalogue.snapshot(), catalogue.changed());
+    let is_changed = |changed: &mut watch::Receiver<u64>| {
+        let is_changed = changed.has_changed().expect("not dropped");
+        changed.mark_unchanged();
+        is_changed
+    };
+    assert!(Arc::ptr_eq(&first, &catalogue.snapshot()));
+
+    secrets.add("late-secret").expect("long enough");
+    let second = catalogue.snapshot();
+    assert_eq!(description(&second), "Signs in with [secret]");
+    assert!(Arc::ptr_eq(&get(&first), &get(&second)), "other tools are as they were");
+    assert!(is_changed(&mut changed) && Arc::ptr_eq(&second, &catalogue.snapshot()));
+    assert_eq!(description(&first), "Signs in with late-secret", "a snapshot never changes");
+
+    secrets.add("another-secret").expect("long enough");
+    assert_eq!(description(&catalogue.snapshot()), "Signs in with [secret]");
+    assert!(!is_changed(&mut changed), "no description contains it");
+
+    secrets.remove("late-secret");
+    assert_eq!(description(&catalogue.snapshot()), "Signs in with late-secret");
+    assert!(is_changed(&mut changed));
+}
+
+#[test]
 fn own_tools_are_reserved_in_every_spelling() {
     for name in ["codecall:execute", "codecall.search", "CodeCall_invoke", "codecall__describe", " codecall:x"] {
         assert!(is_reserved(name), "{name}");

@@ -1,8 +1,8 @@
-//! From a tool to its embedding: which stems it has, and how much each counts there before its rarity.
+//! Computes the embedding of a tool: its stems, with their weights before rarity.
 //!
-//! This is BM25F: a stem counts by the field where it stands, and more of the same stem counts ever less,
-//! whichever fields it is in. The crate `bm25` has one field only, and lets a stem count less in each for
-//! itself. So its embedders do the counting and the lengths, and the sum of the fields is limited here.
+//! This is BM25F: the weight of a stem depends on the field in which it occurs, and further occurrences count less and less,
+//! over all fields together. The crate `bm25` has only one field. So its embedders count and normalize by length for each
+//! field, and the saturation of the sum is computed here.
 
 use super::words::Stems;
 use bm25::{Embedder, EmbedderBuilder, Embedding, TokenEmbedding};
@@ -12,26 +12,25 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-/// How slowly more of the same stem stops counting, over all fields.
+/// The saturation of further occurrences of a stem, over all fields.
 const K1: f32 = 2.5;
-/// The same within a field: so slowly that a field for itself does not limit anything.
+/// The same within a field: so large that there is no saturation.
 const UNLIMITED: f32 = 1e6;
-/// Texts are read up to here; some are books.
-const LONGEST_DESCRIPTION: usize = 4_000;
-const LONGEST_SUMMARY: usize = 240;
-const LONGEST_NAME: usize = 200;
-const LONGEST_PARAMETER: usize = 200;
+/// Maximum lengths of texts that are indexed, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 4_000;
+const MAX_SUMMARY_BYTES: usize = 240;
+const MAX_NAME_BYTES: usize = 200;
+const MAX_PARAMETER_BYTES: usize = 200;
 
-/// A part of a tool that has words.
+/// A part of a tool with a text.
 struct Field {
-    /// How much they count there.
+    /// The weight of its words.
     weight: f32,
     embedder: Embedder<u32, Stems>,
 }
 
 impl Field {
-    /// `usual`: how many words it has in the usual tool; `slope`: how much of its weight a longer one loses
-    /// (0 to 1).
+    /// Creates a field. `usual` is its average number of words, `slope` how much weight a longer one loses (0 to 1).
     fn new(weight: f32, usual: f32, slope: f32) -> Self {
         Self { weight, embedder: EmbedderBuilder::with_avgdl(usual).b(slope).k1(UNLIMITED).build() }
     }
@@ -59,49 +58,49 @@ static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields {
     parameters: Field::new(0.5, 20.0, 0.7),
 });
 
-/// The embedding of a tool whose app calls itself `app_title`.
+/// Returns the embedding of a tool. `app_title` is the title of its app.
 pub fn embedding(tool: &ToolDefinition, app_title: Option<&str>) -> Embedding {
     let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
     let mut add = |field: &Field, texts: &[&str]| {
-        // A stem is there as often as the text has it, each time with the value of all of them.
+        // A stem is returned once per occurrence, each time with the value of all of them.
         let tokens = field.embedder.embed(&texts.join("\n")).0;
         let values: HashMap<u32, f32> = tokens.into_iter().map(|token| (token.index, token.value)).collect();
         for (index, value) in values {
             *sums.entry(index).or_default() += field.weight * value;
         }
     };
-    let description = truncate(tool.description.trim(), LONGEST_DESCRIPTION);
+    let description = truncate(tool.description.trim(), MAX_DESCRIPTION_BYTES);
     let (summary, rest) = description.split_at(summary(description));
-    let titles = tool.title.iter().chain(&tool.tags).map(|text| truncate(text, LONGEST_NAME));
-    add(&FIELDS.name, &[truncate(&tool.name, LONGEST_NAME)]);
+    let titles = tool.title.iter().chain(&tool.tags).map(|text| truncate(text, MAX_NAME_BYTES));
+    add(&FIELDS.name, &[truncate(&tool.name, MAX_NAME_BYTES)]);
     add(&FIELDS.title, &titles.collect::<Vec<_>>());
-    add(&FIELDS.app, &[&tool.app, truncate(app_title.unwrap_or_default(), LONGEST_NAME)]);
+    add(&FIELDS.app, &[&tool.app, truncate(app_title.unwrap_or_default(), MAX_NAME_BYTES)]);
     add(&FIELDS.summary, &[summary]);
     add(&FIELDS.rest, &[rest]);
     add(&FIELDS.parameters, &parameters(tool));
     Embedding(sums.into_iter().map(|(index, sum)| TokenEmbedding { index, value: sum / (sum + K1) }).collect())
 }
 
-/// Names and descriptions of the parameters.
+/// Returns the names and descriptions of the parameters.
 fn parameters(tool: &ToolDefinition) -> Vec<&str> {
     let mut texts = Vec::new();
     if let Some(Value::Object(properties)) = tool.input_schema.get("properties") {
         for (name, schema) in properties {
-            texts.push(truncate(name, LONGEST_NAME));
+            texts.push(truncate(name, MAX_NAME_BYTES));
             if let Some(text) = schema.get("description").and_then(Value::as_str) {
-                texts.push(truncate(text, LONGEST_PARAMETER));
+                texts.push(truncate(text, MAX_PARAMETER_BYTES));
             }
         }
     }
     texts
 }
 
-/// Where the first sentence ends.
+/// Returns where the first sentence ends.
 fn summary(text: &str) -> usize {
-    let most = truncate(text, LONGEST_SUMMARY).len();
+    let max = truncate(text, MAX_SUMMARY_BYTES).len();
     let sentence = text.find(". ").map_or(text.len(), |at| at + 1);
     let line = text.find('\n').unwrap_or(text.len());
-    most.min(sentence).min(line)
+    max.min(sentence).min(line)
 }
 
 #[cfg(test)]
@@ -118,6 +117,6 @@ mod tests {
         ] {
             assert_eq!(&text[..summary(text)], expected);
         }
-        assert_eq!(summary(&"é".repeat(500)), LONGEST_SUMMARY, "cut between characters");
+        assert_eq!(summary(&"é".repeat(500)), MAX_SUMMARY_BYTES, "cut between characters");
     }
 }

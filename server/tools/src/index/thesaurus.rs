@@ -1,13 +1,13 @@
-//! Words that people use for each other when they look for a tool.
+//! Synonyms: words that people use for each other when they search for a tool.
 //!
-//! A synonym finds what the word itself does not, and never counts as much as the word would in its
-//! place. So a row may be generous: it costs nothing where the word itself is known.
+//! A synonym never counts as much as the word itself would. So a row may be generous: it changes little where tools have
+//! the word itself.
 
 use super::words::stem;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Each row: words for one thing. A word may stand in several.
+/// Each row has words for one thing. A word may be in several rows.
 const ROWS: &[&str] = &[
     // What is done.
     "get fetch read retrieve show view display give see look load tell",

@@ -1,11 +1,11 @@
-//! From texts to the words that are compared.
+//! Splits texts into words, and stems them.
 
 use bm25::Tokenizer;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Words that say nothing about a tool.
+/// Stop words: they say nothing about a tool.
 const STOP: &str = "\
     a about again already also am an and another any are as at be because been before being both but by can cannot could did do does \
     doing done each ever every for from had has have having he her here hers him his how i if in into is it its itself \
@@ -17,24 +17,23 @@ const STOP: &str = "\
 static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| STOP.split_whitespace().collect());
 static STEMMER: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
 
-/// A word of a text: its stem, and the stems of its parts where it is written in several, as in
-/// `listItems` or `GitHub`.
+/// A word of a text: its stem, and the stems of its parts if it is a compound such as `listItems` or `GitHub`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
     /// Its stem.
     pub stem: String,
-    /// Those of its parts; empty where it has but one.
+    /// The stems of its parts; empty if it is not a compound.
     pub parts: Vec<String>,
 }
 
 impl From<String> for Word {
-    /// A stem that is a word of one part.
+    /// Creates a word that is not a compound.
     fn from(stem: String) -> Self {
         Self { stem, parts: Vec::new() }
     }
 }
 
-/// The words of a text, in its order, without those that say nothing.
+/// Returns the words of a text, in order, without stop words.
 pub fn words(text: &str) -> Vec<Word> {
     let plain = |parts: &[String]| match parts {
         [one] if STOP_WORDS.contains(one.as_str()) => None,
@@ -47,8 +46,8 @@ pub fn words(text: &str) -> Vec<Word> {
     tokens(text).iter().filter_map(|parts| plain(parts)).collect()
 }
 
-/// The stems of a text, for what is indexed: those of its words, and for words in several parts those of
-/// the parts and of neighbours among them: `listGitHubIssues` has `github` in it.
+/// Tokenizes a text for the index: the stems of its words, and of compounds also those of their parts and of pairs of
+/// neighbouring parts, so that `listGitHubIssues` contains `github`.
 #[derive(Default)]
 pub struct Stems;
 
@@ -66,19 +65,18 @@ impl Tokenizer for Stems {
     }
 }
 
-/// The stem of a word in lower case: `users`, `listing` and `created` are `user`, `list` and `creat`.
+/// Returns the stem of a word in lower case: `users`, `listing` and `created` become `user`, `list` and `creat`.
 pub fn stem(word: &str) -> String {
     STEMMER.stem(word).into_owned()
 }
 
-/// The words of a text in lower case, split at case and separators. Scripts that write no spaces
-/// give one word a character.
+/// Splits a text at case and separators into words in lower case. In scripts without spaces, each character is a word.
 #[must_use]
 pub fn split(text: &str) -> Vec<String> {
     tokens(text).into_iter().flatten().collect()
 }
 
-/// What stands between separators, each in its parts.
+/// Returns the texts between separators, each with its parts.
 fn tokens(text: &str) -> Vec<Vec<String>> {
     let mut tokens = Vec::new();
     let mut token: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
-//! A record of every call, one line of JSON each: a hook.
+//! Writes a record of every call, one line of JSON each: a hook.
 //!
-//! A record that cannot be written to its file goes to the log, with an error: none is lost silently.
+//! A record that cannot be written to its file is logged with an error, so none is lost silently.
 
 use super::hook::{Hook, Record};
 use codecall_base::error::Error;
@@ -19,7 +19,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Write to what the configuration names.
+    /// Opens the file of the configuration.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -33,7 +33,7 @@ impl Audit {
         Ok(Self { file, stderr: config.stderr })
     }
 
-    /// One line. It is written at once and as a whole, so that lines of several processes do not mix.
+    /// Writes one line with one call, so that lines of several processes do not mix.
     fn write(&self, record: &Value) {
         let line = format!("{record}\n");
         if let Some(file) = &self.file {

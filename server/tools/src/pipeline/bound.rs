@@ -1,5 +1,5 @@
-//! How much of a failure, and of what is told of a call, gets to anybody. It is cut before anything
-//! looks at it, and says that it is.
+//! Limits the size of errors, of results that say that their tool has failed, and of events of calls. They are truncated
+//! before anything processes them, and end with a mark that says so.
 
 use codecall_base::offload::weight;
 use codecall_base::text::truncate;
@@ -7,57 +7,57 @@ use codecall_base::tool::ToolError;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Longest message of an error, in bytes.
-pub const LONGEST_MESSAGE: usize = 8 * 1024;
-/// Longest JSON text of the details of an error, in bytes.
-const LONGEST_DETAILS: usize = 16 * 1024;
-/// Longest code of an error, in bytes.
-const LONGEST_CODE: usize = 128;
-/// Largest input and message that is told while a call is under way, in bytes of JSON.
-const LONGEST_TOLD: usize = 16 * 1024;
-/// Blocks of content of a result that says that its tool has failed, where they are long.
-const MOST_BLOCKS: usize = 8;
+/// Maximum length of the message of an error, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+/// Maximum length of the details of an error, in bytes of JSON.
+const MAX_DETAILS_BYTES: usize = 16 * 1024;
+/// Maximum length of the code of an error, in bytes.
+const MAX_CODE_BYTES: usize = 128;
+/// Maximum size of the input or message in an event of a call, in bytes of JSON.
+const MAX_EVENT_BYTES: usize = 16 * 1024;
+/// Maximum number of content blocks in a long result that says that its tool has failed.
+const MAX_BLOCKS: usize = 8;
 
-/// Bytes of the mark of what was cut. A text that has one is not cut again.
-const MARK: usize = 64;
+/// Maximum length of the mark, in bytes. A text with a mark is not truncated again.
+const MARK_BYTES: usize = 64;
 
-/// A text with at most `most` bytes, and a mark where it was longer.
+/// Truncates a text to `max_bytes` bytes and a mark.
 #[must_use]
-pub fn text(text: String, most: usize) -> String {
-    if text.len() <= most + MARK {
+pub fn text(text: String, max_bytes: usize) -> String {
+    if text.len() <= max_bytes + MARK_BYTES {
         return text;
     }
-    format!("{}… [cut: {} bytes in all]", truncate(&text, most), text.len())
+    format!("{}… [cut: {} bytes in all]", truncate(&text, max_bytes), text.len())
 }
 
-/// Cut an error.
+/// Truncates an error.
 #[must_use]
 pub fn error(mut error: ToolError) -> ToolError {
-    error.code = text(error.code, LONGEST_CODE);
-    error.message = text(error.message, LONGEST_MESSAGE);
-    if let Some(details) = error.details.take_if(|details| details.len() > LONGEST_DETAILS) {
-        let cut = json!({"cut": true, "bytes": details.len(), "beginning": truncate(&details, LONGEST_DETAILS / 8)});
+    error.code = text(error.code, MAX_CODE_BYTES);
+    error.message = text(error.message, MAX_MESSAGE_BYTES);
+    if let Some(details) = error.details.take_if(|details| details.len() > MAX_DETAILS_BYTES) {
+        let cut = json!({"cut": true, "bytes": details.len(), "beginning": truncate(&details, MAX_DETAILS_BYTES / 8)});
         error.details = Some(cut.to_string());
     }
     error
 }
 
-/// Cut a whole result of MCP that says that its tool has failed.
+/// Truncates a result of MCP that says that its tool has failed.
 pub fn content(result: &mut Value) {
     let Value::Object(members) = result else { return };
-    let long = |value: &Value| weight(value) > LONGEST_DETAILS && value.to_string().len() > LONGEST_DETAILS;
+    let long = |value: &Value| weight(value) > MAX_DETAILS_BYTES && value.to_string().len() > MAX_DETAILS_BYTES;
     if let Some(Value::Array(blocks)) = members.get_mut("content")
-        && blocks.iter().map(weight).sum::<usize>() > LONGEST_DETAILS
+        && blocks.iter().map(weight).sum::<usize>() > MAX_DETAILS_BYTES
     {
         let all = blocks.len();
         blocks.retain(|block| block["type"] == "text");
-        blocks.truncate(MOST_BLOCKS);
-        let kept = blocks.len();
+        blocks.truncate(MAX_BLOCKS);
+        let remaining = blocks.len();
         for block in blocks.iter_mut() {
-            let told = block["text"].as_str().unwrap_or_default().to_owned();
-            *block = json!({"type": "text", "text": text(told, LONGEST_MESSAGE)});
+            let long = block["text"].as_str().unwrap_or_default().to_owned();
+            *block = json!({"type": "text", "text": text(long, MAX_MESSAGE_BYTES)});
         }
-        if kept < all {
+        if remaining < all {
             let note = format!("… [cut: {all} blocks of content in all]");
             blocks.push(json!({"type": "text", "text": note}));
         }
@@ -69,15 +69,15 @@ pub fn content(result: &mut Value) {
     }
 }
 
-/// What is told of an input or a message, cut to its beginning where it is long.
+/// Truncates an input or a message for an event. A long value becomes a text.
 #[must_use]
-pub fn told(value: Arc<Value>) -> Arc<Value> {
-    if weight(&value) <= LONGEST_TOLD {
+pub fn for_event(value: Arc<Value>) -> Arc<Value> {
+    if weight(&value) <= MAX_EVENT_BYTES {
         return value;
     }
     Arc::new(match &*value {
-        Value::String(said) => text(said.clone(), LONGEST_TOLD).into(),
-        value => text(value.to_string(), LONGEST_TOLD).into(),
+        Value::String(long) => text(long.clone(), MAX_EVENT_BYTES).into(),
+        value => text(value.to_string(), MAX_EVENT_BYTES).into(),
     })
 }
 
@@ -118,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_cut() {
-        let told = told(Arc::new(json!({"a": ["x".repeat(100_000)]})));
-        assert!(told.as_str().is_some_and(|told| told.len() < 17_000), "{told}");
+    fn events_are_cut() {
+        let cut = for_event(Arc::new(json!({"a": ["x".repeat(100_000)]})));
+        assert!(cut.as_str().is_some_and(|cut| cut.len() < 17_000), "{cut}");
     }
 }

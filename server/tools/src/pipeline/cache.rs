@@ -1,6 +1,6 @@
-//! Answers that are kept and given again to the same input: a hook, the one nearest to the tool.
+//! A cache of results by input: a hook, the one nearest to the tool.
 //!
-//! Failures are not kept. What is kept is what the tool has given: other hooks work on it each time.
+//! Failures are not cached. The cache contains results as the tool has returned them: other hooks process them each time.
 
 use super::hook::{Before, Hook, HookCall};
 use codecall_base::tool::{ToolError, ToolResult};
@@ -12,19 +12,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Calls under way whose answers are to be kept: more are not remembered.
+/// Maximum number of calls in progress whose results will be cached.
 const MAX_PENDING: usize = 10_000;
 
 /// The hook.
 pub struct Cache {
     rules: Vec<CacheRule>,
     answers: Arc<dyn AnswerCache>,
-    /// The keys of calls that were let through, by their number: only then is their input known.
+    /// The keys of calls in progress, by their number: `after` does not know their input.
     pending: Mutex<HashMap<u64, (String, Duration)>>,
 }
 
 impl Cache {
-    /// With these rules.
+    /// Creates the hook.
     #[must_use]
     pub fn new(rules: Vec<CacheRule>, answers: Arc<dyn AnswerCache>) -> Self {
         Self { rules, answers, pending: Mutex::default() }
@@ -83,13 +83,13 @@ impl Hook for Cache {
         })
     }
 
-    /// A call that was abandoned has no `after`.
+    /// Forgets a call that was cancelled, whose `after` is not called.
     fn recorded(&self, record: &super::Record<'_>) {
         self.pending().remove(&record.id);
     }
 }
 
-/// JSON text that is the same for the same input: keys in their order, 1.0 as 1.
+/// Returns JSON text that is the same for the same input: keys are sorted, and 1.0 is written as 1.
 #[must_use]
 pub fn canonical(input: &Map<String, Value>) -> String {
     let mut out = String::new();
@@ -97,7 +97,7 @@ pub fn canonical(input: &Map<String, Value>) -> String {
     out
 }
 
-/// Inputs nest as deeply as readers of JSON follow, so this may recurse.
+/// It may recurse, because JSON parsers limit the depth of values.
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => write_members(members, out),
@@ -110,7 +110,7 @@ fn write(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Number(number) => match number.as_f64() {
-            // Below 2^53 every whole number is one of these.
+            // Below 2^53 every integer is exact.
             Some(float) if float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
                 out.push_str(&float.to_string())
             }

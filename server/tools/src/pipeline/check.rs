@@ -1,4 +1,4 @@
-//! Inputs and results against the schemas of their tool.
+//! Validates inputs and results against the schemas of their tool.
 
 use crate::catalogue::Entry;
 use codecall_base::offload::{INLINE_LIMIT, weight};
@@ -8,18 +8,18 @@ use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use codecall_config::CheckOutput;
 use serde_json::{Value, json};
 
-/// Errors of a value that does not fit are cut off here; a model mends one after the other.
-const MOST_ERRORS: usize = 5;
-/// Longest place of an error, in bytes: names of members are as long as anybody likes.
-const LONGEST_PLACE: usize = 200;
+/// Maximum number of validation errors that are reported; a model repairs one after the other.
+const MAX_ERRORS: usize = 5;
+/// Maximum length of the path of an error, in bytes: names of members can be of any length.
+const MAX_PATH_BYTES: usize = 200;
 
-/// How much work a check is, in bytes of JSON: one that may take long is as much as large data.
+/// Estimates the work of a validation, in bytes of JSON. One that may take long counts as large data.
 pub fn work(schema: Option<Result<&Schema, &SchemaError>>, value: &Value) -> usize {
     let is_quick = schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.is_quick(value)));
     if is_quick { weight(value) } else { INLINE_LIMIT + 1 }
 }
 
-/// Whether an input fits.
+/// Validates an input.
 pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
     match entry.validator() {
         None => Ok(()),
@@ -28,7 +28,7 @@ pub fn input(entry: &Entry, input: &Value) -> Result<(), ToolError> {
     }
 }
 
-/// Whether an input fits the schema of the tool of that name.
+/// Validates an input against the schema of the tool of that name.
 pub fn fits(schema: &Schema, tool: &str, input: &Value) -> Result<(), ToolError> {
     match issues(schema, input, "input") {
         Ok(()) => Ok(()),
@@ -41,7 +41,7 @@ fn unchecked(code: ErrorCode, tool: &str, of: &str, why: &SchemaError) -> ToolEr
     ToolError::new(code, format!("The {of} of tool '{tool}' cannot be checked against its schema: {why}"))
 }
 
-/// Whether the data of a result fit.
+/// Validates the data of a result.
 pub fn output(entry: &Entry, result: ToolResult, mode: CheckOutput) -> Result<ToolResult, ToolError> {
     let (false, Some(schema)) = (mode == CheckOutput::Off, entry.output_validator()) else { return Ok(result) };
     let Some(data) = result.data() else { return Ok(result) };
@@ -78,7 +78,7 @@ impl Issues {
     }
 }
 
-/// What is wrong with a value; absent: that would take too long.
+/// Validates a value. `Err(None)`: it would take too long.
 fn issues(schema: &Schema, value: &Value, whole: &str) -> Result<(), Option<Issues>> {
     let errors = match schema.check(value) {
         Ok(()) => return Ok(()),
@@ -86,14 +86,14 @@ fn issues(schema: &Schema, value: &Value, whole: &str) -> Result<(), Option<Issu
         Err(CheckError::Errors(errors)) => errors,
     };
     let mut issues = Issues { lines: String::new(), list: Vec::new() };
-    for error in errors.iter().take(MOST_ERRORS) {
-        let path = truncate(&error.instance_path().to_string(), LONGEST_PLACE).to_owned();
+    for error in errors.iter().take(MAX_ERRORS) {
+        let path = truncate(&error.instance_path().to_string(), MAX_PATH_BYTES).to_owned();
         let place = if path.is_empty() { whole } else { path.trim_start_matches('/') };
         let message = truncate(&error.to_string(), 300).to_owned();
         issues.lines.push_str(&format!("\n  {place}: {message}"));
         issues.list.push(json!({"path": path, "message": message}));
     }
-    let more = errors.len().saturating_sub(MOST_ERRORS);
+    let more = errors.len().saturating_sub(MAX_ERRORS);
     if more > 0 {
         issues.lines.push_str(&format!("\n  and {more} more"));
     }

@@ -1,4 +1,4 @@
-//! What can be put around every tool call.
+//! Hooks around every tool call.
 
 use codecall_base::call::CallContext;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A call, as hooks see it: it has been found and allowed, and its input fits.
+/// A call, as hooks see it: its tool exists and is allowed, and its input is valid.
 #[derive(Clone, Debug)]
 pub struct HookCall {
-    /// Number of the call in this process.
+    /// Sequence number of the call in this process.
     pub id: u64,
     /// Full name of the tool.
     pub name: String,
@@ -20,43 +20,43 @@ pub struct HookCall {
     pub context: CallContext,
 }
 
-/// What happens with a call before its tool is reached.
+/// How a call proceeds after `before` of a hook.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Before {
-    /// It goes on, with this input.
+    /// It proceeds with this input.
     Go(Map<String, Value>),
-    /// This is the result; neither further hooks nor the tool are asked.
+    /// This is its result; neither further hooks nor the tool are called.
     Answer(ToolResult),
 }
 
-/// How a call has ended.
+/// The record of a call that has ended.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
-    /// Number of the call in this process.
+    /// Sequence number of the call in this process.
     pub id: u64,
-    /// The tool: its full name, or what the caller called it where there is none.
+    /// The full name of the tool; for an unknown tool, the name that the caller used.
     pub name: &'a str,
     /// Who made it, and in what run.
     pub context: &'a CallContext,
-    /// What the tool was given by the caller, with personal data masked and without secrets.
+    /// The input of the caller, with personal data masked and secrets redacted.
     pub input: &'a Value,
-    /// How long it took.
+    /// The duration.
     pub duration: Duration,
-    /// Why it failed; absent: it did not.
+    /// The error of a call that failed.
     pub error: Option<&'a ToolError>,
-    /// Whether a hook has answered it instead of the tool.
+    /// The name of the hook that has answered it instead of the tool.
     pub answered_by: Option<&'a str>,
 }
 
-/// Something that happens at every tool call, whoever makes it.
+/// A layer around every tool call, whoever makes it.
 ///
-/// Hooks stand around the tool like layers: `before` is called in their order, `after` in the
-/// opposite one, and only of those whose `before` has let the call through.
+/// `before` is called in the order of the hooks, `after` in the reverse order, and only of those whose `before` has let
+/// the call proceed.
 pub trait Hook: Send + Sync {
-    /// A name for logs and records.
+    /// Returns its name for logs and records.
     fn name(&self) -> &'static str;
 
-    /// The call is about to be made. May change the input, answer, or refuse.
+    /// Is called before the tool. May change the input, answer the call, or refuse it.
     ///
     /// # Errors
     /// The call is refused; the caller sees the error.
@@ -68,11 +68,11 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(Ok(Before::Go(input))))
     }
 
-    /// The tool has answered or failed. May change either. A tool that speaks MCP says that it has failed in its result
-    /// ([`ToolResult::is_error`]).
+    /// Is called after the tool. May change its result or error. The result of a tool that speaks MCP may say that it has
+    /// failed ([`ToolResult::is_error`]).
     ///
     /// # Errors
-    /// What the caller sees.
+    /// The error that the caller sees.
     fn after<'a>(
         &'a self,
         _call: &'a HookCall,
@@ -81,7 +81,7 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(result))
     }
 
-    /// A meta-tool is about to be called. May refuse.
+    /// Is called before a meta-tool. May refuse the call.
     ///
     /// # Errors
     /// The call is refused; the caller sees the error.
@@ -89,15 +89,14 @@ pub trait Hook: Send + Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Masks what notifications, logs and audit records show of a call.
+    /// Masks data of a call for notifications, logs and audit records.
     fn mask(&self, value: Arc<Value>) -> Arc<Value> {
         value
     }
 
-    /// Masks an error that they show.
+    /// Masks an error for them.
     fn mask_error(&self, _error: &mut ToolError) {}
 
-    /// The call is over, whatever came of it: also when it was refused, and when nobody waited for it
-    /// any more. Must return at once.
+    /// Is called at the end of every call, also of one that was refused or cancelled. Must return at once.
     fn recorded(&self, _record: &Record<'_>) {}
 }

@@ -1,5 +1,4 @@
-//! Personal data, masked in what tools are given and in what they give: a hook, and the mask of
-//! notifications and audit records.
+//! Masks personal data in inputs and results of tools, in notifications and in audit records: a hook.
 //!
 //! `[email]` stands for an address, `[card]` for a card, and so on; `[masked]` for the value of a
 //! field that is masked by its name.
@@ -17,26 +16,25 @@ use std::sync::{Arc, LazyLock};
 /// The hook.
 pub struct Pii {
     config: PiiConfig,
-    /// Names of fields in small letters.
+    /// Names of fields in lower case.
     fields: Vec<String>,
 }
 
 impl Pii {
-    /// As it is configured.
+    /// Creates the hook.
     #[must_use]
     pub fn new(config: PiiConfig) -> Self {
         let fields = config.fields.iter().map(|name| name.to_lowercase()).collect();
         Self { config, fields }
     }
 
-    /// A value with all personal data masked, in its keys too. Values of JSON nest as deeply as its
-    /// readers follow, so this may recurse.
+    /// Masks a value in place, also its keys. It may recurse, because JSON parsers limit the depth of values.
     pub fn mask(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.mask_text(text),
             Value::Number(number) => {
                 let text = number.to_string();
-                // What is no text is no address and no telephone number.
+                // A number is neither an e-mail address nor a telephone number.
                 if let Cow::Owned(masked) = self.masked(&text, &[PiiKind::Card]) {
                     *value = Value::String(masked);
                 }
@@ -50,7 +48,7 @@ impl Pii {
     fn mask_members(&self, members: &mut Map<String, Value>) {
         if members.keys().any(|key| matches!(self.masked(key, &PiiKind::ALL), Cow::Owned(_))) {
             let mut masked = Map::new();
-            // How often a name was given: looked for anew each time, many would take for ever.
+            // The number of equal names: searching a free one from the start each time would be quadratic.
             let mut given: HashMap<String, u64> = HashMap::new();
             for (key, member) in std::mem::take(members) {
                 let name = self.masked(&key, &PiiKind::ALL).into_owned();
@@ -114,7 +112,7 @@ impl Pii {
                 };
                 let given = data.clone();
                 self.mask(&mut data);
-                // What holds nothing to be masked stays as it is written.
+                // Text without personal data stays as it is written.
                 if data != given {
                     *text = Value::String(data.to_string());
                 }
@@ -123,7 +121,7 @@ impl Pii {
         self.mask(result.value_mut());
     }
 
-    /// An error with all personal data masked.
+    /// Masks an error in place.
     pub fn mask_error(&self, error: &mut ToolError) {
         self.mask_text(&mut error.message);
         if let Some(details) = &mut error.details {
@@ -178,11 +176,11 @@ impl Hook for Pii {
     }
 }
 
-/// Texts that look like personal data, and which parts of them are.
+/// Detects one kind of personal data.
 struct Detector {
     pattern: Regex,
     mask: &'static str,
-    /// How much of a text that fits the pattern is meant; absent: nothing.
+    /// Returns how much of a match is personal data; `None`: nothing.
     length: fn(&str) -> Option<usize>,
 }
 
@@ -193,7 +191,7 @@ impl Detector {
 }
 
 impl Detector {
-    /// That of a kind; absent: its pattern is wrong, which a test excludes.
+    /// Returns the detector of a kind; `None` if its pattern is invalid, which a test excludes.
     fn for_kind(kind: PiiKind) -> Option<&'static Self> {
         static EMAIL: LazyLock<Option<Detector>> = LazyLock::new(|| {
             Detector::new(r"[\p{L}\p{N}._%+'-]+(?:@|%40)(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}", "[email]", |text| {
@@ -221,7 +219,7 @@ impl Detector {
         }
     }
 
-    /// The text with everything that is detected masked; absent: there is nothing.
+    /// Masks all matches; `None` if there are none.
     fn mask_all(&self, text: &str) -> Option<String> {
         let mut found = false;
         let replaced = self.pattern.replace_all(text, |captures: &Captures<'_>| {
@@ -238,7 +236,7 @@ impl Detector {
     }
 }
 
-/// The longest beginning that holds up to `is` without its separators, and ends where a word ends.
+/// Returns the length of the longest prefix that ends with a word and, without separators, satisfies `is`.
 fn beginning(text: &str, least: usize, is: impl Fn(&str) -> bool) -> Option<usize> {
     let mut plain = String::new();
     let mut ends = Vec::new();
@@ -262,7 +260,7 @@ fn card(text: &str) -> Option<usize> {
     beginning(text, 13, |digits| is_issued(digits) && has_luhn(digits))
 }
 
-/// Whether a number begins as those of an issuer, and is as long.
+/// Whether a number has a prefix and the length of a card issuer.
 fn is_issued(digits: &str) -> bool {
     let first = |n: usize| digits.get(..n).and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);
     match digits.len() {
@@ -289,7 +287,7 @@ fn has_luhn(digits: &str) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Numbers that are never given out are something else.
+/// Numbers that are never issued do not match.
 fn ssn(text: &str) -> Option<usize> {
     let part = |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
     let (area, group, serial) = (part(0..3)?, part(4..6)?, part(7..11)?);

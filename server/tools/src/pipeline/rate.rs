@@ -1,4 +1,4 @@
-//! How often tools may be called: a hook.
+//! Rate limits of tools: a hook.
 
 use super::hook::{Before, Hook, HookCall};
 use codecall_base::tool::{ErrorCode, ToolDefinition, ToolError};
@@ -8,20 +8,20 @@ use codecall_upstream::BoxFuture;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The hook. Every tool has a bucket of its own for every rule that it fits.
+/// The hook. Every tool has a bucket of its own for every rule that matches it.
 pub struct RateLimits {
     rules: Vec<RateLimit>,
     limiter: Arc<dyn RateLimiter>,
 }
 
 impl RateLimits {
-    /// With these rules, all of which hold.
+    /// Creates the hook. All rules apply.
     #[must_use]
     pub fn new(rules: Vec<RateLimit>, limiter: Arc<dyn RateLimiter>) -> Self {
         Self { rules, limiter }
     }
 
-    /// Count a call of `tool`, whose full name is `name`. A store that does not work limits nothing.
+    /// Counts a call of `tool`, whose full name is `name`. If the store fails, there is no limit.
     ///
     /// # Errors
     /// There were too many: `RATE_LIMIT`, with `retryAfterMs` in its details.
@@ -32,7 +32,7 @@ impl RateLimits {
                 Ok(None) => continue,
                 Ok(Some(wait)) => wait.as_millis(),
                 Err(error) => {
-                    tracing::error!(%error, tool = name, "a rate limit does not hold");
+                    tracing::error!(%error, tool = name, "a rate limit cannot be enforced");
                     continue;
                 }
             };

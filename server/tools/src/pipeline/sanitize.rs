@@ -1,8 +1,8 @@
-//! Errors without host paths and host stacks. A path that the caller itself has sent stays: it
-//! tells nothing new, and file tools cannot be used without it.
+//! Removes host paths and host stacks from errors. A path that the caller itself has sent stays: it reveals nothing, and
+//! file tools cannot be used without it.
 //!
-//! Errors come here cut ([`super::bound`]), so that few paths are in them; these are looked for in what
-//! the caller has sent in one go.
+//! Errors are truncated before ([`super::bound`]), so that they contain few paths. All of these are searched in one pass
+//! over what the caller has sent.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use codecall_base::tool::ToolError;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Longest path that is looked for there, in bytes: longer ones lead nowhere.
-const LONGEST_PATH: usize = 4_096;
-/// Paths of one error that are looked for in what the caller has sent; further ones are taken out.
-const MOST_PATHS: usize = 200;
+/// Maximum length of a path that is searched there, in bytes: no file system has longer ones.
+const MAX_PATH_BYTES: usize = 4_096;
+/// Maximum number of paths of one error that are searched in what the caller has sent. Further ones are removed.
+const MAX_PATHS: usize = 200;
 
-/// Clean `error`; `sent` is what the caller has sent.
+/// Sanitizes an error. `sent` is what the caller has sent.
 pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> ToolError {
     let known = known(what, sent, [Some(error.message.as_str()), error.details.as_deref()].into_iter().flatten());
     error.message = text(&error.message, what, &known);
@@ -26,24 +26,24 @@ pub fn error(mut error: ToolError, what: Sanitization, sent: Option<&Value>) -> 
     error
 }
 
-/// Clean all texts of some data.
+/// Sanitizes all strings of a value.
 pub fn data(value: &mut Value, what: Sanitization) {
-    texts(value, &mut |told| *told = text(told, what, &HashSet::new()));
+    texts(value, &mut |string| *string = text(string, what, &HashSet::new()));
 }
 
-/// Clean the texts of a whole result of MCP that says that its tool has failed.
+/// Sanitizes the texts of a result of MCP that says that its tool has failed.
 pub fn content(result: &mut Value, what: Sanitization, sent: &Value) {
-    let mut told = Vec::new();
-    for text in failed_texts(result) {
-        texts(text, &mut |text| told.push(text.clone()));
+    let mut strings = Vec::new();
+    for value in failed_texts(result) {
+        texts(value, &mut |string| strings.push(string.clone()));
     }
-    let known = known(what, Some(sent), told.iter().map(String::as_str));
-    for told in failed_texts(result) {
-        texts(told, &mut |told| *told = text(told, what, &known));
+    let known = known(what, Some(sent), strings.iter().map(String::as_str));
+    for value in failed_texts(result) {
+        texts(value, &mut |string| *string = text(string, what, &known));
     }
 }
 
-/// The texts of a whole result that has failed, and what holds some.
+/// Returns the values of a failed result that are or contain texts for people.
 fn failed_texts(result: &mut Value) -> Vec<&mut Value> {
     let Value::Object(members) = result else { return Vec::new() };
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ fn failed_texts(result: &mut Value) -> Vec<&mut Value> {
     found
 }
 
-/// Do something to all texts of a value, which nests as deeply as readers of JSON follow.
+/// Changes all strings of a value. It may recurse, because JSON parsers limit the depth of values.
 fn texts(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
     match value {
         Value::String(text) => change(text),
@@ -74,7 +74,7 @@ fn text(text: &str, what: Sanitization, known: &HashSet<String>) -> String {
     if what.remove_file_paths { without_paths(&text, known) } else { text }
 }
 
-/// The paths in texts that stand in what the caller has sent too.
+/// Returns the paths in texts that also occur in what the caller has sent.
 fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item = &'a str>) -> HashSet<String> {
     let (true, Some(sent)) = (what.remove_file_paths, sent) else { return HashSet::new() };
     let mut paths: Vec<String> = Vec::new();
@@ -82,11 +82,11 @@ fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item
         each_path(text, &mut |path| {
             // Inside JSON a backslash is doubled; both spellings are looked for.
             for path in [path.to_owned(), path.replace("\\\\", "\\")] {
-                if path.len() <= LONGEST_PATH && !paths.contains(&path) {
+                if path.len() <= MAX_PATH_BYTES && !paths.contains(&path) {
                     paths.push(path);
                 }
             }
-            paths.len() < MOST_PATHS
+            paths.len() < MAX_PATHS
         });
     }
     if paths.is_empty() {
@@ -99,9 +99,9 @@ fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item
     let mut left = paths.len();
     search(sent, &mut |text| {
         for hit in finder.find_overlapping_iter(text) {
-            let place = &mut found[hit.pattern().as_usize()];
-            left -= usize::from(!*place);
-            *place = true;
+            let is_found = &mut found[hit.pattern().as_usize()];
+            left -= usize::from(!*is_found);
+            *is_found = true;
             if left == 0 {
                 return false;
             }
@@ -115,7 +115,7 @@ fn known<'a>(what: Sanitization, sent: Option<&Value>, texts: impl Iterator<Item
     paths.iter().filter(|path| is_known(path)).cloned().collect()
 }
 
-/// Look at all texts and keys of a value, until there is no need to go on.
+/// Passes all strings and keys of a value to `look`, until it returns false.
 fn search(value: &Value, look: &mut dyn FnMut(&str) -> bool) -> bool {
     match value {
         Value::String(text) => look(text),
@@ -157,28 +157,28 @@ fn without_paths(text: &str, known: &HashSet<String>) -> String {
     out
 }
 
-/// Tell each path in a text, until that is enough.
-fn each_path(text: &str, tell: &mut dyn FnMut(&str) -> bool) {
-    each_path_between(text, &mut |_, path| tell(path));
+/// Passes each path in a text to `visit`, until it returns false.
+fn each_path(text: &str, visit: &mut dyn FnMut(&str) -> bool) {
+    each_path_between(text, &mut |_, path| visit(path));
 }
 
-/// Tell each path in a text and what is before it. Gives the rest.
-fn each_path_between<'a>(text: &'a str, tell: &mut dyn FnMut(&'a str, &'a str) -> bool) -> &'a str {
+/// Passes each path in a text, and the text before it, to `visit`, until it returns false. Returns the rest.
+fn each_path_between<'a>(text: &'a str, visit: &mut dyn FnMut(&'a str, &'a str) -> bool) -> &'a str {
     let (mut rest, mut before) = (text, None);
     while let Some((start, length)) = path(rest, before) {
         let found = &rest[start..start + length];
-        // What stands in the place of a path ends no word.
+        // The replacement of a path does not end with a letter.
         before = Some(']');
-        let go_on = tell(&rest[..start], found);
+        let continues = visit(&rest[..start], found);
         rest = &rest[start + length..];
-        if !go_on {
+        if !continues {
             break;
         }
     }
     rest
 }
 
-/// Where the first absolute path with at least two parts is in `text`, and how long it is.
+/// Finds the first absolute path with at least two parts. Returns its position and its length.
 fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
     let mut previous = before;
     for (at, c) in text.char_indices() {
@@ -196,8 +196,8 @@ fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
         if !windows && !unix {
             continue;
         }
-        // Decided by its beginning, so that no text is read again and again.
-        if unix && !is_of_host(codecall_base::text::truncate(tail, LONGEST_ROOT)) {
+        // The beginning decides, so that the time stays linear in the text.
+        if unix && !is_of_host(codecall_base::text::truncate(tail, MAX_ROOT_BYTES)) {
             continue;
         }
         let end = tail.char_indices().find(|&(i, c)| i > 2 && !is_path_char(c)).map_or(tail.len(), |(i, _)| i);
@@ -209,8 +209,8 @@ fn path(text: &str, before: Option<char>) -> Option<(usize, usize)> {
     None
 }
 
-/// Where the root of a path ends at the latest.
-const LONGEST_ROOT: usize = 300;
+/// Maximum length of the root folder of a path, in bytes.
+const MAX_ROOT_BYTES: usize = 300;
 
 /// Folders at the root of a host. Routes of an API (`/repos/x`) look like paths and must be readable.
 const ROOTS: &[&str] = &[

@@ -1,43 +1,50 @@
-//! What is told and recorded of a call: that it begins, and how it ends, whatever happens to it.
+//! Events and the record of a call: its start, its updates and its end, also if it is cancelled or crashes.
 
-use super::{Pipeline, Record, bound, sanitize};
+use super::{Pipeline, Record, bound, redact, sanitize};
 use codecall_base::call::CallContext;
 use codecall_base::event::{CallUpdate, CallWatcher, LogMessage, RunEvent};
+use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// A call under way. Dropped without [`CallTrace::end`], it was abandoned or has crashed, which is told
-/// and recorded too.
+/// A call in progress. If it is dropped without [`CallTrace::end`], the call was abandoned or has crashed, and ends with
+/// that error.
 pub struct CallTrace<'a> {
     pipeline: &'a Pipeline,
     id: u64,
     name: String,
     context: CallContext,
-    /// The input, masked.
-    shown: Arc<Value>,
-    /// The same for whoever watches, cut where it is long.
-    told: Arc<Value>,
+    /// The input for records, masked and redacted.
+    recorded_input: Arc<Value>,
+    /// The same for events, truncated.
+    event_input: Arc<Value>,
+    /// What has redacted both.
+    redactor: Redactor,
     began: Instant,
     answered_by: Option<&'static str>,
     ended: bool,
 }
 
 impl<'a> CallTrace<'a> {
-    /// A call begins.
+    /// Starts the trace of a call, and sends the first event.
     pub fn begin(pipeline: &'a Pipeline, name: String, context: CallContext, sent: &Arc<Value>) -> Self {
-        let shown = pipeline.shown(sent);
-        let told = if context.watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
-        let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
+        let redactor = pipeline.secrets.redactor();
+        let recorded_input = pipeline.shown(sent);
+        let event_input =
+            if context.watcher.is_some() { bound::for_event(Arc::clone(&recorded_input)) } else { Arc::default() };
+        let (id, began) = (pipeline.calls.fetch_add(1, Ordering::Relaxed), Instant::now());
+        let (answered_by, ended) = (None, false);
         let trace =
-            Self { pipeline, id, name, context, shown, told, began: Instant::now(), answered_by: None, ended: false };
-        trace.tell(|tool, input| RunEvent::CallStarted { tool, call: id, input });
+            Self { pipeline, id, name, context, recorded_input, event_input, redactor, began, answered_by, ended };
+        trace.notify(|tool, input| RunEvent::CallStarted { tool, call: id, input });
         trace
     }
 
-    /// Number of the call in this process.
+    /// Returns the number of the call in this process.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -49,10 +56,10 @@ impl<'a> CallTrace<'a> {
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
         CallWatcher::new(move |update| {
             let clean = |value: Value| {
-                let masked = hooks.iter().fold(bound::told(Arc::new(value)), |value, hook| hook.mask(value));
+                let masked = hooks.iter().fold(bound::for_event(Arc::new(value)), |value, hook| hook.mask(value));
                 let mut value = Arc::unwrap_or_clone(masked);
                 sanitize::data(&mut value, sanitization);
-                secrets.redact_value(&mut value);
+                secrets.redactor().redact_value(&mut value);
                 value
             };
             let clean_text = |text: String| match clean(Value::String(text)) {
@@ -73,12 +80,12 @@ impl<'a> CallTrace<'a> {
         })
     }
 
-    /// A hook has answered it instead of the tool.
+    /// Notes that a hook has answered the call instead of the tool.
     pub fn answered_by(&mut self, hook: &'static str) {
         self.answered_by = Some(hook);
     }
 
-    /// The call has ended.
+    /// Ends the call: sends the last event, and records it.
     pub fn end(mut self, result: &Result<ToolResult, ToolError>) {
         match result {
             Ok(result) => self.finish(result.failure(&self.name).as_ref()),
@@ -89,17 +96,18 @@ impl<'a> CallTrace<'a> {
     fn finish(&mut self, error: Option<&ToolError>) {
         self.ended = true;
         let duration = self.began.elapsed();
+        self.redact_again();
         let error = error.cloned().map(|mut error| {
             self.pipeline.hooks.iter().for_each(|hook| hook.mask_error(&mut error));
             error
         });
         let error = error.as_ref();
-        self.tell(|tool, input| RunEvent::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
+        self.notify(|tool, input| RunEvent::CallEnded { tool, call: self.id, input, duration, error: error.cloned() });
         let record = Record {
             id: self.id,
             name: &self.name,
             context: &self.context,
-            input: &self.shown,
+            input: &self.recorded_input,
             duration,
             error,
             answered_by: self.answered_by,
@@ -107,9 +115,22 @@ impl<'a> CallTrace<'a> {
         self.pipeline.hooks.iter().for_each(|hook| hook.recorded(&record));
     }
 
-    fn tell(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
+    /// Redacts the secrets that were added since the call began.
+    fn redact_again(&mut self) {
+        let redactor = self.pipeline.secrets.redactor();
+        if redactor.is_same(&self.redactor) {
+            return;
+        }
+        offload::run_without_permit(weight(&self.recorded_input), || redact(&redactor, &mut self.recorded_input));
+        if self.context.watcher.is_some() {
+            self.event_input = bound::for_event(Arc::clone(&self.recorded_input));
+        }
+        self.redactor = redactor;
+    }
+
+    fn notify(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
         if let Some(watcher) = &self.context.watcher {
-            watcher(event(self.name.clone(), Arc::clone(&self.told)));
+            watcher(event(self.name.clone(), Arc::clone(&self.event_input)));
         }
     }
 }

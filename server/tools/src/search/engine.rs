@@ -6,20 +6,21 @@ use crate::catalogue::Snapshot;
 use crate::index::Hit;
 use codecall_base::error::Error;
 use codecall_config::{SearchConfig, Strategy};
+use codecall_store::Stores;
 use std::sync::Arc;
 
-/// How long a search waits for the vectors of tools that have none yet. They are made meanwhile, and
-/// the next search finds them.
+/// How long a search waits for the vectors of tools that have none yet. Afterwards they are computed in the background
+/// for the next search.
 #[cfg(feature = "embeddings")]
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const VECTORS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// What finds tools.
+/// The search engine.
 pub struct Engine {
     #[cfg(feature = "embeddings")]
     meaning: Option<(Strategy, Arc<tokio::sync::Mutex<Meaning>>)>,
 }
 
-/// What was found for each query, and what the client should know about how.
+/// The hits of each query, and a warning for the client.
 #[derive(Debug)]
 pub struct Found {
     /// The tools that answer each query, the best first.
@@ -29,16 +30,17 @@ pub struct Found {
 }
 
 impl Engine {
-    /// The engine of a configuration.
+    /// Opens the engine of a configuration. Vectors are stored in `stores`.
     ///
     /// # Errors
     /// The model cannot be used, or the program was built without embeddings.
-    pub fn open(config: &SearchConfig) -> Result<Self, Error> {
+    #[cfg_attr(not(feature = "embeddings"), expect(unused_variables, reason = "only embeddings have vectors"))]
+    pub fn open(config: &SearchConfig, stores: &Stores) -> Result<Self, Error> {
         #[cfg(feature = "embeddings")]
         let meaning = match (config.strategy, &config.model_dir) {
             (Strategy::Bm25, _) => None,
             (strategy, Some(folder)) => {
-                let meaning = Meaning::open(folder, config.similarity_threshold, config.vector_cache.as_deref())
+                let meaning = Meaning::open(folder, config.similarity_threshold, Arc::clone(&stores.vectors))
                     .map_err(|problem| Error::Config(format!("search.modelDir: {problem}")))?;
                 Some((strategy, Arc::new(tokio::sync::Mutex::new(meaning))))
             }
@@ -60,18 +62,18 @@ impl Engine {
         })
     }
 
-    /// The tools of `snapshot` that answer each of `queries`.
+    /// Searches the tools of `snapshot` for each of `queries`.
     pub async fn search(&self, snapshot: &Arc<Snapshot>, queries: &[String]) -> Found {
         let words = by_words(snapshot, queries).await;
         #[cfg(feature = "embeddings")]
         if let Some((strategy, meaning)) = &self.meaning {
             let (meaning, snapshot, queries) = (Arc::clone(meaning), Arc::clone(snapshot), queries.to_vec());
             let work = async {
-                // One search at a time: each has all processors. Its work goes on when nobody waits any more.
+                // One search at a time: each has all processors. It continues when nobody waits any more.
                 let mut meaning = meaning.lock_owned().await;
-                tokio::task::spawn_blocking(move || meaning.search(&snapshot, &queries)).await
+                tokio::spawn(async move { meaning.search(&snapshot, queries).await }).await
             };
-            let problem = match tokio::time::timeout(PATIENCE, work).await {
+            let problem = match tokio::time::timeout(VECTORS_TIMEOUT, work).await {
                 Ok(Ok(Ok(meant))) => {
                     let hits = match strategy {
                         Strategy::Hybrid => words.into_iter().zip(meant).map(|(a, b)| fuse(vec![a, b])).collect(),
@@ -91,11 +93,11 @@ impl Engine {
     }
 }
 
-/// The first search of a snapshot indexes what has changed, which may take long.
+/// Searches by words. The first search of a snapshot indexes what has changed, which may take long.
 async fn by_words(snapshot: &Arc<Snapshot>, queries: &[String]) -> Vec<Vec<Hit>> {
     if !snapshot.is_indexed() {
         let snapshot = Arc::clone(snapshot);
-        // Where it fails the index is made below.
+        // If it fails, the index is created below.
         let _ = tokio::task::spawn_blocking(move || snapshot.index().is_empty()).await;
     }
     queries.iter().map(|query| snapshot.index().search(query)).collect()

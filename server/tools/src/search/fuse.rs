@@ -1,17 +1,15 @@
-//! Several lists of the same tools as one: reciprocal rank fusion.
+//! Joins several lists of the same tools: reciprocal rank fusion.
 //!
-//! Only the places in the lists decide the order: scores of different queries, or of words and
-//! meanings, cannot be compared.
+//! Only the ranks decide the order, because scores of different queries, or of words and meaning, cannot be compared.
 
 use crate::index::Hit;
 use std::collections::BTreeMap;
 
-/// How little the first places of a list count beside the others: the constant of the method.
+/// The constant of the method: the larger it is, the less the first ranks stand out.
 const FLATNESS: f64 = 60.0;
 
-/// One list of all the tools in `lists`, each sorted by score; the best first, equal ones in the order
-/// of their places. A list alone stays as it is. Otherwise the first gets the best of all scores, and
-/// the others their share of it.
+/// Joins `lists`, each sorted by score, to one list, the best tool first, equal ones in the order of the rows. A single
+/// list stays as it is. Otherwise the first tool gets the best of all scores, and the others their share of it.
 #[must_use]
 pub fn fuse(mut lists: Vec<Vec<Hit>>) -> Vec<Hit> {
     lists.retain(|list| !list.is_empty());
@@ -23,7 +21,7 @@ pub fn fuse(mut lists: Vec<Vec<Hit>>) -> Vec<Hit> {
     for list in &lists {
         let mut rank = 0;
         for (place, (at, score)) in list.iter().enumerate() {
-            // Equal scores share a place: their order means nothing.
+            // Equal scores share a rank: their order means nothing.
             if place > 0 && list[place - 1].1 != *score {
                 rank = place;
             }

@@ -1,8 +1,8 @@
 //! A sentence transformer from a folder: from texts to vectors, in pure Rust.
 //!
-//! The folder is what such models are given away as: `config.json`, `tokenizer.json` and
-//! `model.safetensors`, and maybe what they say of pooling and length. Models of the BERT family with
-//! mean pooling are understood, as the ones called MiniLM are.
+//! The folder has the files in which such models are distributed: `config.json`, `tokenizer.json` and
+//! `model.safetensors`, and optionally those for pooling and length. Models of the BERT family with mean pooling are
+//! supported, such as MiniLM.
 
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
@@ -13,13 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
 
-/// Texts that go through the model together.
+/// Number of texts that are encoded together.
 const BATCH: usize = 16;
-/// Tokens of a text, where the model does not say how many it reads.
-const LONGEST: usize = 256;
+/// Maximum number of tokens of a text if the model does not say it.
+const DEFAULT_MAX_TOKENS: usize = 256;
 
-/// Of how vectors are made here. It is raised when other vectors come of the same files.
-const MADE: u64 = 1;
+/// Version of this module. It is increased when the same files give other vectors.
+const VERSION: u64 = 1;
 
 /// The files of a model, read.
 pub struct Files {
@@ -54,7 +54,8 @@ impl Files {
             return Err("1_Pooling/config.json: only mean pooling is known".into());
         }
         let own = json(folder, "sentence_bert_config.json").ok();
-        let own = own.and_then(|own| usize::try_from(own["max_seq_length"].as_u64()?).ok()).unwrap_or(LONGEST);
+        let own =
+            own.and_then(|own| usize::try_from(own["max_seq_length"].as_u64()?).ok()).unwrap_or(DEFAULT_MAX_TOKENS);
         let max_length = own.clamp(8, config.max_position_embeddings.max(8));
         let tokenizer = bytes(folder, "tokenizer.json")?;
         let weights = bytes(folder, "model.safetensors")?;
@@ -68,7 +69,7 @@ impl Files {
 
     /// A SHA-256 of all that vectors depend on beside their texts.
     pub fn digest(&self) -> [u8; 32] {
-        let mut digest = Sha256::new_with_prefix(MADE.to_le_bytes());
+        let mut digest = Sha256::new_with_prefix(VERSION.to_le_bytes());
         digest.update((self.max_length as u64).to_le_bytes());
         for file in [&self.described, &self.tokenizer, &self.weights] {
             digest.update((file.len() as u64).to_le_bytes());

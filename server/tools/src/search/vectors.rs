@@ -1,92 +1,93 @@
-//! The vectors of texts: in memory as long as they are needed, and beyond that in a file, where the
-//! configuration names one.
+//! The vectors of texts: in memory as long as they are needed, and beyond that in a store.
 //!
-//! A file that cannot be read or written is a warning in the log. Vectors are made instead, and kept in
-//! memory.
+//! A store that cannot be used is a warning in the log. Vectors are computed instead, and kept in memory.
 
-mod file;
-
-pub use file::{Problem, VectorFile};
+use codecall_store::{Digest, StoreError, Vector, VectorModel, VectorStore};
+use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Vectors that are made, and then written, together: what is written is there for the next start, should
-/// this process be ended before all are made. A multiple of what a model takes at a time.
-const TOGETHER: usize = 64;
+/// Number of vectors that are computed, and then stored, together: what is stored is available at the next start, also
+/// if this process ends before all are computed. A multiple of what a model takes at a time.
+const BATCH: usize = 64;
 
-/// The vectors of the texts that were asked for last.
+/// Computes the vectors of texts, in their order.
+pub type Encode = dyn Fn(&[String]) -> Result<Vec<Vector>, String> + Send + Sync;
+
+/// The vectors of the texts that were requested last.
 pub struct Vectors {
-    /// By text.
-    known: HashMap<String, Arc<[f32]>>,
-    file: Option<VectorFile>,
+    known: HashMap<Digest, Vector>,
+    store: Arc<dyn VectorStore>,
+    model: VectorModel,
 }
 
 impl Vectors {
-    /// None are known but those in `file`; absent: the configuration names none.
-    pub fn new(file: Option<Result<VectorFile, Problem>>) -> Self {
-        let file = file.and_then(|opened| opened.inspect_err(warn).ok());
-        Self { known: HashMap::new(), file }
+    /// No vectors are known but those of `model` in `store`.
+    pub fn new(store: Arc<dyn VectorStore>, model: VectorModel) -> Self {
+        Self { known: HashMap::new(), store, model }
     }
 
-    /// The vectors of `texts`, in their order. `make` makes those that are not known; it gets each text
-    /// once, texts of like length together. What others had is forgotten here, not in the file.
+    /// Returns the vectors of `texts`, in their order. `encode` computes those that are not known, on a thread that may
+    /// block; it gets each text once, texts of similar length together. The vectors of other texts are dropped here, not
+    /// in the store.
     ///
     /// # Errors
-    /// Those of `make`. What it has made before is known.
-    pub fn of(
-        &mut self,
-        texts: Vec<String>,
-        mut make: impl FnMut(&[String]) -> Result<Vec<Arc<[f32]>>, String>,
-    ) -> Result<Vec<Arc<[f32]>>, String> {
-        let mut missing: Vec<String> = texts.iter().filter(|text| !self.known.contains_key(*text)).cloned().collect();
-        missing.sort_unstable_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    /// Those of `encode`. What it has computed before is known.
+    pub async fn get(&mut self, texts: Vec<String>, encode: &Arc<Encode>) -> Result<Vec<Vector>, String> {
+        let texts: Vec<(Digest, String)> =
+            blocking(move || texts.into_iter().map(|text| (Sha256::digest(&text).into(), text)).collect()).await?;
+        let mut missing: Vec<(Digest, String)> =
+            texts.iter().filter(|(digest, _)| !self.known.contains_key(digest)).cloned().collect();
+        missing.sort_unstable_by(|(_, a), (_, b)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
         missing.dedup();
-        let asked = missing.len();
-        self.read(&mut missing);
-        for texts in missing.chunks(TOGETHER) {
-            let vectors = make(texts)?;
-            self.with_file(|file| file.write(texts, &vectors));
-            self.known.extend(texts.iter().cloned().zip(vectors));
+        let requested = missing.len();
+        self.load(&mut missing).await;
+        for batch in missing.chunks(BATCH) {
+            let (digests, texts): (Vec<Digest>, Vec<String>) = batch.iter().cloned().unzip();
+            let encode = Arc::clone(encode);
+            let vectors = blocking(move || encode(&texts)).await??;
+            let vectors: Vec<(Digest, Vector)> = digests.into_iter().zip(vectors).collect();
+            self.store.put_many(&self.model, &vectors).await.unwrap_or_else(|error| warn(&error));
+            self.known.extend(vectors);
         }
-        if asked > 0 {
-            tracing::info!(made = missing.len(), read = asked - missing.len(), "vectors of tools");
+        if requested > 0 {
+            tracing::info!(made = missing.len(), read = requested - missing.len(), "vectors of tools");
         }
-        let vectors: Vec<Arc<[f32]>> = texts.iter().filter_map(|text| self.known.get(text).cloned()).collect();
-        self.known = texts.into_iter().zip(vectors.iter().cloned()).collect();
-        Ok(vectors)
+        let found = texts.iter().filter_map(|(digest, _)| Some((*digest, Arc::clone(self.known.get(digest)?))));
+        let vectors: Vec<(Digest, Vector)> = found.collect();
+        self.known = vectors.iter().cloned().collect();
+        Ok(vectors.into_iter().map(|(_, vector)| vector).collect())
     }
 
-    /// Take from `missing` what is in the file.
-    fn read(&mut self, missing: &mut Vec<String>) {
-        let Some(vectors) = self.with_file(|file| file.read(missing)) else { return };
-        self.with_file(VectorFile::note_use);
-        let mut vectors = vectors.into_iter();
-        missing.retain(|text| match vectors.next().flatten() {
-            Some(vector) => {
-                self.known.insert(text.clone(), vector);
-                false
-            }
-            None => true,
-        });
-    }
-
-    /// Do something with the file. Where that is not possible, it is left alone from then on; if only
-    /// others were in the way, until the next time.
-    fn with_file<T>(&mut self, work: impl FnOnce(&mut VectorFile) -> Result<T, Problem>) -> Option<T> {
-        let problem = match work(self.file.as_mut()?) {
-            Ok(done) => return Some(done),
-            Err(problem) => problem,
+    /// Removes those from `missing` that are in the store.
+    async fn load(&mut self, missing: &mut Vec<(Digest, String)>) {
+        let digests: Vec<Digest> = missing.iter().map(|(digest, _)| *digest).collect();
+        if digests.is_empty() {
+            return;
+        }
+        let vectors = match self.store.get_many(&self.model, &digests).await {
+            Ok(vectors) => vectors,
+            Err(error) => return warn(&error),
         };
-        warn(&problem);
-        if problem != Problem::Busy {
-            self.file = None;
-        }
-        None
+        let loaded: HashMap<Digest, Vector> =
+            digests.into_iter().zip(vectors).filter_map(|(digest, vector)| Some((digest, vector?))).collect();
+        let used: Vec<Digest> = loaded.keys().copied().collect();
+        self.store.note_use(&self.model, &used).await.unwrap_or_else(|error| warn(&error));
+        missing.retain(|(digest, _)| !loaded.contains_key(digest));
+        self.known.extend(loaded);
     }
 }
 
-fn warn(problem: &Problem) {
-    tracing::warn!("search.vectorCache: {problem}. Vectors are kept in memory only.");
+/// Runs work on a thread that may block.
+///
+/// # Errors
+/// It has panicked, or the runtime shuts down.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| "it crashed".into())
+}
+
+fn warn(error: &StoreError) {
+    tracing::warn!("{}. Vectors are kept in memory only.", error.0);
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! What stands behind a property: its description, and what its type cannot say.
+//! Comments on properties: their descriptions, and what their types cannot express.
 
 use serde_json::{Map, Value};
 
-/// Longest description; what is longer is cut at a word.
-const LONGEST: usize = 160;
-/// Longest pattern and default that are worth their tokens.
-const LONGEST_VALUE: usize = 40;
+/// Maximum length of a description, in characters. A longer one is truncated after a word.
+const MAX_DESCRIPTION_CHARS: usize = 160;
+/// Maximum length of a pattern or default that is worth its tokens, in bytes.
+const MAX_VALUE_BYTES: usize = 40;
 
-/// The comment on a schema, on one line; empty where there is nothing to say.
+/// Returns the comment on a schema, on one line; empty if there is none.
 pub fn comment(schema: &Value) -> String {
     let Some(members) = schema.as_object() else { return String::new() };
     let text = members.get("description").and_then(Value::as_str).unwrap_or_default();
-    let text = sentence(text, LONGEST);
+    let text = sentence(text, MAX_DESCRIPTION_CHARS);
     let facts = facts(members, &text);
     match (text.is_empty(), facts.is_empty()) {
         (_, true) => text,
@@ -20,18 +20,18 @@ pub fn comment(schema: &Value) -> String {
     }
 }
 
-/// A text on one line, at most `longest` characters of it.
-pub fn sentence(text: &str, longest: usize) -> String {
+/// Returns a text on one line, truncated to `max_chars` characters.
+pub fn sentence(text: &str, max_chars: usize) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.chars().count() <= longest {
+    if text.chars().count() <= max_chars {
         return text;
     }
-    let head: String = text.chars().take(longest).collect();
+    let head: String = text.chars().take(max_chars).collect();
     let words = head.rsplit_once(' ').map_or(head.as_str(), |(words, _)| words);
     format!("{}…", words.trim_end_matches([',', '.', ';', ':']))
 }
 
-/// What is not said in the text already.
+/// Returns the facts that the text does not contain.
 fn facts(members: &Map<String, Value>, text: &str) -> Vec<String> {
     let mut facts = Vec::new();
     let number = |key: &str| members.get(key).filter(|value| value.is_number()).map(Value::to_string);
@@ -39,7 +39,7 @@ fn facts(members: &Map<String, Value>, text: &str) -> Vec<String> {
     let most = number("maximum").or_else(|| number("exclusiveMaximum").map(|most| format!("< {most}")));
     facts.extend(range(least, most));
     for (least, most, unit) in [("minLength", "maxLength", "characters"), ("minItems", "maxItems", "items")] {
-        // That something must not be empty goes without saying.
+        // Readers assume that a value is not empty.
         let least = number(least).filter(|least| least != "0" && least != "1");
         facts.extend(range(least, number(most)).map(|range| format!("{range} {unit}")));
     }
@@ -49,12 +49,12 @@ fn facts(members: &Map<String, Value>, text: &str) -> Vec<String> {
         facts.push(format.to_owned());
     }
     if let Some(pattern) = members.get("pattern").and_then(Value::as_str)
-        && pattern.len() <= LONGEST_VALUE
+        && pattern.len() <= MAX_VALUE_BYTES
     {
         facts.push(format!("/{pattern}/"));
     }
     if let Some(default) = members.get("default").filter(|default| !default.is_null()).map(Value::to_string)
-        && default.len() <= LONGEST_VALUE
+        && default.len() <= MAX_VALUE_BYTES
         && !text.to_lowercase().contains("default")
     {
         facts.push(format!("default {default}"));

@@ -1,6 +1,6 @@
 //! The child process of an MCP server: its environment, its stderr, its shutdown.
 
-use codecall_base::redact::Redactor;
+use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_config::StdioConfig;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -76,11 +76,15 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a child, and a task that logs its stderr.
+    /// Starts a child, and a task that logs its stderr without `secrets`.
     ///
     /// # Errors
     /// The program cannot be started.
-    pub fn spawn(app: &str, config: &StdioConfig) -> Result<(Self, ChildStdin, ChildStdout), String> {
+    pub fn spawn(
+        app: &str,
+        config: &StdioConfig,
+        secrets: &Arc<SecretRegistry>,
+    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
         let mut command = match &config.confine {
             None => {
                 let mut command = Command::new(&config.command);
@@ -119,8 +123,11 @@ impl Child {
             return Err("its streams could not be opened".into());
         };
         let last_output = Arc::new(Mutex::new(VecDeque::new()));
-        let secrets = Redactor::new(config.env.values().map(|value| &**value));
-        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, secrets, Arc::clone(&last_output)));
+        let redactor = StderrRedactor {
+            secrets: Arc::clone(secrets),
+            environment: Redactor::new(config.env.values().map(|value| &**value)),
+        };
+        let stderr_task = tokio::spawn(log_stderr(app.to_owned(), stderr, redactor, Arc::clone(&last_output)));
         let group = process.id();
         Ok((Self { process, group, last_output, stderr_task }, stdin, stdout))
     }
@@ -172,11 +179,25 @@ impl Drop for Child {
     }
 }
 
+/// Redacts the stderr of a child.
+struct StderrRedactor {
+    secrets: Arc<SecretRegistry>,
+    /// All values of its environment, also those that are obviously not secrets.
+    environment: Redactor,
+}
+
+impl StderrRedactor {
+    fn redact(&self, text: &mut String) {
+        self.secrets.redactor().redact_string(text);
+        self.environment.redact_string(text);
+    }
+}
+
 /// Logs stderr until it is closed. Lines above the limit are counted, but not logged.
 async fn log_stderr(
     app: String,
     mut stderr: impl AsyncRead + Unpin,
-    secrets: Redactor,
+    redactor: StderrRedactor,
     last: Arc<Mutex<VecDeque<String>>>,
 ) {
     let mut buffer = [0_u8; 8192];
@@ -207,7 +228,7 @@ async fn log_stderr(
                 dropped += 1;
                 continue;
             }
-            secrets.redact_string(&mut text);
+            redactor.redact(&mut text);
             // Only now, because a part of a secret would not be found.
             text.truncate(codecall_base::text::truncate(&text, MAX_LOGGED_BYTES).len());
             tracing::info!(app, "{text}");

@@ -3,6 +3,7 @@
 use crate::*;
 use codecall_config::{Config, Format};
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 
 const SERVER: &str = r#"
 echo 'not JSON at all'
@@ -27,7 +28,7 @@ fn start(script: &str) -> Arc<dyn Upstream> {
         "command": "sh", "args": ["-c", script], "env": {"GIVEN": "given"}, "maxMessageBytes": 100_000, "startTimeoutMs": 5_000,
     }}});
     let config = Config::parse(&text.to_string().replace("${", "$${"), Format::Json, &|_| None).expect("valid");
-    connect("sh", &config.upstreams["sh"]).expect("starts")
+    connect("sh", &config.upstreams["sh"], &config.secrets).expect("starts")
 }
 
 async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolError> {
@@ -88,4 +89,20 @@ async fn a_child_that_does_not_start_says_why() {
     );
     assert!(upstream.tools().is_empty());
     upstream.close().await;
+}
+
+/// Also a secret that was added after the start, and one at the end of what is logged of a line.
+#[tokio::test]
+async fn the_stderr_of_a_child_is_redacted() {
+    let script = "read line; printf '%0490d late-secret\\n%s of the environment\\n' 0 \"$GIVEN\" >&2";
+    let text = json!({"mcpServers": {"sh": {"command": "sh", "args": ["-c", script], "env": {"GIVEN": "plain-word"}}}});
+    let text = text.to_string().replace("${", "$${");
+    let config = Config::parse(&text, Format::Json, &|_| None).expect("valid");
+    let UpstreamKind::Stdio(child) = &config.upstreams["sh"].kind else { panic!("a child process") };
+    let (child, mut stdin, _stdout) = stdio::Child::spawn("sh", child, &config.secrets).expect("starts");
+    config.secrets.add("late-secret").expect("long enough");
+    stdin.write_all(b"go on\n").await.expect("it reads");
+    drop(stdin);
+    let output = child.shut_down().await;
+    assert!(output.ends_with("0 [secret] | [secret] of the environment"), "{output}");
 }

@@ -9,7 +9,7 @@ use codecall::error::{sanitize_serde_error, with_path};
 use codecall::event::Watcher;
 use codecall::index::Index;
 use codecall::pipeline::{Pipeline, canonical};
-use codecall::redact::Redactor;
+use codecall::redact::{Redactor, SecretRegistry};
 use codecall::results::Results;
 use codecall::schema::Schema;
 use codecall::stateless::ClientToolset;
@@ -237,9 +237,12 @@ fn schema(made: &Made) -> Value {
 
 fn redactor() -> &'static Redactor {
     static MADE: OnceLock<Redactor> = OnceLock::new();
-    MADE.get_or_init(|| {
-        Redactor::new([SECRET, "another secret", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "77777777777777777778"])
-    })
+    MADE.get_or_init(|| secrets().redactor())
+}
+
+fn secrets() -> Arc<SecretRegistry> {
+    let secrets = [SECRET, "another secret", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "77777777777777777778"];
+    Arc::new(SecretRegistry::new(secrets))
 }
 
 fn names() -> &'static Vec<String> {
@@ -250,14 +253,14 @@ fn names() -> &'static Vec<String> {
 fn results() -> Results {
     let mut config = Config::default().result_store;
     (config.enabled, config.max_bytes, config.max_result_bytes) = (true, 1 << 30, 1 << 30);
-    Results::new(Arc::new(MemoryResults::new(config)), config)
+    Results::new(Arc::new(MemoryResults::new(config)), config, Arc::default())
 }
 
 /// The configuration of everything here: personal data are masked, secrets are hidden.
 fn config() -> Config {
     let mut config = Config::default();
     config.chain.pii = Some(PiiConfig { fields: vec!["*password*".into(), "pin".into()], ..PiiConfig::default() });
-    config.secrets = Arc::new(redactor().clone());
+    config.secrets = secrets();
     config.policy.limits.timeout_ms = 1_000;
     config.direct_calls.enabled = true;
     config
@@ -315,11 +318,7 @@ fn echo(tools: Vec<ToolDefinition>) -> Inline {
 
 fn catalogue(tools: Vec<ToolDefinition>) -> Arc<Catalogue> {
     let upstream: Arc<dyn Upstream> = Arc::new(echo(tools));
-    Arc::new(Catalogue::new(
-        vec![(upstream, ToolFilter::default())],
-        ToolPolicy::default(),
-        Arc::new(redactor().clone()),
-    ))
+    Arc::new(Catalogue::new(vec![(upstream, ToolFilter::default())], ToolPolicy::default(), secrets()))
 }
 
 fn snapshot(tool: ToolDefinition) -> Arc<codecall::catalogue::Snapshot> {

@@ -1,13 +1,51 @@
-use super::file::Digest;
-use super::file::tests::Folder;
 use super::*;
-use rusqlite::Connection;
+use codecall_store::{BoxFuture, MemoryVectors};
+use std::future::ready;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
 
-const MODEL: Digest = [7; 32];
-const LENGTH: usize = 3;
+const MODEL: VectorModel = VectorModel { digest: [7; 32], dimensions: 3 };
 
-fn open(folder: &Folder) -> Vectors {
-    Vectors::new(Some(VectorFile::open(&folder.path("vectors.db"), MODEL, LENGTH)))
+/// A store that does not work, and counts what it was asked for.
+#[derive(Default)]
+struct Broken(Mutex<usize>);
+
+impl Broken {
+    fn fail<T: Send + 'static>(&self) -> BoxFuture<'_, Result<T, StoreError>> {
+        *self.0.lock().expect("not poisoned") += 1;
+        Box::pin(ready(Err(StoreError("it is broken".into()))))
+    }
+}
+
+impl VectorStore for Broken {
+    fn get_many<'a>(
+        &'a self,
+        _model: &'a VectorModel,
+        _texts: &'a [Digest],
+    ) -> BoxFuture<'a, Result<Vec<Option<Vector>>, StoreError>> {
+        self.fail()
+    }
+
+    fn put_many<'a>(
+        &'a self,
+        _model: &'a VectorModel,
+        _vectors: &'a [(Digest, Vector)],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.fail()
+    }
+
+    fn note_use<'a>(&'a self, _model: &'a VectorModel, _texts: &'a [Digest]) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.fail()
+    }
+}
+
+fn store(max_vectors: usize) -> Arc<dyn VectorStore> {
+    Arc::new(MemoryVectors::new(NonZeroUsize::new(max_vectors).expect("not zero")))
+}
+
+/// As a process that has just started.
+fn open(store: &Arc<dyn VectorStore>) -> Vectors {
+    Vectors::new(Arc::clone(store), MODEL)
 }
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -18,104 +56,95 @@ fn many(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("tool number {at}")).collect()
 }
 
-/// As good a vector as any: other texts have others.
-fn vector(text: &str) -> Arc<[f32]> {
-    let sum = |from: usize| text.bytes().skip(from).step_by(LENGTH).map(f32::from).sum::<f32>() / 3.0;
-    (0..LENGTH).map(sum).collect()
+/// Returns a vector that differs from those of other texts.
+fn vector(text: &str, dimensions: usize) -> Vector {
+    let sum = |from: usize| text.bytes().skip(from).step_by(dimensions).map(f32::from).sum::<f32>() / 3.0;
+    (0..dimensions).map(sum).collect()
 }
 
-/// The vectors of `texts`, and the texts for which they were made.
-fn ask(vectors: &mut Vectors, texts: Vec<String>) -> Vec<String> {
-    let mut made = Vec::new();
-    let given = vectors.of(texts.clone(), |texts| {
-        made.extend_from_slice(texts);
-        Ok(texts.iter().map(|text| vector(text)).collect())
+/// Requests the vectors of `texts`. Returns the texts for which they were computed.
+async fn ask(vectors: &mut Vectors, texts: Vec<String>) -> Vec<String> {
+    let dimensions = vectors.model.dimensions;
+    let made = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&made);
+    let encode: Arc<Encode> = Arc::new(move |texts: &[String]| {
+        log.lock().expect("not poisoned").extend_from_slice(texts);
+        Ok(texts.iter().map(|text| vector(text, dimensions)).collect())
     });
-    let wanted: Vec<Arc<[f32]>> = texts.iter().map(|text| vector(text)).collect();
-    assert_eq!(given.expect("vectors"), wanted);
-    made
+    let wanted: Vec<Vector> = texts.iter().map(|text| vector(text, dimensions)).collect();
+    assert_eq!(vectors.get(texts, &encode).await, Ok(wanted));
+    std::mem::take(&mut made.lock().expect("not poisoned"))
 }
 
-#[test]
-fn in_memory_what_is_needed() {
-    let mut vectors = Vectors::new(None);
-    assert_eq!(ask(&mut vectors, texts(&["long text", "b", "a", "b"])), ["a", "b", "long text"], "each once");
-    assert!(ask(&mut vectors, texts(&["b", "a"])).is_empty());
-    assert_eq!(ask(&mut vectors, texts(&["long text", "a"])), ["long text"], "it was not needed any more");
+#[tokio::test]
+async fn in_memory_what_is_needed() {
+    let mut vectors = Vectors::new(Arc::new(Broken::default()), MODEL);
+    assert_eq!(ask(&mut vectors, texts(&["long text", "b", "a", "b"])).await, ["a", "b", "long text"], "each once");
+    assert!(ask(&mut vectors, texts(&["b", "a"])).await.is_empty());
+    assert_eq!(ask(&mut vectors, texts(&["long text", "a"])).await, ["long text"], "it was not needed any more");
 }
 
-#[test]
-fn the_second_start_makes_none_and_a_change_one() {
-    let folder = Folder::new();
-    assert_eq!(ask(&mut open(&folder), many(200)).len(), 200);
-    assert!(ask(&mut open(&folder), many(200)).is_empty());
+#[tokio::test]
+async fn the_second_start_makes_none_and_a_change_one() {
+    let store = store(1_000);
+    assert_eq!(ask(&mut open(&store), many(200)).await.len(), 200);
+    assert!(ask(&mut open(&store), many(200)).await.is_empty());
     let mut changed = many(200);
     changed[120] = "another".into();
-    let mut third = open(&folder);
-    assert_eq!(ask(&mut third, changed.clone()), ["another"]);
-    assert!(ask(&mut third, changed.clone()).is_empty());
-    assert!(ask(&mut open(&folder), changed).is_empty());
-    assert!(ask(&mut open(&folder), many(200)).is_empty(), "what is not needed now stays in the file");
+    let mut third = open(&store);
+    assert_eq!(ask(&mut third, changed.clone()).await, ["another"]);
+    assert!(ask(&mut third, changed.clone()).await.is_empty());
+    assert!(ask(&mut open(&store), changed).await.is_empty());
+    assert!(ask(&mut third, many(200)).await.is_empty(), "what is not needed now stays in the store");
 }
 
-#[test]
-fn another_model_or_length_has_its_own() {
-    let folder = Folder::new();
-    ask(&mut open(&folder), many(5));
-    let path = folder.path("vectors.db");
-    let mut other = Vectors::new(Some(VectorFile::open(&path, [8; 32], LENGTH)));
-    assert_eq!(ask(&mut other, many(5)).len(), 5);
-    let mut shorter = Vectors::new(Some(VectorFile::open(&path, MODEL, LENGTH - 1)));
-    let mut made = 0;
-    let given = shorter.of(many(5), |texts| {
-        made += texts.len();
-        Ok(texts.iter().map(|text| vector(text)[1..].into()).collect())
-    });
-    assert_eq!((made, given.expect("vectors")[0].len()), (5, LENGTH - 1));
-    assert_eq!(ask(&mut open(&folder), many(5)).len(), 5, "of the same model the last ones count");
+#[tokio::test]
+async fn another_model_or_length_has_its_own() {
+    let store = store(1_000);
+    ask(&mut open(&store), many(5)).await;
+    for model in [VectorModel { digest: [8; 32], ..MODEL }, VectorModel { dimensions: 2, ..MODEL }] {
+        assert_eq!(ask(&mut Vectors::new(Arc::clone(&store), model), many(5)).await.len(), 5);
+    }
 }
 
-#[test]
-fn what_was_made_before_the_model_failed_is_kept() {
-    let folder = Folder::new();
-    let mut turns = 0;
-    let failed = open(&folder).of(many(3 * TOGETHER), |texts| {
-        turns += 1;
-        if turns == 3 { Err("the model failed".into()) } else { Ok(texts.iter().map(|text| vector(text)).collect()) }
+#[tokio::test]
+async fn vectors_that_are_used_stay_in_the_store() {
+    let store = store(5);
+    ask(&mut open(&store), many(5)).await;
+    ask(&mut open(&store), texts(&["tool number 0", "new"])).await;
+    assert!(ask(&mut open(&store), texts(&["tool number 0"])).await.is_empty());
+    assert_eq!(ask(&mut open(&store), many(2)).await, ["tool number 1"], "it was not used for the longest time");
+}
+
+#[tokio::test]
+async fn what_was_made_before_the_model_failed_is_kept() {
+    let store = store(1_000);
+    let batches = Mutex::new(0);
+    let encode: Arc<Encode> = Arc::new(move |texts: &[String]| {
+        let mut batches = batches.lock().expect("not poisoned");
+        *batches += 1;
+        if *batches == 3 {
+            return Err("the model failed".into());
+        }
+        Ok(texts.iter().map(|text| vector(text, MODEL.dimensions)).collect())
     });
+    let failed = open(&store).get(many(3 * BATCH), &encode).await;
     assert_eq!(failed, Err("the model failed".into()));
-    assert_eq!(ask(&mut open(&folder), many(3 * TOGETHER)).len(), TOGETHER);
+    assert_eq!(ask(&mut open(&store), many(3 * BATCH)).await.len(), BATCH);
 }
 
-#[test]
-fn without_a_file_that_works_vectors_are_made() {
-    let folder = Folder::new();
-    std::fs::write(folder.path("vectors.db"), "no database, but long enough for one: ".repeat(40)).expect("a file");
-    let mut vectors = open(&folder);
-    assert_eq!(ask(&mut vectors, many(5)).len(), 5);
-    assert!(ask(&mut vectors, many(5)).is_empty(), "they are in memory");
-    assert_eq!(ask(&mut open(&folder), many(5)).len(), 5);
+#[tokio::test]
+async fn a_model_that_panics_is_an_error() {
+    let encode: Arc<Encode> = Arc::new(|_: &[String]| panic!("as the test asks"));
+    assert_eq!(open(&store(10)).get(many(1), &encode).await, Err("it crashed".into()));
 }
 
-#[test]
-fn a_file_that_breaks_later_is_left_alone() {
-    let folder = Folder::new();
-    let mut vectors = open(&folder);
-    ask(&mut vectors, many(5));
-    Connection::open(folder.path("vectors.db")).and_then(|db| db.execute_batch("DROP TABLE vectors")).expect("dropped");
-    assert_eq!(ask(&mut vectors, many(9)).len(), 4);
-    assert!(vectors.file.is_none());
-    assert_eq!(ask(&mut vectors, many(12)).len(), 3);
-}
-
-#[test]
-fn a_file_that_others_have_locked_is_tried_again() {
-    let folder = Folder::new();
-    let mut vectors = open(&folder);
-    let other = Connection::open(folder.path("vectors.db")).expect("opens");
-    other.execute_batch("BEGIN IMMEDIATE").expect("locked");
-    assert_eq!(ask(&mut vectors, many(5)).len(), 5, "it could not be written, and that is all");
-    other.execute_batch("COMMIT").expect("free again");
-    assert_eq!(ask(&mut vectors, many(8)).len(), 3);
-    assert_eq!(ask(&mut open(&folder), many(8)).len(), 5, "the last three are in the file");
+#[tokio::test]
+async fn without_a_store_that_works_vectors_are_made() {
+    let store = Arc::new(Broken::default());
+    let mut vectors = Vectors::new(Arc::clone(&store) as _, MODEL);
+    assert_eq!(ask(&mut vectors, many(5)).await.len(), 5);
+    assert!(ask(&mut vectors, many(5)).await.is_empty(), "they are in memory");
+    assert_eq!(ask(&mut vectors, many(9)).await.len(), 4);
+    assert_eq!(*store.0.lock().expect("not poisoned"), 4, "it is tried each time: get and put, twice");
 }

@@ -1,14 +1,15 @@
 use super::*;
+use sha2::{Digest as _, Sha256};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const MODEL: Digest = [7; 32];
+const MODEL: VectorModel = VectorModel { digest: [7; 32], dimensions: 2 };
 
-/// A folder that is gone when it is dropped.
-pub struct Folder(PathBuf);
+/// A temporary folder, which is removed when it is dropped.
+struct Folder(PathBuf);
 
 impl Folder {
-    pub fn new() -> Self {
+    fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = Self(std::env::temp_dir().join(format!("codecall-vectors-{}-{count}", std::process::id())));
@@ -16,7 +17,7 @@ impl Folder {
         folder
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -28,7 +29,7 @@ impl Drop for Folder {
 }
 
 fn open(folder: &Folder) -> Result<VectorFile, Problem> {
-    VectorFile::open(&folder.path("vectors.db"), MODEL, 2)
+    VectorFile::open(&folder.path("vectors.db"))
 }
 
 fn sql(folder: &Folder, text: &str) {
@@ -44,12 +45,24 @@ fn texts(names: std::ops::Range<u16>) -> Vec<String> {
     names.map(|name| format!("text {name}")).collect()
 }
 
-fn vector(name: u16) -> Arc<[f32]> {
+fn digest(text: &str) -> Digest {
+    Sha256::digest(text).into()
+}
+
+fn digests(names: std::ops::Range<u16>) -> Vec<Digest> {
+    texts(names).iter().map(|text| digest(text)).collect()
+}
+
+fn vector(name: u16) -> Vector {
     [f32::from(name), -0.25].into()
 }
 
+fn vectors(names: std::ops::Range<u16>) -> Vec<(Digest, Vector)> {
+    digests(names.clone()).into_iter().zip(names.map(vector)).collect()
+}
+
 fn write(file: &mut VectorFile, names: std::ops::Range<u16>) -> Result<(), Problem> {
-    file.write(&texts(names.clone()), &names.map(vector).collect::<Vec<_>>())
+    file.write(&MODEL, &vectors(names))
 }
 
 /// Until it is done: on a busy machine others may take longer than is waited for them.
@@ -64,7 +77,7 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T, Problem>) -> T {
 
 /// Those of `names` that are in the file, each with its own vector.
 fn read(file: &mut VectorFile, names: std::ops::Range<u16>) -> Vec<u16> {
-    let found = file.read(&texts(names.clone())).expect("it is read");
+    let found = file.read(&MODEL, &digests(names.clone())).expect("it is read");
     let mut there = Vec::new();
     for (name, found) in names.zip(found) {
         if let Some(found) = found {
@@ -86,12 +99,10 @@ fn what_is_written_is_read_as_it_was() {
     drop(file);
     assert_eq!(read(&mut open(&folder).expect("opens"), 2..9), [2, 3]);
     let db = Connection::open(folder.path("vectors.db")).expect("opens");
-    let row = db.query_row(
-        "SELECT model, vector FROM vectors WHERE text = ?1",
-        [<Digest>::from(Sha256::digest("text 3"))],
-        |row| Ok((row.get::<_, Digest>(0)?, row.get::<_, Vec<u8>>(1)?)),
-    );
-    assert_eq!(row.expect("a row"), (MODEL, vec![0, 0, 0x40, 0x40, 0, 0, 0x80, 0xbe]), "the format of the file");
+    let row = db.query_row("SELECT model, vector FROM vectors WHERE text = ?1", [digest("text 3")], |row| {
+        Ok((row.get::<_, Digest>(0)?, row.get::<_, Vec<u8>>(1)?))
+    });
+    assert_eq!(row.expect("a row"), (MODEL.digest, vec![0, 0, 0x40, 0x40, 0, 0, 0x80, 0xbe]), "the format of the file");
     let mode: String = db.query_row("PRAGMA journal_mode", [], |row| row.get(0)).expect("a mode");
     assert_eq!(mode, "wal");
 }
@@ -177,7 +188,7 @@ fn what_is_no_file_of_vectors_is_refused() {
 #[test]
 fn paths_that_lead_nowhere_are_refused() {
     let folder = Folder::new();
-    let open = |path: &Path| VectorFile::open(path, MODEL, 2).err().expect("refused");
+    let open = |path: &Path| VectorFile::open(path).err().expect("refused");
     assert_eq!(open(&folder.path("none/vectors.db")), Problem::NoFolder);
     assert_eq!(open(&folder.0), Problem::NoFile);
     assert_eq!(open(Path::new("")), Problem::Refused(io::ErrorKind::InvalidInput));
@@ -195,7 +206,7 @@ fn a_table_that_is_damaged_is_told() {
     bytes[4_096..].fill(0xa5);
     std::fs::write(folder.path("vectors.db"), bytes).expect("a file");
     let mut file = open(&folder).expect("its first page is whole");
-    assert_eq!(file.read(&texts(0..3)), Err(Problem::Damaged));
+    assert_eq!(file.read(&MODEL, &digests(0..3)), Err(Problem::Damaged));
     assert_eq!(write(&mut file, 0..3), Err(Problem::Damaged));
 }
 
@@ -234,13 +245,13 @@ fn two_handles_see_what_the_other_wrote() {
 fn what_was_not_used_for_the_longest_time_goes_first() {
     let folder = Folder::new();
     let mut file = open(&folder).expect("opens");
-    assert_eq!(file.most, 100_000);
-    file.most = 5;
+    assert_eq!(file.max_vectors, 100_000);
+    file.max_vectors = 5;
     write(&mut file, 0..5).expect("written");
     // Days since their use: 8, 7, 6, 5, 4.
     sql(&folder, "UPDATE vectors SET used = used - (9 - rowid) * 86400");
     assert_eq!(read(&mut file, 0..2), [0, 1]);
-    file.note_use().expect("noted");
+    file.note_use(&MODEL, &digests(0..2)).expect("noted");
     let stale = "SELECT count(*) FROM vectors WHERE used < unixepoch() - 86400";
     assert_eq!(number(&folder, stale), 3);
     write(&mut file, 5..7).expect("written");
@@ -267,11 +278,82 @@ fn use_is_noted_once_a_day() {
     let mut file = open(&folder).expect("opens");
     write(&mut file, 0..2).expect("written");
     assert_eq!(read(&mut file, 0..2), [0, 1]);
-    assert!(file.used.is_empty());
+    assert!(file.stale.is_empty());
     // Two days ago, and by a clock that was wrong.
     sql(&folder, "UPDATE vectors SET used = used + (2 * rowid - 3) * 2 * 86400");
     assert_eq!(read(&mut file, 0..2), [0, 1]);
-    assert_eq!(file.used, [1, 2]);
-    file.note_use().expect("noted");
+    assert_eq!(file.stale.len(), 2);
+    file.note_use(&MODEL, &digests(0..2)).expect("noted");
+    assert!(file.stale.is_empty());
     assert_eq!(number(&folder, "SELECT count(*) FROM vectors WHERE abs(used - unixepoch()) < 1000"), 2);
+}
+
+#[test]
+fn another_model_or_length_has_its_own_vectors() {
+    let folder = Folder::new();
+    let mut file = open(&folder).expect("opens");
+    write(&mut file, 0..3).expect("written");
+    let (other, longer) = (VectorModel { digest: [8; 32], ..MODEL }, VectorModel { dimensions: 3, ..MODEL });
+    for model in [other, longer] {
+        assert_eq!(file.read(&model, &digests(0..3)), Ok(vec![None; 3]), "{model:?}");
+    }
+    file.write(&other, &[(digest("text 0"), vector(9))]).expect("written");
+    assert_eq!(file.read(&other, &digests(0..1)), Ok(vec![Some(vector(9))]));
+    assert_eq!(read(&mut file, 0..3), [0, 1, 2]);
+}
+
+async fn stored(store: &SqliteVectors, names: std::ops::Range<u16>) -> Result<usize, StoreError> {
+    let vectors = store.get_many(&MODEL, &digests(names.clone())).await?;
+    assert_eq!(vectors.len(), names.len());
+    Ok(vectors.iter().flatten().count())
+}
+
+fn open_store(folder: &Folder) -> SqliteVectors {
+    SqliteVectors::open(&folder.path("vectors.db")).expect("opens")
+}
+
+#[tokio::test]
+async fn vectors_outlive_the_store() {
+    let folder = Folder::new();
+    open_store(&folder).put_many(&MODEL, &vectors(0..5)).await.expect("written");
+    let store = open_store(&folder);
+    assert_eq!(stored(&store, 3..9).await, Ok(2));
+    sql(&folder, "UPDATE vectors SET used = used - 2 * 86400");
+    assert_eq!(stored(&store, 0..2).await, Ok(2));
+    store.note_use(&MODEL, &digests(0..9)).await.expect("noted");
+    assert_eq!(number(&folder, "SELECT count(*) FROM vectors WHERE abs(used - unixepoch()) < 1000"), 2);
+}
+
+#[tokio::test]
+async fn a_file_that_breaks_later_is_not_used_any_more() {
+    let folder = Folder::new();
+    let store = open_store(&folder);
+    store.put_many(&MODEL, &vectors(0..5)).await.expect("written");
+    sql(&folder, "DROP TABLE vectors");
+    let error = stored(&store, 0..5).await.expect_err("there is no table");
+    assert!(error.0.starts_with("search.vectorCache: the file is damaged"), "{error}");
+    assert_eq!(stored(&store, 0..5).await, Ok(0), "it is reported once");
+    store.put_many(&MODEL, &vectors(0..5)).await.expect("ignored");
+    store.note_use(&MODEL, &digests(0..5)).await.expect("ignored");
+}
+
+#[tokio::test]
+async fn a_file_that_others_have_locked_is_tried_again() {
+    let folder = Folder::new();
+    let store = open_store(&folder);
+    let other = Connection::open(folder.path("vectors.db")).expect("opens");
+    other.execute_batch("BEGIN IMMEDIATE").expect("locked");
+    let error = store.put_many(&MODEL, &vectors(0..5)).await.expect_err("locked");
+    assert!(error.0.contains("kept the file locked"), "{error}");
+    other.execute_batch("COMMIT").expect("free again");
+    store.put_many(&MODEL, &vectors(5..8)).await.expect("written");
+    assert_eq!(stored(&store, 0..9).await, Ok(3));
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_its_key() {
+    let folder = Folder::new();
+    std::fs::write(folder.path("vectors.db"), "no database, but long enough for one: ".repeat(40)).expect("a file");
+    let error = SqliteVectors::open(&folder.path("vectors.db")).err().expect("refused");
+    assert!(error.0.starts_with("search.vectorCache: the file is damaged"), "{error}");
 }
