@@ -27,10 +27,10 @@ use tokio_util::sync::CancellationToken;
 /// How long after the start of the process requests wait for upstreams.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Number of queued notifications for clients. The oldest are dropped.
+/// Maximum number of queued notifications for clients. More drop the oldest.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// What an embedder adds to the configuration.
+/// The extensions of an embedder.
 #[derive(Default)]
 pub struct Extensions {
     /// More upstreams: tools written in Rust ([`Inline`](codecall_upstream::inline::Inline)), fixtures.
@@ -39,7 +39,7 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// Where results, answers and rates are stored; absent: in memory.
+    /// The stores of results, answers and rates; `None`: in memory.
     pub stores: Option<Stores>,
 }
 
@@ -54,8 +54,8 @@ pub struct Hub {
     /// Runs of `code_execution`, which have permits of their own.
     code_runs: Option<Runs>,
     stateless: Stateless,
-    /// Notifications of upstreams, if resources and prompts are exposed.
-    news: broadcast::Sender<UpstreamNotification>,
+    /// Sends the notifications of upstreams to clients, if resources and prompts are exposed.
+    notifications: broadcast::Sender<UpstreamNotification>,
     /// Number of subscriptions to a resource, by its URI.
     subscribed: Mutex<BTreeMap<String, usize>>,
     /// The restrictions of confined MCP servers, a line for each.
@@ -64,19 +64,20 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Put everything together and start connecting the upstreams of the configuration. `upstreams` are those made by
-    /// the caller (fixtures, tools written in Rust). Needs a tokio runtime.
+    /// Creates a hub and begins to connect the upstreams of the configuration. `upstreams` are additional ones, such as
+    /// fixtures and tools written in Rust. This needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
+    /// The configuration of an upstream is unusable, the model for search cannot be loaded, or the audit file cannot be
+    /// written.
     pub fn start(config: Config, upstreams: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
         Self::start_with(config, Extensions { upstreams, ..Extensions::default() })
     }
 
-    /// The same with everything that an embedder can add.
+    /// Does the same as [`Hub::start`], with all extensions of an embedder.
     ///
     /// # Errors
-    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
+    /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
         let stores = stores.unwrap_or_else(|| Stores::in_memory(&config));
@@ -94,14 +95,17 @@ impl Hub {
         let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, &stores, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
         run_hooks.push(Arc::new(LogRuns));
-        let runs = runs.hooked(run_hooks).isolated(&config.isolation, &config.policy)?;
-        let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
+        let runs = runs.with_hooks(run_hooks).with_isolation(&config.isolation, &config.policy)?;
+        let code_runs =
+            config.code_execution.enabled.then(|| runs.with_separate_permits(config.code_execution.pool_size));
         let results = Results::new(stores.results, config.result_store);
-        let news = broadcast::Sender::new(MAX_NOTIFICATIONS);
+        let notifications = broadcast::Sender::new(MAX_NOTIFICATIONS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
                 if let Some(resources) = upstream.resources_and_prompts() {
-                    tokio::spawn(forward_notifications(resources.notifications(), Arc::clone(&pipeline), news.clone()));
+                    let forwarding =
+                        forward_notifications(resources.notifications(), Arc::clone(&pipeline), notifications.clone());
+                    tokio::spawn(forwarding);
                 }
             }
         }
@@ -116,7 +120,7 @@ impl Hub {
             code_runs,
             stateless,
             results,
-            news,
+            notifications,
             subscribed,
             confined,
             started,
@@ -125,8 +129,8 @@ impl Hub {
 
     /// Returns a receiver of the notifications of upstreams. There are none unless resources and prompts are exposed.
     #[must_use]
-    pub fn news(&self) -> broadcast::Receiver<UpstreamNotification> {
-        self.news.subscribe()
+    pub fn notifications(&self) -> broadcast::Receiver<UpstreamNotification> {
+        self.notifications.subscribe()
     }
 
     /// Subscribes to changes of a resource. Each call needs a call of [`Hub::unsubscribe`].
@@ -239,7 +243,7 @@ impl Hub {
         runs.execute(request, self.redacting(watcher), cancel).await
     }
 
-    /// Wraps a watcher, so that messages of the script are redacted. Events of tool calls are redacted already.
+    /// Wraps a watcher so that messages of the script are redacted. Events of tool calls are redacted already.
     fn redacting(&self, watcher: Watcher) -> Watcher {
         let watcher = watcher?;
         let secrets = Arc::clone(&self.config.secrets);
@@ -259,7 +263,7 @@ impl Hub {
         watcher: Watcher,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
-        if cancel.run_until_cancelled(self.begun()).await.is_none() {
+        if cancel.run_until_cancelled(self.wait_for_startup()).await.is_none() {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
         // The pipeline checks again that the tool exists; this decides whether the name is one of a tool.
@@ -281,8 +285,8 @@ impl Hub {
         CallContext { caller, run: None, timeout, watcher, cancel }
     }
 
-    /// Waits for upstreams that are still starting, shortly after the start of the process.
-    pub async fn begun(&self) {
+    /// Waits for upstreams that are still starting, up to [`STARTUP_TIMEOUT`] after the start of the hub.
+    pub async fn wait_for_startup(&self) {
         let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
         if !left.is_zero() {
             self.ready(left).await;
@@ -303,10 +307,10 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
     let UpstreamKind::Stdio(StdioConfig { command, confine: Some(confine), .. }) = &upstream.kind else {
         return Ok(None);
     };
-    let walls = codecall_upstream::confine::check(confine, command)
+    let protections = codecall_upstream::confine::check(confine, command)
         .map_err(|message| Error::Upstream { app: app.to_owned(), message })?;
-    let line = format!("MCP server '{app}' is confined by: {}", walls.describe());
-    if walls.files && walls.calls {
+    let line = format!("MCP server '{app}' is confined by: {}", protections.describe());
+    if protections.files && protections.calls {
         tracing::info!("{line}");
     } else {
         tracing::warn!("{line}");

@@ -114,7 +114,7 @@ impl Handler {
         tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notify_tool_changes(changed, peers)));
         if resources::are_exposed(&self.hub) {
             let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
-            let forwarding = notifications::forward(self.hub.news(), peers, subscriptions);
+            let forwarding = notifications::forward(self.hub.notifications(), peers, subscriptions);
             tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
     }
@@ -162,7 +162,7 @@ impl Handler {
         if !resources::are_exposed(&self.hub) {
             return Err(ErrorData::method_not_found::<M>());
         }
-        self.hub.begun().await;
+        self.hub.wait_for_startup().await;
         Ok(())
     }
 
@@ -274,7 +274,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.news());
+        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.notifications());
         changed.mark_unchanged();
         let (accepted, sink) = (context.accepted(), context.sink());
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
@@ -355,7 +355,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if self.hub.config().tools.may_list() {
-            context.ct.run_until_cancelled(self.hub.begun()).await;
+            context.ct.run_until_cancelled(self.hub.wait_for_startup()).await;
         }
         tool_list::page(&self.hub, &self.meta_tools, request.and_then(|request| request.cursor))
     }

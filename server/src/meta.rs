@@ -133,7 +133,7 @@ pub async fn call(
     if !tool.is_enabled(hub.config()) {
         return None;
     }
-    if cancel.run_until_cancelled(hub.begun()).await.is_none() {
+    if cancel.run_until_cancelled(hub.wait_for_startup()).await.is_none() {
         return Some(Answer::cancelled());
     }
     let pipeline = hub.pipeline();

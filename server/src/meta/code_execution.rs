@@ -97,7 +97,7 @@ impl MetaTool for CodeExecution {
             let finished = request.hub.execute(script, request.watcher, request.cancel).await;
             let bytes = finished.bytes();
             let answer = || {
-                let meta = Some(finished.meta());
+                let meta = Some(finished.meta().into());
                 for line in &finished.outcome.logs {
                     tracing::info!(target: "codecall::console", "{line}");
                 }

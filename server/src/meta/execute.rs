@@ -134,7 +134,7 @@ async fn cut_result(hub: &Hub, finished: &mut Finished, most: usize) -> Option<V
 
 /// What a client sees of a run.
 fn answer_of(mut finished: Finished, truncated: Option<Value>, dry: bool) -> Answer {
-    let meta = Some(finished.meta());
+    let meta = Some(finished.meta().into());
     let json =
         |finished: &Finished| json::parse(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
     let mut value = json(&finished).unwrap_or_else(|_| {

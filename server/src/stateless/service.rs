@@ -190,7 +190,7 @@ mod tests {
         let long = steps.blocking(cancel.clone(), move || resumed.recv().is_ok());
         let (aborted, ()) = tokio::join!(long, async { cancel.cancel() });
         assert_eq!(code(aborted), "EXECUTION_ABORTED");
-        assert!(steps.admission.try_take().is_none());
+        assert!(steps.admission.try_acquire().is_none());
         resume.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
         let (resume, resumed) = mpsc::channel::<()>();
