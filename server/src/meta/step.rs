@@ -1,7 +1,7 @@
 //! `codecall_step`: takes one step of a run whose client owns the tools.
 
 use super::*;
-use crate::stateless::{Evaluate, Evaluation, Refusal};
+use crate::stateless::{Evaluate, Refusal, StepAnswer};
 use codecall_base::event::RunEvent;
 
 pub struct Step;
@@ -79,7 +79,7 @@ impl MetaTool for Step {
                 Err(refused) => return *refused,
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
-                Ok(Evaluation { value, is_error, messages }) => {
+                Ok(StepAnswer { value, is_error, messages }) => {
                     if let Some(watcher) = &request.watcher {
                         messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
                     }

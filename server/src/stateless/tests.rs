@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 fn evaluate(request: Value) -> Result<Value, String> {
     let request: Evaluate = serde_json::from_value(request).map_err(|error| error.to_string())?;
-    request
-        .run(Policy::default(), &StatelessConfig::default(), &Evaluator::default())
-        .map(|evaluation| evaluation.value)
+    let config = StatelessConfig::default();
+    let evaluation = request.run(Policy::default(), &config, &Evaluator::default())?;
+    Ok(evaluation.into_json(&config))
 }
 
 fn tools() -> Value {

@@ -303,10 +303,9 @@ async fn recording_does_not_change_a_run() {
 /// Takes a step in this process, for the journals of clients.
 fn stepped(request: &Value) -> Value {
     let request: Evaluate = serde_json::from_value(request.clone()).expect("a request");
-    request
-        .run(agentscript::Policy::default(), &StatelessConfig::default(), &Evaluator::default())
-        .expect("a step")
-        .value
+    let config = StatelessConfig::default();
+    let evaluation = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step");
+    evaluation.into_json(&config)
 }
 
 #[tokio::test]
@@ -351,8 +350,9 @@ async fn journals_of_clients_are_replayed() {
     let request: Evaluate =
         serde_json::from_value(json!({"code": "return await get({ n: 1 })", "tools": [{"name": "get"}]}))
             .expect("a request");
-    let told = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step").value;
-    let token = folder.file("token.txt", format!("{}\n", told["token"].as_str().expect("a token")));
+    let evaluation = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step");
+    let step = evaluation.into_json(&config);
+    let token = folder.file("token.txt", format!("{}\n", step["token"].as_str().expect("a token")));
     let script = folder.file("b.js", "return await get({ n: 1 })");
     let refused = codecall(&["replay", &script, "--journal", &token]).await;
     assert!(refused.code == Some(2) && refused.stderr.contains("--config"), "{refused:?}");
