@@ -10,7 +10,7 @@ mod run_events;
 mod tool_list;
 
 use crate::hub::Hub;
-use crate::meta::{self, Answer};
+use crate::meta::{self, Answer, AnswerContent};
 use codecall_base::error::Error;
 use codecall_base::event::Watcher;
 use codecall_base::offload;
@@ -129,8 +129,7 @@ impl Handler {
     ) -> Option<CallToolResult> {
         if meta::find(name).is_some() {
             let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
-            let weight = offload::weight(&answer.value);
-            return Some(offload::run_without_permit(weight, || self.meta_tool_result(answer)));
+            return Some(offload::run_without_permit(answer.content.weight(), || self.meta_tool_result(answer)));
         }
         let result = self.hub.direct(name, arguments, watcher, cancel).await?;
         let convert = |result: ToolResult| {
@@ -167,17 +166,18 @@ impl Handler {
     }
 
     /// Converts the answer of a meta-tool.
-    fn meta_tool_result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
-        let result = match (value, self.hub.config().structured) {
-            (Value::String(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
-            (value, true) if is_error => CallToolResult::structured_error(value),
-            (value, true) => CallToolResult::structured(value),
-            (value, false) if is_error => CallToolResult::error(vec![ContentBlock::text(value.to_string())]),
-            (value, false) => CallToolResult::success(vec![ContentBlock::text(value.to_string())]),
+    fn meta_tool_result(&self, Answer { content, is_error, meta }: Answer) -> CallToolResult {
+        let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
+        let result = match (content, self.hub.config().structured) {
+            (AnswerContent::Refusal(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
+            (AnswerContent::Structured(value), true) if is_error => CallToolResult::structured_error(value),
+            (AnswerContent::Structured(value), true) => CallToolResult::structured(value),
+            (AnswerContent::Structured(value), false) if is_error => CallToolResult::error(text(&value)),
+            (AnswerContent::Structured(value), false) => CallToolResult::success(text(&value)),
         };
         match meta {
-            Some(Value::Object(meta)) => result.with_meta(Some(MetaObject(meta))),
-            Some(_) | None => result,
+            Some(meta) => result.with_meta(Some(MetaObject(meta))),
+            None => result,
         }
     }
 }

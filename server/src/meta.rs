@@ -15,6 +15,7 @@ use crate::hub::Hub;
 use codecall_base::call::Caller;
 use codecall_base::event::Watcher;
 use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
 use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
@@ -78,17 +79,31 @@ pub struct Request<'a> {
 /// The answer of a meta-tool.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The result: an object of the output schema. If the request was refused, a string that says what to change.
-    pub value: Value,
+    /// The result, or why there is none.
+    pub content: AnswerContent,
     /// The `isError` of the result.
     pub is_error: bool,
-    /// The `_meta` of the result: an object with `codecall/stats`.
-    pub meta: Option<Value>,
+    /// The `_meta` of the result, with `codecall/stats`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// The content of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerContent {
+    /// An object of the output schema.
+    Structured(Value),
+    /// The reason why the request was refused, and what to change.
+    Refusal(String),
 }
 
 impl Answer {
+    /// Creates an answer with an object of the output schema.
+    fn structured(value: Value, is_error: bool) -> Self {
+        Self { content: AnswerContent::Structured(value), is_error, meta: None }
+    }
+
     fn ok(value: Value) -> Self {
-        Self { value, is_error: false, meta: None }
+        Self::structured(value, false)
     }
 
     /// Returns the answer to a cancelled request.
@@ -100,7 +115,39 @@ impl Answer {
     /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
     #[must_use]
     pub fn refused(text: String) -> Self {
-        Self { value: Value::String(text), is_error: true, meta: None }
+        Self { content: AnswerContent::Refusal(text), is_error: true, meta: None }
+    }
+
+    /// Adds the `_meta` of the result.
+    fn with_meta(self, meta: Map<String, Value>) -> Self {
+        Self { meta: Some(meta), ..self }
+    }
+}
+
+impl AnswerContent {
+    /// Returns the object, or the reason as a string.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Structured(value) => value,
+            Self::Refusal(text) => text.into(),
+        }
+    }
+
+    /// Returns about how many bytes the content has.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Structured(value) => weight(value),
+            Self::Refusal(text) => text.len(),
+        }
+    }
+
+    fn redact(&mut self, secrets: &Redactor) {
+        match self {
+            Self::Structured(value) => secrets.redact_value(value),
+            Self::Refusal(text) => secrets.redact_string(text),
+        }
     }
 }
 
@@ -146,34 +193,45 @@ pub async fn call(
             refused
         }
     };
-    let weight = weight(&answer.value);
-    let cleaned = offload::run(weight, || pipeline.secrets().redact_value(&mut answer.value)).await;
-    Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
+    let weight = answer.content.weight();
+    let redacted = offload::run(weight, || answer.content.redact(pipeline.secrets())).await;
+    Some(redacted.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
 /// Deserializes the arguments of a request.
-fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
+fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, InvalidArguments> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string());
-        Box::new(invalid_arguments(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem)))
+        InvalidArguments::new(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem))
     })
 }
 
-/// Returns the answer to a request with invalid arguments: what is wrong, and what is expected.
-fn invalid_arguments(tool: &dyn MetaTool, problem: &str) -> Answer {
-    let schema = tool.input_schema();
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let members: Vec<String> = schema["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| {
-            let kind = typescript::type_of(schema, schema);
-            format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
-        })
-        .collect();
-    let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
-    Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+/// What is wrong with the arguments of a request, and what is expected.
+struct InvalidArguments(String);
+
+impl InvalidArguments {
+    fn new(tool: &dyn MetaTool, problem: &str) -> Self {
+        let schema = tool.input_schema();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let members: Vec<String> = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let kind = typescript::type_of(schema, schema);
+                format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
+            })
+            .collect();
+        let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
+        Self(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+    }
+}
+
+impl From<InvalidArguments> for Answer {
+    fn from(InvalidArguments(text): InvalidArguments) -> Self {
+        Self::refused(text)
+    }
 }
 
 /// A list of strings, or one string: models write both.

@@ -143,7 +143,7 @@ async fn print_answer(sources: &Sources, meta_tool: &str, arguments: Value) -> R
     let answer = call_meta_tool(&running, meta_tool, arguments).await;
     running.hub.close().await;
     let answer = answer?;
-    output::print_json(&answer.value.to_string())?;
+    output::print_json(&answer.content.into_value().to_string())?;
     Ok(CommandStatus::from_success(!answer.is_error))
 }
 

@@ -105,7 +105,7 @@ impl MetaTool for Search {
                 .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
                 Ok(criteria) => search(request.hub, &criteria).await,
-                Err(refused) => *refused,
+                Err(invalid) => invalid.into(),
             }
         })
     }
@@ -127,8 +127,8 @@ struct Criteria {
 }
 
 impl Criteria {
-    fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
-        let refused = |problem: &str| Err(Box::new(invalid_arguments(tool, problem)));
+    fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, InvalidArguments> {
+        let refused = |problem: &str| Err(InvalidArguments::new(tool, problem));
         let names_queries = arguments.queries.is_some();
         let given: Vec<String> = arguments
             .query
@@ -157,7 +157,7 @@ impl Criteria {
         }
         let names = |key: &str, names: Option<StringOrList>| {
             let names = names.map(|names| parse_names(key, names)).transpose();
-            names.map_err(|problem| Box::new(invalid_arguments(tool, &problem)))
+            names.map_err(|problem| InvalidArguments::new(tool, &problem))
         };
         Ok(Self {
             queries,

@@ -76,17 +76,17 @@ impl MetaTool for Step {
         Box::pin(async move {
             let evaluate: Evaluate = match parse(self, request.arguments) {
                 Ok(evaluate) => evaluate,
-                Err(refused) => return *refused,
+                Err(invalid) => return invalid.into(),
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
                 Ok(StepAnswer { value, is_error, messages }) => {
                     if let Some(watcher) = &request.watcher {
                         messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
                     }
-                    Answer { value, is_error, meta: None }
+                    Answer::structured(value, is_error)
                 }
-                Err(Refusal::Invalid(problem)) => invalid_arguments(self, &problem),
-                Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
+                Err(Refusal::Invalid(problem)) => InvalidArguments::new(self, &problem).into(),
+                Err(unavailable) => Answer::structured(unavailable.to_json(), true),
             }
         })
     }

@@ -13,9 +13,22 @@ fn hub(config: Config) -> Arc<Hub> {
     Hub::start(config, vec![Arc::new(echo)]).expect("starts")
 }
 
-async fn ask(name: &str, arguments: Value) -> Answer {
+/// An answer with its content as one value.
+struct Answered {
+    value: Value,
+    is_error: bool,
+    meta: Option<Map<String, Value>>,
+}
+
+impl From<Answer> for Answered {
+    fn from(Answer { content, is_error, meta }: Answer) -> Self {
+        Self { value: content.into_value(), is_error, meta }
+    }
+}
+
+async fn ask(name: &str, arguments: Value) -> Answered {
     let hub = hub(Config::default());
-    call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+    call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool").into()
 }
 
 #[test]
@@ -217,8 +230,9 @@ fn hub_with_max_result_bytes(bytes: u64, store: codecall_config::ResultStore) ->
     hub(config)
 }
 
-async fn execute_with(hub: &Hub, arguments: Value) -> Answer {
-    call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+async fn execute_with(hub: &Hub, arguments: Value) -> Answered {
+    let answer = call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await;
+    answer.expect("there is such a tool").into()
 }
 
 #[tokio::test]

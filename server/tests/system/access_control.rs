@@ -95,7 +95,8 @@ impl World {
     }
 
     async fn ask(&self, tool: &str, arguments: Value) -> Value {
-        meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+        let answer = meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await;
+        answer.expect("a meta-tool").content.into_value()
     }
 
     async fn invoke(&self, name: &str) -> String {

@@ -94,7 +94,8 @@ async fn execute(hub: &Hub, script: &str) -> Value {
 }
 
 async fn ask(hub: &Hub, tool: &str, arguments: Value) -> Value {
-    meta::call(hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+    let answer = meta::call(hub, tool, arguments, None, CancellationToken::new()).await;
+    answer.expect("a meta-tool").content.into_value()
 }
 
 /// Measures every few milliseconds how long the reactor was blocked.

@@ -91,7 +91,8 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
 
 impl World {
     async fn invoke_watched(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
-        meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await.expect("a meta-tool").value
+        let answer = meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await;
+        answer.expect("a meta-tool").content.into_value()
     }
 
     /// Calls a tool without a script. Returns its result, or the code of its error.

@@ -63,7 +63,7 @@ async fn ask_of(upstreams: Vec<Arc<dyn Upstream>>, arguments: Value) -> Value {
     let answer =
         call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("there is search");
     assert!(!answer.is_error, "{answer:?}");
-    answer.value
+    answer.content.into_value()
 }
 
 async fn ask(arguments: Value) -> Value {
