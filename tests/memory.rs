@@ -1,4 +1,4 @@
-//! Memory of runs: garbage is given back while a script runs and before it waits.
+//! Memory of runs: garbage is collected while a script runs and before it waits, and limits hold.
 #![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{
@@ -61,7 +61,7 @@ fn a_run_that_waits_keeps_only_what_it_needs() {
     assert_eq!(outcome.result.expect("it succeeds"), expected);
 }
 
-/// The outcome of a script that may use so much memory, and nearly any number of steps.
+/// Runs a script with this memory limit, and almost unlimited steps.
 fn outcome(script: &str, memory: u64) -> Outcome {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_memory_bytes = memory;
@@ -78,7 +78,7 @@ fn failure(script: &str, memory: u64) -> Failure {
     *outcome(script, memory).result.expect_err("it fails")
 }
 
-/// Scripts with little that is alive at a time, beside 64 MB of limit, and much that was.
+/// Scripts with little live data and much garbage, relative to a limit of 64 MB.
 const FITTING: &[(&str, &str)] = &[
     ("JSON.parse in a loop", "const text = '[' + '1234,'.repeat(3e6) + '1]'; let n = 0;
         for (let i = 0; i < 6; i++) { const data = JSON.parse(text); n += data.length } return n === 6 * 3000001"),
@@ -116,7 +116,7 @@ fn what_is_garbage_is_no_reason_to_refuse_what_fits() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// Scripts that ask for much more than 64 MB, in one operation each.
+/// Scripts that request much more than 64 MB in one operation.
 const GREEDY: &[(&str, &str)] = &[
     ("spread of a string", "return [...'x'.repeat(3e7)].length"),
     ("spread of a string of two bytes", "return [...'é'.repeat(2e7)].length"),
@@ -236,7 +236,7 @@ const GREEDY: &[(&str, &str)] = &[
     ),
 ];
 
-/// The process that [`no_script_takes_more_than_its_limit`] measures: it runs the script of that number.
+/// The process that [`no_script_takes_more_than_its_limit`] measures. It runs the script of the number in `GREEDY`.
 #[test]
 #[ignore = "it is started by another test"]
 fn measured() {
@@ -256,7 +256,8 @@ fn measured() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_script_takes_more_than_its_limit() {
-    const MOST: u64 = (64 << 10) * 6 / 5 + (20 << 10);
+    /// Maximum growth of the process, in KiB.
+    const MAX_GROWTH: u64 = (64 << 10) * 6 / 5 + (20 << 10);
     let program = std::env::current_exe().expect("the path of this program");
     let mut faults = Vec::new();
     for (number, (name, _)) in GREEDY.iter().enumerate() {
@@ -267,7 +268,7 @@ fn no_script_takes_more_than_its_limit() {
         let line = text.lines().find_map(|line| line.split_once("grown: ")).map_or("", |(_, rest)| rest);
         let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX);
         println!("{name}: {} MB, {line}", grown >> 10);
-        if grown > MOST {
+        if grown > MAX_GROWTH {
             faults.push(format!("{name}: {} MB, {line}", grown >> 10));
         }
     }
@@ -276,18 +277,19 @@ fn no_script_takes_more_than_its_limit() {
 
 #[test]
 fn what_an_answer_says_of_a_failure_is_cut() {
-    let said = 64;
+    // The note of a truncation.
+    let note = 64;
     let failure_of = |script: &str| failure(script, 256 << 20);
     let long = failure_of(
         "throw Object.assign(new TypeError('m'.repeat(2e7)), { name: 'n'.repeat(2e7), code: 'c'.repeat(1e6) })",
     );
     assert!(
-        long.message.len() <= MOST_MESSAGE + said && long.message.contains("… (20000000 bytes, cut) …"),
+        long.message.len() <= MOST_MESSAGE + note && long.message.contains("… (20000000 bytes, cut) …"),
         "{}",
         long.message.len()
     );
     let name = long.name.expect("a name");
-    assert!(name.len() <= MOST_NAME + said && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
+    assert!(name.len() <= MOST_NAME + note && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
     assert!(long.stack.expect("a stack").len() <= MOST_MESSAGE + MOST_NAME + 1024);
     assert!(failure_of("throw 'é'.repeat(1e7)").message.contains("… (20000000 bytes, cut) …"));
 
@@ -302,9 +304,9 @@ fn what_an_answer_says_of_a_failure_is_cut() {
         panic!("it ends")
     };
     let failure = outcome.result.expect_err("the tool failed");
-    assert!(failure.code.len() <= MOST_NAME + said && failure.message.len() <= MOST_MESSAGE + said);
+    assert!(failure.code.len() <= MOST_NAME + note && failure.message.len() <= MOST_MESSAGE + note);
     let input = failure.tool_input.as_deref().expect("an input");
-    assert!(input.len() <= MOST_TOOL_INPUT + said && input.contains("bytes, cut)"), "{input}");
+    assert!(input.len() <= MOST_TOOL_INPUT + note && input.contains("bytes, cut)"), "{input}");
     assert!(
         failure.details.as_deref().is_some_and(|details| details.len() <= MOST_DETAILS && details.contains("cut)"))
     );
