@@ -17,9 +17,9 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const TIMEOUT_MS: u64 = 100;
 const MAX_MEMORY: usize = 8 << 20;
 /// A fifth over the limit, and what instrumented code and a cold cache take beside.
-const LONGEST: Duration = Duration::from_millis(TIMEOUT_MS * 12 / 10 + 100);
+const MAX_TIME: Duration = Duration::from_millis(TIMEOUT_MS * 12 / 10 + 100);
 /// A fifth over the limit, and 20 MB for all that is not the script's.
-const MOST_MEMORY: usize = MAX_MEMORY * 12 / 10 + 20_000_000;
+const MAX_PEAK: usize = MAX_MEMORY * 12 / 10 + 20_000_000;
 
 const NUMBERS: [&str; 24] = [
     "0",
@@ -145,15 +145,23 @@ fuzz_target!(|data: &[u8]| {
     policy.limits.max_steps = 100_000_000;
     policy.limits.max_memory_bytes = MAX_MEMORY as u64;
     policy.limits.max_script_bytes = 1 << 20;
+    let (took, peak) = measure(&source, &policy);
+    assert!(peak < MAX_PEAK, "{} MB for {source}", peak / 1_000_000);
+    if took >= MAX_TIME {
+        // The clock of the thread also counts the time for which a virtual machine is stopped.
+        let again = measure(&source, &policy).0.min(measure(&source, &policy).0);
+        assert!(again < MAX_TIME, "{took:?}, again {again:?}, for {source}");
+    }
+});
+
+/// Time of this thread and peak of allocated bytes in a run.
+fn measure(source: &str, policy: &Policy) -> (Duration, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let began = ThreadTime::now();
-    run(&source, &policy);
-    let took = began.elapsed();
-    let most = MEMORY.peak_usage().saturating_sub(before);
-    assert!(took < LONGEST, "{took:?} for {source}");
-    assert!(most < MOST_MEMORY, "{} MB for {source}", most / 1_000_000);
-});
+    run(source, policy);
+    (began.elapsed(), MEMORY.peak_usage().saturating_sub(before))
+}
 
 fn run(source: &str, policy: &Policy) {
     let Ok(script) = compile(source, &CompileOptions::for_policy(policy)) else { return };

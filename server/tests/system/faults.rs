@@ -15,10 +15,10 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// How long other requests may take during a fault, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -26,8 +26,9 @@ const AT_ONCE: Duration = Duration::from_secs(10);
 /// runtimes keep some for reuse.
 const KEPT: Resources = Resources { megabytes: 60, threads: 8, descriptors: 8, children: 0 };
 
-/// These tests measure processes, so they run one at a time.
-static ALONE: LazyLock<tokio::sync::Mutex<()>> = LazyLock::new(tokio::sync::Mutex::default);
+/// Each server is a process of its own that is measured alone. Most of them wait most of their time; more at once
+/// than these would answer too late on a small machine.
+static SERVERS: Semaphore = Semaphore::const_new(6);
 
 /// The resources of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,7 @@ struct Victim {
     child: Child,
     client: RunningService<RoleClient, RecordingClient>,
     before: Resources,
-    _alone: tokio::sync::MutexGuard<'static, ()>,
+    _permit: SemaphorePermit<'static>,
 }
 
 impl Victim {
@@ -78,7 +79,7 @@ impl Victim {
 
     /// Starts it from a shell that runs `prepared` first.
     async fn start_as(prepared: &str, words: &[&str]) -> Self {
-        let alone = ALONE.lock().await;
+        let permit = SERVERS.acquire().await.expect("it is never closed");
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{prepared}\nexec \"$0\" serve --http 0 \"$@\""), PROGRAM]).args(words);
         command.stdin(Stdio::null()).stderr(Stdio::piped()).env_remove("RUST_LOG").kill_on_drop(true);
@@ -96,7 +97,7 @@ impl Victim {
         let config = StreamableHttpClientTransportConfig::with_uri(format!("{url}/mcp"));
         let transport = StreamableHttpClientTransport::with_client(http_client(), config);
         let client = RecordingClient::default().serve(transport).await.expect("speaks MCP");
-        let mut victim = Self { url, before: Resources { megabytes: 0, ..KEPT }, child, client, _alone: alone };
+        let mut victim = Self { url, before: Resources { megabytes: 0, ..KEPT }, child, client, _permit: permit };
         // Threads and connections that exist from the first request on.
         for _ in 0..3 {
             victim.answers().await;

@@ -1,6 +1,7 @@
 //! Upstreams that lie, hang, crash, flood and break off.
 
 use super::*;
+use futures_util::future::join_all;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -86,27 +87,21 @@ async fn crashes() {
 /// Faults at the start do not affect other servers, and take a limited amount of memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn starts() {
-    let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
-    for mode in
-        ["same_cursor", "double", "names", "garbage", "endless", "dead", "silent", "drip", "deep_list", "long_list"]
-    {
-        leaves_others_alone(&folder, &program, mode).await;
-    }
+    let modes =
+        ["same_cursor", "double", "names", "garbage", "endless", "dead", "silent", "drip", "deep_list", "long_list"];
+    join_all(modes.map(leaves_others_alone)).await;
 }
 
 /// Endless lists of tools.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn endless_lists() {
-    let folder = Folder::new();
-    let Some(program) = wrong_upstream(&folder) else { return };
-    for mode in ["cursor", "empty_cursor"] {
-        leaves_others_alone(&folder, &program, mode).await;
-    }
+    join_all(["cursor", "empty_cursor"].map(leaves_others_alone)).await;
 }
 
-async fn leaves_others_alone(folder: &Folder, program: &str, mode: &str) {
-    let config = configured(folder, program, &[("good", "good"), ("wrong", mode)], json!({}));
+async fn leaves_others_alone(mode: &str) {
+    let folder = Folder::new();
+    let Some(program) = wrong_upstream(&folder) else { return };
+    let config = configured(&folder, &program, &[("good", "good"), ("wrong", mode)], json!({}));
     let victim = Victim::start(&["--config", &config]).await;
     let began = Instant::now();
     let mut most = victim.resources().megabytes;
@@ -124,6 +119,16 @@ async fn leaves_others_alone(folder: &Folder, program: &str, mode: &str) {
 /// The same faults over HTTP, in the body of the response.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http() {
+    let ways = [
+        ["hang", "half_header", "half_body"],
+        ["cut", "kind", "error"],
+        ["teapot", "around", "endless"],
+        ["endless_events", "endless_event", "headers_flood"],
+    ];
+    join_all(ways.map(recovers_over_http)).await;
+}
+
+async fn recovers_over_http(ways: [&str; 3]) {
     let folder = Folder::new();
     let Some(program) = wrong_upstream(&folder) else { return };
     let port_file = folder.path("port");
@@ -134,20 +139,7 @@ async fn over_http() {
     let config = folder.file("config.json", json!({"mcpServers": {"web": {"url": url}}}).to_string());
     let victim = Victim::start(&["--config", &config]).await;
     assert_eq!(victim.call("web:ok", 20 * SECOND).await, Ok(json!("fine")));
-    for way in [
-        "hang",
-        "half_header",
-        "half_body",
-        "cut",
-        "kind",
-        "error",
-        "teapot",
-        "around",
-        "endless",
-        "endless_events",
-        "endless_event",
-        "headers_flood",
-    ] {
+    for way in ways {
         let began = Instant::now();
         let got = victim.call(&format!("web:{way}"), 3 * SECOND).await;
         assert!(got.is_err(), "{way}: {got:?}");
