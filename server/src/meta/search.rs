@@ -130,15 +130,18 @@ impl Criteria {
     fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, InvalidArguments> {
         let refused = |problem: &str| Err(InvalidArguments::new(tool, problem));
         let names_queries = arguments.queries.is_some();
-        let given: Vec<String> = arguments
+        let requested: Vec<String> = arguments
             .query
             .into_iter()
             .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
             .collect();
-        if given.is_empty() && !names_queries {
+        if requested.is_empty() && !names_queries {
             return refused("'query' is missing");
         }
-        if given.is_empty() || given.len() > MAX_QUERIES || given.iter().any(|query| query.trim().is_empty()) {
+        if requested.is_empty()
+            || requested.len() > MAX_QUERIES
+            || requested.iter().any(|query| query.trim().is_empty())
+        {
             return refused(&format!("give 1 to {MAX_QUERIES} queries, none of them empty"));
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
@@ -150,7 +153,7 @@ impl Criteria {
             return refused("'minScore' must be from 0 to 1");
         }
         let mut queries = Vec::new();
-        for query in given {
+        for query in requested {
             if !queries.contains(&query) {
                 queries.push(query);
             }

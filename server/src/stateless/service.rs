@@ -234,8 +234,8 @@ mod tests {
             let request = serde_json::from_value(json!({"code": code, "limits": limits})).expect("a request");
             steps.evaluate(request, CancellationToken::new())
         };
-        let turns = "let n = 0; for (let i = 0; i < 200000; i++) n++; return n";
-        let higher = step(json!({"maxIterations": 1_000_000}), turns).await.expect("a step");
+        let loop_script = "let n = 0; for (let i = 0; i < 200000; i++) n++; return n";
+        let higher = step(json!({"maxIterations": 1_000_000}), loop_script).await.expect("a step");
         assert_eq!(higher.value["outcome"]["error"]["code"], "ITERATION_LIMIT");
         assert!(higher.is_error);
         let lower = step(json!({"maxIterations": 10}), "for (let i = 0; i < 20; i++); return 1").await;

@@ -378,9 +378,9 @@ async fn files_and_levels_on_the_command_line() {
     let ran = codecall(&[&with[..], &["--max-tool-calls=0"]].concat()).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
-    for (level, told) in [("trace", true), ("debug", true), ("info", true), ("warn", false), ("error", false)] {
+    for (level, is_logged) in [("trace", true), ("debug", true), ("info", true), ("warn", false), ("error", false)] {
         let ran = codecall(&["code", "exec", "--code=console.log('heard'); 1", "--log-level", level]).await;
-        assert_eq!((ran.code, ran.stderr.contains("heard")), (Some(0), told), "{level}: {ran:?}");
+        assert_eq!((ran.code, ran.stderr.contains("heard")), (Some(0), is_logged), "{level}: {ran:?}");
     }
 }
 

@@ -504,13 +504,13 @@ async fn secrets_are_redacted_in_all_encodings() {
     let script = folder.file("script.js", format!(
         "const texts = {list};
          for (const text of texts) {{ console.log(text); mcpLog('info', text, {{ [text]: text }}); mcpNotify('said', {{ [text]: text }}); }}
-         const told = [];
+         const answers = [];
          for (let at = 0; at < texts.length; at++) {{
-           told.push(await callTool('shop:tell' + at, {{ a: texts[at] }}));
-           told.push(await callTool('shop:tell' + at, {{ fail: true }}, {{ throwOnError: false }}));
-           told.push(getTool('shop:tell' + at));
+           answers.push(await callTool('shop:tell' + at, {{ a: texts[at] }}));
+           answers.push(await callTool('shop:tell' + at, {{ fail: true }}, {{ throwOnError: false }}));
+           answers.push(getTool('shop:tell' + at));
          }}
-         return {{ texts, told, ...Object.fromEntries(texts.map(text => [text, 1])) }}"
+         return {{ texts, answers, ...Object.fromEntries(texts.map(text => [text, 1])) }}"
     ));
     let journal = folder.path("journal.json");
     let more = ["--mock-tools", &fixture, "--config", &config];

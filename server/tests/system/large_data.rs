@@ -107,12 +107,12 @@ struct Pulse {
 impl Pulse {
     fn begin() -> Self {
         let longest = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&longest);
+        let max = Arc::clone(&longest);
         let task = tokio::spawn(async move {
             loop {
                 let began = Instant::now();
                 tokio::time::sleep(Duration::from_millis(5)).await;
-                told.fetch_max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                max.fetch_max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
             }
         });
         Self { longest, task }
@@ -204,10 +204,10 @@ async fn errors_are_bounded_and_say_so() {
         assert_eq!(outcome["error"]["code"], "TOOL_EXECUTION_ERROR");
         let answer = ask(&hub, "codecall_invoke", json!({"tool": tool, "input": input})).await;
         assert_eq!(answer["error"]["toolName"], tool);
-        for told in [&outcome, &answer] {
-            let text = told.to_string();
+        for value in [&outcome, &answer] {
+            let text = value.to_string();
             assert!(text.len() < 64_000, "{} bytes", text.len());
-            let message = told["error"]["message"].as_str().expect("a message");
+            let message = value["error"]["message"].as_str().expect("a message");
             assert!(
                 message.starts_with("boom boom") && message.contains("cut") && message.contains("10000000"),
                 "{message}"

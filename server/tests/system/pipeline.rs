@@ -305,7 +305,7 @@ async fn every_call_is_audited() {
     let events = events.lock().expect("not poisoned").clone();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     lines.sort_by_key(|line| line["callId"].as_str().and_then(|id| id.parse::<u64>().ok()));
-    let told: Vec<String> = lines
+    let records: Vec<String> = lines
         .iter()
         .map(|line| {
             let code = line["error"]["code"].as_str().or(line["answeredBy"].as_str()).unwrap_or("-");
@@ -318,7 +318,7 @@ async fn every_call_is_audited() {
         })
         .collect();
     assert_eq!(
-        told,
+        records,
         [
             "invoke t:echo ok -",
             "invoke t:echo ok cache",
@@ -398,16 +398,16 @@ async fn secrets_of_the_configuration_are_redacted() {
     let mut seen = String::new();
     let script = format!(
         "console.log('{TOKEN}'); mcpLog('info', '{TOKEN}', {{ a: '{TOKEN}' }}); mcpNotify('x', {{ a: '{TOKEN}' }});
-         const told = await callTool('leak:tell', {{ a: '{TOKEN}' }});
-         const letters = told.split('').join('-');
+         const secrets = await callTool('leak:tell', {{ a: '{TOKEN}' }});
+         const letters = secrets.split('').join('-');
          const {{ error }} = await callTool('leak:fail', {{}}, {{ throwOnError: false }});
-         return {{ told, letters, error, described: getTool('leak:tell').description }};"
+         return {{ secrets, letters, error, described: getTool('leak:tell').description }};"
     );
     let answer = server.ask("codecall_execute", json!({"script": script})).await;
     assert!(
-        answer["result"]["told"]
+        answer["result"]["secrets"]
             .as_str()
-            .is_some_and(|told| told.starts_with("[secret] ") && told.ends_with(" [secret]")),
+            .is_some_and(|secrets| secrets.starts_with("[secret] ") && secrets.ends_with(" [secret]")),
         "{answer}"
     );
     assert_eq!(answer["result"]["described"], "Signs in with [secret]");
@@ -446,8 +446,8 @@ async fn secrets_of_the_configuration_are_redacted() {
         assert_eq!(before, None, "{part}");
     }
     assert!(seen.matches("[secret]").count() > 10);
-    let heard = std::fs::read_to_string(log).expect("a log");
-    assert!(heard.contains(TOKEN), "the server itself gets what the client has sent: {heard}");
+    let output = std::fs::read_to_string(log).expect("a log");
+    assert!(output.contains(TOKEN), "the server itself gets what the client has sent: {output}");
 }
 
 /// Results of listed tools are those of their server.
@@ -480,16 +480,16 @@ async fn a_cancelled_request_reaches_the_upstream() {
         let folder = Folder::new();
         let (config, log) = leaking(&folder, json!({}));
         let server = Server::start(&["--config", &config]).await;
-        let heard = |what: &str| std::fs::read_to_string(&log).expect("a log").lines().any(|line| line == what);
+        let is_logged = |what: &str| std::fs::read_to_string(&log).expect("a log").lines().any(|line| line == what);
         let request =
             CallToolRequestParams::new(tool).with_arguments(arguments.as_object().expect("an object").clone());
         let request = ClientRequest::CallToolRequest(Request::new(request));
         let sent = server.client.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
         let sent = sent.await.expect("sent");
-        until("the call", || heard("called")).await;
-        assert!(!heard("cancelled"));
+        until("the call", || is_logged("called")).await;
+        assert!(!is_logged("cancelled"));
         sent.cancel(Some("enough".into())).await.expect("cancelled");
-        until("the cancellation", || heard("cancelled")).await;
+        until("the cancellation", || is_logged("cancelled")).await;
         until("the record", || {
             std::fs::read_to_string(folder.path("audit.jsonl")).is_ok_and(|text| text.contains("EXECUTION_ABORTED"))
         })

@@ -28,9 +28,9 @@ async fn connect(victim: &Victim) -> TcpStream {
 }
 
 /// Reads until the other side closes the connection or is silent for a while.
-async fn answered(stream: &mut TcpStream, patience: Duration) -> String {
+async fn answered(stream: &mut TcpStream, timeout: Duration) -> String {
     let mut bytes = vec![0; 65_536];
-    let read = tokio::time::timeout(patience, stream.read(&mut bytes)).await;
+    let read = tokio::time::timeout(timeout, stream.read(&mut bytes)).await;
     let length = read.ok().and_then(Result::ok).unwrap_or(0);
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
