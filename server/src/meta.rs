@@ -20,6 +20,7 @@ use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -58,8 +59,8 @@ pub trait MetaTool: Send + Sync {
     fn input_schema(&self) -> Value;
     /// Returns the JSON schema of an answer.
     fn output_schema(&self) -> Value;
-    /// Returns the MCP annotations: an object.
-    fn annotations(&self) -> Value;
+    /// Returns the MCP annotations.
+    fn annotations(&self) -> ToolAnnotations;
     /// Answers a request.
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }

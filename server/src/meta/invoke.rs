@@ -71,8 +71,8 @@ impl MetaTool for Invoke {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {

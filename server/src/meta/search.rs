@@ -95,8 +95,8 @@ impl MetaTool for Search {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(true).idempotent(true).open_world(false)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {

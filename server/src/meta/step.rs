@@ -67,9 +67,9 @@ impl MetaTool for Step {
         })
     }
 
-    fn annotations(&self) -> Value {
+    fn annotations(&self) -> ToolAnnotations {
         // A step only computes: the client calls the tools.
-        json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+        ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
