@@ -4,7 +4,7 @@ use crate::stateless::Stateless;
 use agentscript::Dialect;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
-use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::event::{EventSink, RunEvent};
 use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
 use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
 use codecall_runs::{ExecuteRequest, Finished, LogRuns, RunHook, Runs};
@@ -235,23 +235,23 @@ impl Hub {
     }
 
     /// Runs a script.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
+    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,
         };
-        runs.execute(request, self.redacting(watcher), cancel).await
+        runs.execute(request, self.redacting(sink), cancel).await
     }
 
-    /// Wraps a watcher so that messages of the script are redacted. Events of tool calls are redacted already.
-    fn redacting(&self, watcher: Watcher) -> Watcher {
-        let watcher = watcher?;
+    /// Wraps an event sink so that messages of the script are redacted. Events of tool calls are redacted already.
+    fn redacting(&self, sink: EventSink) -> EventSink {
+        let sink = sink?;
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
             if let RunEvent::Message(message) = &mut event {
                 secrets.redact_message(message);
             }
-            watcher(event);
+            sink(event);
         }))
     }
 
@@ -260,7 +260,7 @@ impl Hub {
         &self,
         name: &str,
         input: Map<String, Value>,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
         if cancel.run_until_cancelled(self.wait_for_startup()).await.is_none() {
@@ -271,7 +271,7 @@ impl Hub {
         let call = ToolCall {
             tool: name.to_owned(),
             input,
-            context: self.context(Caller::Direct, watcher, cancel),
+            context: self.context(Caller::Direct, sink, cancel),
             allowed: None,
             apps: None,
         };
@@ -280,9 +280,9 @@ impl Hub {
 
     /// Returns the context of a call that no script makes.
     #[must_use]
-    pub fn context(&self, caller: Caller, watcher: Watcher, cancel: CancellationToken) -> CallContext {
+    pub fn context(&self, caller: Caller, sink: EventSink, cancel: CancellationToken) -> CallContext {
         let timeout = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
-        CallContext { caller, run: None, timeout, watcher, cancel }
+        CallContext { caller, run: None, timeout, sink, cancel }
     }
 
     /// Waits for upstreams that are still starting, up to [`STARTUP_TIMEOUT`] after the start of the hub.

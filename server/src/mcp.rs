@@ -12,7 +12,7 @@ mod tool_list;
 use crate::hub::Hub;
 use crate::meta::{self, Answer, AnswerContent};
 use codecall_base::error::Error;
-use codecall_base::event::Watcher;
+use codecall_base::event::EventSink;
 use codecall_base::offload;
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
 use codecall_upstream::UpstreamNotification;
@@ -124,14 +124,14 @@ impl Handler {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<CallToolResult> {
         if meta::find(name).is_some() {
-            let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
+            let answer = meta::call(&self.hub, name, Value::Object(arguments), sink, cancel).await?;
             return Some(offload::run_without_permit(answer.content.weight(), || self.meta_tool_result(answer)));
         }
-        let result = self.hub.direct(name, arguments, watcher, cancel).await?;
+        let result = self.hub.direct(name, arguments, sink, cancel).await?;
         let convert = |result: ToolResult| {
             offload::run_without_permit(offload::weight(result.value()), || self.tool_result(result))
         };
@@ -367,14 +367,14 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
-        let (watcher, forwarding) = run_events::watcher(&context, self.subscriptions.level(), single, answered.clone());
+        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
         if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
             let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let answer = self.call(&request.name, arguments, watcher, context.ct.child_token());
+        let answer = self.call(&request.name, arguments, sink, context.ct.child_token());
         // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
         let forwarding = self.input_ended.run_until_cancelled(forwarding);
         match run_events::after_events(answer, forwarding, &answered).await {

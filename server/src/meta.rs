@@ -13,7 +13,7 @@ mod step;
 
 use crate::hub::Hub;
 use codecall_base::call::Caller;
-use codecall_base::event::Watcher;
+use codecall_base::event::EventSink;
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
@@ -72,7 +72,7 @@ pub struct Request<'a> {
     /// The arguments: an object.
     pub arguments: Value,
     /// Receives the events of the run or call.
-    pub watcher: Watcher,
+    pub sink: EventSink,
     /// Cancelled when the client no longer waits for the answer.
     pub cancel: CancellationToken,
 }
@@ -174,7 +174,7 @@ pub async fn call(
     hub: &Hub,
     name: &str,
     arguments: Value,
-    watcher: Watcher,
+    sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
     let tool = find(name)?;
@@ -186,7 +186,7 @@ pub async fn call(
     }
     let pipeline = hub.pipeline();
     let mut answer = match pipeline.before_meta(tool.id()).await {
-        Ok(()) => tool.answer(Request { hub, arguments, watcher, cancel }).await,
+        Ok(()) => tool.answer(Request { hub, arguments, sink, cancel }).await,
         Err(error) => {
             let refused = Answer::refused(error.message.clone());
             let context = hub.context(Caller::Direct, None, cancel);

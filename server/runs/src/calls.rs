@@ -1,7 +1,7 @@
 //! The tool calls of one run, and the log of them that the client gets.
 
 use super::context::RunContext;
-use super::{RunEvent, Watcher};
+use super::{EventSink, RunEvent};
 use agentscript::{Call, CallId, Outcome, ToolError};
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::json;
@@ -78,7 +78,7 @@ impl Calls {
                 caller: Caller::Script,
                 run: Some(self.context.scope.clone()),
                 timeout: Duration::from_millis(timeout_ms),
-                watcher: self.logging_watcher(id),
+                sink: self.logging_sink(id),
                 cancel: self.context.cancel.clone(),
             },
             allowed: self.allowed.clone(),
@@ -87,17 +87,17 @@ impl Calls {
         if self.is_dry_run { self.dry_run(id, &call) } else { self.call_tool(call).await }
     }
 
-    /// Returns the watcher of a call, which logs its events and forwards them to the watcher of the run.
-    fn logging_watcher(&self, id: CallId) -> Watcher {
-        let (log, watcher) = (Arc::clone(&self.log), self.context.watcher.clone());
+    /// Returns the sink of a call, which logs its events and forwards them to the sink of the run.
+    fn logging_sink(&self, id: CallId) -> EventSink {
+        let (log, sink) = (Arc::clone(&self.log), self.context.sink.clone());
         Some(Arc::new(move |event| {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
                 RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => {}
             }
-            if let Some(watcher) = &watcher {
-                watcher(event);
+            if let Some(sink) = &sink {
+                sink(event);
             }
         }))
     }

@@ -1,10 +1,10 @@
-//! The context of a run: its watcher, its cancellation, and its share of the memory of all runs.
+//! The context of a run: its event sink, its cancellation, and its share of the memory of all runs.
 
 use super::executor::Evaluation;
 use super::{Refused, refused};
 use agentscript::{Message, Outcome};
 use codecall_base::call::RunScope;
-use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::event::{EventSink, RunEvent};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::Pool;
@@ -19,7 +19,7 @@ pub struct RunContext {
     pub scope: RunScope,
     /// Adds the id of the run to log lines.
     pub span: tracing::Span,
-    pub watcher: Watcher,
+    pub sink: EventSink,
     /// Cancelled when the run has to end, for any reason.
     pub cancel: CancellationToken,
     /// The same flag for the interpreter, which checks it in the middle of long operations.
@@ -48,17 +48,17 @@ impl RunContext {
         scope: RunScope,
         memory: &Arc<MemoryBudget>,
         pool: Pool,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Arc<Self> {
-        if let Some(watcher) = &watcher {
-            watcher(RunEvent::Started { run: scope.id.clone() });
+        if let Some(sink) = &sink {
+            sink(RunEvent::Started { run: scope.id.clone() });
         }
         let context = Arc::new(Self {
             // The highest level, so that the span is enabled whatever the log filter is.
             span: tracing::error_span!("run", id = %scope.id),
             scope,
-            watcher,
+            sink,
             cancel,
             stop: Arc::default(),
             reason: OnceLock::new(),
@@ -109,7 +109,7 @@ impl RunContext {
         }
     }
 
-    /// Forwards messages of the script to the watcher. Too many messages, or too large ones, end the run.
+    /// Forwards messages of the script to the event sink. Too many messages, or too large ones, end the run.
     pub fn forward(&self, messages: Vec<Message>) {
         for message in messages {
             let max = self.pool.max_messages;
@@ -127,8 +127,8 @@ impl RunContext {
             if data.is_some_and(|data| json::parse(data).is_err()) {
                 return self.end_too_deep("The data of a message");
             }
-            if let Some(watcher) = &self.watcher {
-                watcher(RunEvent::Message(message));
+            if let Some(sink) = &self.sink {
+                sink(RunEvent::Message(message));
             }
         }
     }

@@ -23,7 +23,7 @@ use agentscript::{CallId, Dialect, Event, Failure, Language, Outcome, Policy, Pr
 use calls::{CallLog, Calls};
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
-use codecall_base::event::{RunEvent, RunId, Watcher};
+use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::{IsolationConfig, Pool};
@@ -242,7 +242,7 @@ impl Runs {
     }
 
     /// Runs a script to its end.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
+    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
         let cancel = cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let log = Arc::new(CallLog::new(request.dry_run));
@@ -251,7 +251,7 @@ impl Runs {
         let outcome = match self.admit(&id, request.parent.as_ref(), &cancel).await {
             Ok(scope) => {
                 let hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
-                let outcome = complete_stats(self.run(scope, request, watcher, cancel, &log).await, &log, began);
+                let outcome = complete_stats(self.run(scope, request, sink, cancel, &log).await, &log, began);
                 hooks.end(&outcome).await;
                 outcome
             }
@@ -283,13 +283,13 @@ impl Runs {
         &self,
         scope: RunScope,
         request: ExecuteRequest,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
         // A dry run makes no calls, so its client gets no events of calls.
-        let watcher = watcher.filter(|_| !request.dry_run);
-        let context = RunContext::new(scope, &self.memory, self.pool, watcher, cancel);
+        let sink = sink.filter(|_| !request.dry_run);
+        let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
         let max_bytes = request.policy.limits.max_memory_bytes;
         let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
         let mut driven = std::pin::pin!(self.drive(request, &context, log).instrument(context.span.clone()));

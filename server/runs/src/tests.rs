@@ -236,7 +236,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
     let small = "const kept = []; for (let i = 0; i < 100; i++) { kept.push('y'.repeat(1e5 + i)); await users.get({}) }
         return kept.length";
     let waits = Arc::new(tokio::sync::Notify::new());
-    let watcher: Watcher = Some(Arc::new({
+    let sink: EventSink = Some(Arc::new({
         let waits = Arc::clone(&waits);
         move |event| {
             if matches!(event, RunEvent::CallStarted { .. }) {
@@ -248,7 +248,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
         waits.notified().await;
         execute(&runs, small).await
     };
-    let (large, small) = tokio::join!(runs.execute(request(large), watcher, CancellationToken::new()), later);
+    let (large, small) = tokio::join!(runs.execute(request(large), sink, CancellationToken::new()), later);
     let large = large.outcome;
     assert_ended(&large, "WORKER_MEMORY_EXCEEDED", 1);
     assert_eq!(code(&small), "ok", "{small:?}");
@@ -435,12 +435,12 @@ async fn hooks_see_the_beginning_and_the_end_of_each_run() {
     let called = Arc::new(tokio::sync::Notify::new());
     let run = tokio::spawn({
         let (runs, called) = (Arc::clone(&runs), Arc::clone(&called));
-        let watcher: Watcher = Some(Arc::new(move |event| {
+        let sink: EventSink = Some(Arc::new(move |event| {
             if matches!(event, RunEvent::CallStarted { .. }) {
                 called.notify_one();
             }
         }));
-        async move { runs.execute(request("await users.slow({})"), watcher, CancellationToken::new()).await.outcome }
+        async move { runs.execute(request("await users.slow({})"), sink, CancellationToken::new()).await.outcome }
     });
     called.notified().await;
     let lines = || recorded.0.lock().expect("not poisoned").clone();

@@ -99,7 +99,7 @@ impl MetaTool for CodeExecution {
                 Ok(script) => script,
                 Err(invalid) => return invalid.into(),
             };
-            let finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            let finished = request.hub.execute(script, request.sink, request.cancel).await;
             let bytes = finished.bytes();
             let answer = || {
                 let meta = finished.meta();

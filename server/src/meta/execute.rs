@@ -106,7 +106,7 @@ impl MetaTool for Execute {
             let max_bytes = limits.max_result_bytes;
             limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
             let is_dry_run = script.dry_run;
-            let mut finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
             let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
             let truncated = truncate_result(request.hub, &mut finished, max_bytes).await;
             let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;

@@ -77,7 +77,7 @@ impl MetaTool for Invoke {
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, watcher, cancel } = request;
+            let Request { hub, arguments, sink, cancel } = request;
             let bytes = weight(&arguments);
             let parse = || {
                 let original = arguments.clone();
@@ -97,7 +97,7 @@ impl MetaTool for Invoke {
             let call = ToolCall {
                 tool: tool.clone(),
                 input,
-                context: hub.context(Caller::Invoke, watcher, cancel),
+                context: hub.context(Caller::Invoke, sink, cancel),
                 allowed: None,
                 apps: None,
             };

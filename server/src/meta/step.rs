@@ -80,8 +80,8 @@ impl MetaTool for Step {
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
                 Ok(StepAnswer { value, is_error, messages }) => {
-                    if let Some(watcher) = &request.watcher {
-                        messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
+                    if let Some(sink) = &request.sink {
+                        messages.into_iter().for_each(|message| sink(RunEvent::Message(message)));
                     }
                     Answer::structured(value, is_error)
                 }

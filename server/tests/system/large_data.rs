@@ -2,7 +2,7 @@
 //! short.
 
 use agentscript::{Dialect, Policy};
-use codecall::event::Watcher;
+use codecall::event::EventSink;
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
@@ -228,14 +228,14 @@ async fn notifications_of_a_call_are_bounded() {
     let hub = hub(plain());
     let long = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&long);
-    let watcher: Watcher = Some(Arc::new(move |event| {
+    let sink: EventSink = Some(Arc::new(move |event| {
         if format!("{event:?}").len() > 100_000 {
             seen.store(true, Ordering::Relaxed);
         }
     }));
     let input = json!({"text": "boom ", "times": 1_000_000, "more": ["y".repeat(1_000_000)]});
     let call = json!({"tool": "t:fail", "input": input});
-    meta::call(&hub, "codecall_invoke", call, watcher, CancellationToken::new()).await.expect("a meta-tool");
+    meta::call(&hub, "codecall_invoke", call, sink, CancellationToken::new()).await.expect("a meta-tool");
     assert!(!long.load(Ordering::Relaxed), "a notification of megabytes");
 }
 

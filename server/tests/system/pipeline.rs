@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use codecall::config::Format;
-use codecall::event::{RunEvent, Watcher};
+use codecall::event::{EventSink, RunEvent};
 use codecall::meta;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
@@ -90,14 +90,14 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
 }
 
 impl World {
-    async fn invoke_watched(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
-        let answer = meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await;
+    async fn invoke_with_sink(&self, tool: &str, arguments: Value, sink: EventSink) -> Value {
+        let answer = meta::call(&self.hub, tool, arguments, sink, CancellationToken::new()).await;
         answer.expect("a meta-tool").content.into_value()
     }
 
     /// Calls a tool without a script. Returns its result, or the code of its error.
     async fn invoke(&self, tool: &str, input: Value) -> Value {
-        let answer = self.invoke_watched("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
+        let answer = self.invoke_with_sink("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
         if answer["status"] == "ok" { answer["result"].clone() } else { answer["error"]["code"].clone() }
     }
 
@@ -184,7 +184,7 @@ async fn personal_data_is_masked_if_configured() {
         seen.push(data ?? error.message);
     } return seen;";
     let run = async |world: &World| {
-        world.invoke_watched("codecall_execute", json!({"script": script, "context": input}), None).await
+        world.invoke_with_sink("codecall_execute", json!({"script": script, "context": input}), None).await
     };
     let answer = run(&hook(json!({"input": false, "fields": ["pin"]}))).await;
     assert_eq!(answer["result"][0], masked, "{answer}");
@@ -209,12 +209,12 @@ async fn rate_limits() {
     let file = folder.path("audit.jsonl");
     let world = world(json!({"rateLimits": rules, "audit": {"file": file}}), vec![]);
     let script = "let n = 0; try { for (;n < 9;) { await callTool('t:echo', {}); n++ } } catch (e) { return [n, e.code, e.details.limit] }";
-    let answer = world.invoke_watched("codecall_execute", json!({"script": script}), None).await;
+    let answer = world.invoke_with_sink("codecall_execute", json!({"script": script}), None).await;
     assert_eq!(answer["result"], json!([2, "RATE_LIMIT", 2]), "{answer}");
     assert_eq!(world.invoke("t:echo", json!({})).await, "RATE_LIMIT", "whoever calls it");
     assert_eq!(world.invoke("t:number", json!({"n": 1})).await, json!({"n": 1}));
     assert_eq!(world.calls(), 3);
-    let search = || world.invoke_watched("codecall_search", json!({"query": "x"}), None);
+    let search = || world.invoke_with_sink("codecall_search", json!({"query": "x"}), None);
     assert!(search().await.is_object());
     assert!(
         search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
@@ -281,11 +281,11 @@ async fn every_call_is_audited() {
     }
     let events: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
     let seen = Arc::clone(&events);
-    let watcher: Watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
+    let sink: EventSink = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
     let script = "callTool('t:slow', { to: 'ann@example.com' }); await callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false });
         await callTool('t:none', {}, { throwOnError: false }); return 1";
     let answer = world
-        .invoke_watched("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), watcher)
+        .invoke_with_sink("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), sink)
         .await;
     assert_eq!(answer["result"], 1, "{answer}");
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
@@ -296,7 +296,7 @@ async fn every_call_is_audited() {
         json!({"tool": "t:echo", "input": {}, "force": true}),
         json!({"input": {}}),
     ] {
-        let refused = world.invoke_watched("codecall_invoke", wrong, None).await;
+        let refused = world.invoke_with_sink("codecall_invoke", wrong, None).await;
         assert!(refused.as_str().is_some_and(|text| text.starts_with("Invalid arguments: ")), "{refused}");
     }
     until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;

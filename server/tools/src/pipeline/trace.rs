@@ -2,7 +2,7 @@
 
 use super::{Pipeline, Record, bound, sanitize};
 use codecall_base::call::CallContext;
-use codecall_base::event::{CallUpdate, CallWatcher, LogMessage, RunEvent};
+use codecall_base::event::{CallUpdate, LogMessage, RunEvent, UpdateSink};
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
 use serde_json::Value;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl<'a> CallTrace<'a> {
     /// A call begins.
     pub fn begin(pipeline: &'a Pipeline, name: String, context: CallContext, sent: &Arc<Value>) -> Self {
         let shown = pipeline.shown(sent);
-        let told = if context.watcher.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
+        let told = if context.sink.is_some() { bound::told(Arc::clone(&shown)) } else { Arc::default() };
         let id = pipeline.calls.fetch_add(1, Ordering::Relaxed);
         let trace =
             Self { pipeline, id, name, context, shown, told, began: Instant::now(), answered_by: None, ended: false };
@@ -42,12 +42,12 @@ impl<'a> CallTrace<'a> {
         self.id
     }
 
-    /// Returns a watcher that passes the upstream's updates of the call on, masked and redacted.
-    pub fn call_watcher(&self) -> CallWatcher {
-        let Some(watcher) = self.context.watcher.clone() else { return CallWatcher::default() };
+    /// Returns a sink that passes the upstream's updates of the call on, masked and redacted.
+    pub fn update_sink(&self) -> UpdateSink {
+        let Some(sink) = self.context.sink.clone() else { return UpdateSink::default() };
         let (secrets, hooks) = (Arc::clone(&self.pipeline.secrets), Arc::clone(&self.pipeline.hooks));
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
-        CallWatcher::new(move |update| {
+        UpdateSink::new(move |update| {
             let clean = |value: Value| {
                 let masked = hooks.iter().fold(bound::told(Arc::new(value)), |value, hook| hook.mask(value));
                 let mut value = Arc::unwrap_or_clone(masked);
@@ -69,7 +69,7 @@ impl<'a> CallTrace<'a> {
                     data: clean(log.data),
                 }),
             };
-            watcher(RunEvent::CallUpdated { tool: name.clone(), update });
+            sink(RunEvent::CallUpdated { tool: name.clone(), update });
         })
     }
 
@@ -108,8 +108,8 @@ impl<'a> CallTrace<'a> {
     }
 
     fn tell(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
-        if let Some(watcher) = &self.context.watcher {
-            watcher(event(self.name.clone(), Arc::clone(&self.told)));
+        if let Some(sink) = &self.context.sink {
+            sink(event(self.name.clone(), Arc::clone(&self.told)));
         }
     }
 }

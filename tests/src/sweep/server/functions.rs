@@ -6,7 +6,7 @@ use codecall::call::{CallContext, Caller};
 use codecall::catalogue::Catalogue;
 use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
 use codecall::error::{sanitize_serde_error, with_path};
-use codecall::event::Watcher;
+use codecall::event::EventSink;
 use codecall::index::Index;
 use codecall::pipeline::{Pipeline, canonical};
 use codecall::redact::Redactor;
@@ -373,13 +373,13 @@ fn call(tool: &str, made: &Made) {
     direct(hub(), tool, input);
 }
 
-/// Calls a tool as a script does, with a watcher.
+/// Calls a tool as a script does, with a sink.
 fn context() -> CallContext {
-    let watcher: Watcher = Some(Arc::new(|event| {
+    let sink: EventSink = Some(Arc::new(|event| {
         black_box(&event);
     }));
     let (timeout, cancel) = (std::time::Duration::from_secs(600), CancellationToken::new());
-    CallContext { caller: Caller::Script, run: None, timeout, watcher, cancel }
+    CallContext { caller: Caller::Script, run: None, timeout, sink, cancel }
 }
 
 fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {
