@@ -269,11 +269,11 @@ impl Rows {
 
 impl Record {
     fn to_json(&self) -> Value {
-        let status = match (self.duration, &self.error) {
-            (None, _) => "cancelled",
-            (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => "cancelled",
-            (Some(_), None) => "ok",
-            (Some(_), Some(_)) => "error",
+        let (status, error) = match (self.duration, &self.error) {
+            (None, _) => ("cancelled", None),
+            (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => ("cancelled", None),
+            (Some(_), None) => ("ok", None),
+            (Some(_), Some(error)) => ("error", Some(error)),
         };
         let duration = self.duration.unwrap_or_else(|| self.began.elapsed());
         let mut call = json!({
@@ -283,7 +283,7 @@ impl Record {
             "status": status,
             "durationMs": (duration.as_secs_f64() * 1e6).round() / 1e3,
         });
-        if let Some(error) = self.error.as_ref().filter(|_| status == "error") {
+        if let Some(error) = error {
             call["error"] = error_json(error);
         }
         call

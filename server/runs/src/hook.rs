@@ -73,10 +73,8 @@ pub struct LogRuns;
 impl RunHook for LogRuns {
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
         let (outcome, duration_ms) = (end.outcome, end.duration.as_millis());
-        let (status, code) = match &outcome.result {
-            Ok(_) => ("ok", ""),
-            Err(failure) => (failure.status.as_str(), failure.code.as_str()),
-        };
+        let status = outcome.status().as_str();
+        let code = outcome.result.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "");
         let (run, tool_calls, steps) = (&end.start.id, outcome.stats.tool_calls, outcome.stats.steps);
         tracing::info!(%run, status, code, duration_ms, tool_calls, steps, "run ended");
         Box::pin(std::future::ready(()))
