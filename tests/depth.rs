@@ -246,7 +246,7 @@ fn deep_recursion() {
 }
 
 #[test]
-fn depth_that_is_no_problem() {
+fn deep_scripts_that_succeed() {
     let n = DEEP;
     for script in [
         format!("let p = Promise.resolve(0); for (let i = 0; i < {n}; i++) p = p.then((x) => x + 1); return await p === {n};"),

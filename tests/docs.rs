@@ -105,17 +105,17 @@ fn http_codes_table() -> String {
 }
 
 #[test]
-fn codes_are_those_of_the_code() {
+fn error_codes_are_documented() {
     check_generated("docs/errors.md", &[("codes", codes_table()), ("http", http_codes_table())]);
 }
 
 #[test]
-fn limits_are_those_of_the_code() {
+fn limits_are_documented() {
     check_generated("docs/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
 }
 
 #[test]
-fn every_limit_says_what_is_over_it() {
+fn the_consequence_of_every_limit_is_documented() {
     let text = read("docs/limits.md");
     let (_, over) = text.split_once("## Over the limit").expect("a section");
     let over = over.split("\n## ").next().unwrap_or_default();
@@ -196,7 +196,7 @@ fn the_compatibility_page_names_tests_that_exist() {
 
 /// Links and paths in the pages refer to files that exist.
 #[test]
-fn what_the_pages_point_to_exists() {
+fn links_and_paths_of_the_pages_exist() {
     for page in [
         "README.md",
         "CONTRIBUTING.md",

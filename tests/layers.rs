@@ -159,7 +159,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn every_module_imports_from_lower_layers_alone() {
+fn modules_only_import_from_lower_layers() {
     let page = page();
     let layers = layers(&page);
     let layer = |module: &str| *layers.get(module).unwrap_or_else(|| panic!("'{module}' stands in no layer of {PAGE}"));
@@ -176,7 +176,7 @@ fn every_module_imports_from_lower_layers_alone() {
 }
 
 #[test]
-fn imports_are_those_of_the_page() {
+fn the_table_of_imports_is_up_to_date() {
     let page = page();
     let layers = layers(&page);
     let mut imports: Vec<(String, BTreeSet<String>)> = imports().into_iter().collect();
@@ -239,7 +239,7 @@ fn downward_imports(front: &str, folder: &str, prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn modules_of_the_language_import_from_those_above_them_alone() {
+fn modules_of_the_language_only_import_from_modules_above_them() {
     assert_eq!(downward_imports("lang/src/lib.rs", "lang/src", "crate::"), [""; 0]);
     assert_eq!(downward_imports("lang/src/resolve.rs", "lang/src/resolve", "super::"), [""; 0]);
 }

@@ -15,7 +15,7 @@ fn start(script: &str, memory: u64) -> Run {
 }
 
 #[test]
-fn what_lives_a_short_time_fits_into_little_memory() {
+fn short_lived_values_fit_into_little_memory() {
     const COUNT: u64 = 50_000;
     for (name, body) in KINDS {
         let progress = start(&source(body, COUNT), 3 << 20).resume([]);
@@ -25,7 +25,7 @@ fn what_lives_a_short_time_fits_into_little_memory() {
 }
 
 #[test]
-fn what_is_alive_does_not_fit() {
+fn live_data_above_the_limit_ends_the_run() {
     let keeps =
         "const kept = []; for (let i = 0; i < 100000; i++) kept.push({ i, text: 'text ' + i }); return kept.length";
     let progress = start(keeps, 3 << 20).resume([]);
@@ -34,7 +34,7 @@ fn what_is_alive_does_not_fit() {
 }
 
 #[test]
-fn a_run_that_waits_keeps_only_what_it_needs() {
+fn a_waiting_run_releases_unused_memory() {
     let script = "
         const texts = [];
         let peak = [];
@@ -105,7 +105,7 @@ const FITTING: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_garbage_is_no_reason_to_refuse_what_fits() {
+fn garbage_does_not_count_towards_the_limit() {
     let refused: Vec<String> = FITTING
         .iter()
         .filter_map(|(name, script)| match outcome(script, 64 << 20).result {
@@ -276,7 +276,7 @@ fn no_script_takes_more_than_its_limit() {
 }
 
 #[test]
-fn what_an_answer_says_of_a_failure_is_cut() {
+fn long_texts_of_failures_are_truncated() {
     // The note of a truncation.
     let note = 64;
     let failure_of = |script: &str| failure(script, 256 << 20);
@@ -319,7 +319,7 @@ fn what_an_answer_says_of_a_failure_is_cut() {
 }
 
 #[test]
-fn names_that_no_tool_has_are_refused_before_anybody_looks_at_them() {
+fn too_long_names_of_tools_are_not_looked_up() {
     for call in ["getTool(name)", "await callTool(name, {})"] {
         let script = format!(
             "const name = 't'.repeat(3e7); try {{ {call} }} catch (error) {{ return [error.code, error.message.length < 300, error.toolName.length < 100] }}"
@@ -333,7 +333,7 @@ fn names_that_no_tool_has_are_refused_before_anybody_looks_at_them() {
 }
 
 #[test]
-fn an_error_shows_no_more_of_a_value_than_is_read() {
+fn errors_quote_only_a_part_of_long_values() {
     for act in [
         "[1].find(text)",
         "[1].map(new Error(text))",

@@ -38,7 +38,7 @@ fn steps(before: &str, expression: &str) -> u64 {
 }
 
 #[test]
-fn what_looks_at_a_long_text_is_charged_for() {
+fn operations_on_long_texts_are_charged() {
     const TEXT: &str = "const text = 'x'.repeat(3_999_999) + 'a', other = 'x'.repeat(3_999_999) + 'a', least = 'x'.repeat(3_999_999) + 'b'";
     for expression in [
         "text === other",
@@ -83,7 +83,7 @@ fn what_looks_at_a_long_text_is_charged_for() {
 }
 
 #[test]
-fn comparing_what_is_the_same_or_differs_at_once_is_cheap() {
+fn comparisons_that_end_early_are_cheap() {
     const TEXT: &str = "const text = 'x'.repeat(4_000_000), same = text.slice(0), other = 'y' + 'x'.repeat(3_999_999)";
     for expression in ["text === same", "text === other", "text < other", "text === text + 'x'.slice(1)"] {
         let steps = steps(TEXT, expression);
@@ -92,7 +92,7 @@ fn comparing_what_is_the_same_or_differs_at_once_is_cheap() {
 }
 
 #[test]
-fn what_takes_more_than_a_look_at_each_digit_is_charged_for() {
+fn quadratic_conversions_of_digits_are_charged() {
     for (before, expression) in [
         ("const number = BigInt('9'.repeat(60_000))", "String(number)"),
         ("const number = BigInt('9'.repeat(60_000))", "number.toString(36)"),
@@ -132,7 +132,7 @@ const LONG: &[&str] = &[
 ];
 
 #[test]
-fn what_takes_long_ends_when_its_time_is_over() {
+fn long_operations_end_at_the_time_limit() {
     let mut policy = policy(1 << 29);
     policy.limits.timeout_ms = 500;
     for script in LONG {
@@ -156,7 +156,7 @@ fn integers_of_half_a_million_digits_are_written_and_read() {
 }
 
 #[test]
-fn long_runs_are_compared_in_time_by_their_length() {
+fn comparing_long_sequences_of_marks_takes_linear_time() {
     for mark in ["\\u0301", "\\u0301\\u0327", "\\u0f71", "\\u0e40", "\\u0fb2\\u0f71", "1"] {
         let before = format!("const text = 'e' + '{mark}'.repeat(4_000)");
         let long = format!("const text = 'e' + '{mark}'.repeat(64_000)");
@@ -167,7 +167,7 @@ fn long_runs_are_compared_in_time_by_their_length() {
 }
 
 #[test]
-fn what_is_done_for_each_of_many_is_charged_for_each() {
+fn repeated_operations_are_charged_each_time() {
     const MANY: &str = "const big = 1n << 800000n, other = big + (1n << 799999n), same = new Array(300).fill(big),
         keys = Array.from({ length: 1000 }, (_, i) => i), rows = Array.from({ length: 300 }, () => ({ a: 1 })),
         wide = Object.fromEntries(keys.map((i) => ['k' + i, i]))";
@@ -206,7 +206,7 @@ fn strings_are_compared_as_utf16() {
 }
 
 #[test]
-fn a_sigma_knows_its_letters_however_long_the_text_is() {
+fn final_sigmas_are_lowered_correctly_in_long_texts() {
     let script = r#"
         const parts = ['ΑΣ ', 'ΣΑ', "Σ'Α", 'ΑΣ\u0301', 'ΣΣ', 'İx', '\uD83D', 'ΑΣ.'];
         const wrong = [];
@@ -353,7 +353,7 @@ fn a_process_that_compiles_takes_bounded_memory() {
 }
 
 #[test]
-fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
+fn a_regexp_literal_is_charged_when_it_is_evaluated() {
     let once = steps("const text = 'a'", "text.length");
     let policy = policy(1 << 28);
     let steps = |script: &str| run(script, &policy).stats.steps;
@@ -375,7 +375,7 @@ fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
 }
 
 #[test]
-fn a_class_that_grows_beyond_bounds_is_no_pattern() {
+fn a_pattern_with_a_too_large_class_is_refused() {
     let script = "
         try { new RegExp('[\\\\p{L}a]'.repeat(5_000), 'iu') } catch (error) {
             return error.name + error.message.endsWith('/iu: Regular expression too large')

@@ -47,7 +47,7 @@ fn table(section: &str, sections: &[&str]) -> String {
 }
 
 #[test]
-fn keys_are_those_of_the_code() {
+fn keys_are_documented() {
     let page = read(PAGE);
     let sections = sections(&page);
     let parts: Vec<(String, String)> =
@@ -71,7 +71,7 @@ fn every_key_is_in_one_table() {
 }
 
 #[test]
-fn the_schema_is_that_of_the_code() {
+fn the_schema_is_up_to_date() {
     let fresh = serde_json::to_string_pretty(&schema()).expect("JSON") + "\n";
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(root().join(SCHEMA), &fresh).expect("the schema can be written");

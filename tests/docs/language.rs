@@ -80,7 +80,7 @@ fn short() -> String {
 }
 
 #[test]
-fn the_language_page_is_that_of_the_code() {
+fn the_language_page_is_up_to_date() {
     let parts = [
         ("short", short()),
         ("builtins", builtin_table()),

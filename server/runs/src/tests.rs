@@ -140,7 +140,7 @@ async fn a_thread_that_is_held_is_given_up_and_replaced() {
 
 /// A run that was given up, cancelled or abandoned keeps its permit and its memory until its thread ends.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_given_up_keeps_what_it_has() {
+async fn a_run_that_is_given_up_keeps_its_permit_and_memory() {
     let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
     for watchdog in [100, 10_000] {
         let wait = Duration::from_millis(50);
@@ -166,7 +166,7 @@ async fn a_run_that_is_given_up_keeps_what_it_has() {
 
 /// Runs are refused while the whole budget belongs to runs that cannot be ended.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_that_is_taken_refuses() {
+async fn an_exhausted_memory_budget_refuses_runs() {
     let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
     let pool = Pool { watchdog: Duration::from_millis(50), max_memory_bytes: limit, ..Pool::default() };
     let runs = runs(pool);
@@ -198,7 +198,7 @@ async fn long_steps_of_one_run_do_not_hold_up_another() {
 /// A run that is preempted at the end of its slice is resumed: also after pauses in which the watchdog thread sleeps, and
 /// next to an endless sequence of short runs.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_takes_long_goes_on() {
+async fn preempted_runs_are_resumed() {
     let runs = runs(Pool { threads: 1, ..Pool::default() });
     let timeout = Duration::from_secs(20);
     let long = "let n = 0; for (let i = 0; i < 2e5; i++) n += i % 7; return n > 0";
@@ -257,7 +257,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
 }
 
 #[tokio::test]
-async fn what_a_script_sends_is_bounded() {
+async fn messages_and_calls_of_a_script_are_limited() {
     let runs = runs(Pool { max_messages: 10, max_message_bytes: 1_000, max_pending_calls: 20, ..Pool::default() });
     let deep = "let deep = {}; for (let i = 0; i < 140; i++) deep = { d: deep };";
     for (script, expected, calls) in [
@@ -377,7 +377,7 @@ async fn every_call_is_in_the_log() {
 }
 
 #[tokio::test]
-async fn the_log_has_an_end() {
+async fn the_log_of_calls_is_limited() {
     let runs = runs(Pool::default());
     let script = "for (let i = 0; i < 120; i++) await users.get({ text: 'é'.repeat(5000) }); return 1";
     let finished = runs.execute(request(script), None, CancellationToken::new()).await;
@@ -499,7 +499,7 @@ async fn a_nested_run_takes_no_second_permit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_are_nested_so_deep() {
+async fn nesting_of_runs_is_limited() {
     let runs = nesting(Pool { max_runs: 1, max_queue: 0, ..Pool::default() });
     let script = (0..MAX_NESTING + 1).fold("return 1".to_owned(), |inner, _| {
         format!("return await callTool('scripts:run', {{ script: {} }})", data!(inner))

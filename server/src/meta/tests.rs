@@ -63,7 +63,7 @@ fn arguments_keep_their_names() {
 
 /// Some clients refuse a whole list of tools for one keyword that they do not know.
 #[test]
-fn schemas_of_arguments_have_common_keywords_only() {
+fn schemas_of_arguments_only_have_common_keywords() {
     const COMMON: [&str; 12] = [
         "type",
         "properties",
@@ -338,7 +338,7 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 
 /// The catalogue, which knows no meta-tools, keeps these names free.
 #[test]
-fn every_own_name_is_that_of_a_meta_tool() {
+fn reserved_names_are_meta_tools() {
     for name in RESERVED_NAMES {
         assert!(find(name).is_some_and(|tool| listed_name(tool, NameStyle::Dot) == *name), "{name}");
     }

@@ -219,7 +219,7 @@ async fn a_removed_tool_does_not_exist() {
 
 /// Functions of apps: the same tools as members of objects.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_tool_is_no_function_either() {
+async fn a_removed_tool_is_not_a_function() {
     let world = world(CONFIG);
     let mut wrong = Vec::new();
     for (script, ends) in [

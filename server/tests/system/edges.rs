@@ -77,7 +77,7 @@ async fn idle_and_half_open_connections_are_evicted() {
 
 /// A server without free descriptors recovers when it has some again.
 #[tokio::test]
-async fn a_lack_of_descriptors_passes() {
+async fn the_server_recovers_from_a_lack_of_descriptors() {
     let mut command = Command::new("sh");
     let script = format!("ulimit -n 40; exec {PROGRAM} serve --http 0 --demo");
     let server = HttpProcess::start_as(command.args(["-c", &script])).await;

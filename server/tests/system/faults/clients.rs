@@ -134,7 +134,7 @@ async fn that_never_finish() {
 
 /// Over standard input: invalid lines are answered or skipped, and the end of input ends the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lines_that_are_no_messages() {
+async fn lines_that_are_not_messages() {
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rude", "version": "1"}}});
     let deep = "[".repeat(100_000);
     let lines = [

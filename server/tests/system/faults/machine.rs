@@ -90,7 +90,7 @@ async fn nothing_to_write_to() {
 
 /// Configurations that are not regular files, or far too long, are refused soon with a message.
 #[tokio::test]
-async fn configurations_that_are_none() {
+async fn configurations_that_are_not_files() {
     let folder = Folder::new();
     let long = folder.file("long.toml", "x = 1\n".repeat(2_000_000));
     let wide = folder.file("wide.toml", "x = 1\n".repeat(100_000));
