@@ -4,6 +4,7 @@ use agentscript::Stress;
 use codecall_tests::compare::problem;
 use codecall_tests::corpus::load;
 use codecall_tests::host::run;
+use codecall_tests::parallel;
 use std::path::Path;
 
 /// Runs all cases except for those in `excluded` (prefixes of names). `prepare` changes each run before it starts.
@@ -12,11 +13,10 @@ fn check(prepare: fn(&mut agentscript::Run), excluded: &[&str]) {
     let filter = std::env::var("CASE").unwrap_or_default();
     let cases = load(&root);
     assert!(cases.len() > 1000, "the corpus has {} cases", cases.len());
-    let mut failed = Vec::new();
-    for case in &cases {
+    let failed = parallel::map(&cases, |case| {
         let name = format!("{}: {}", case.file.strip_prefix(&root).unwrap_or(&case.file).display(), case.name);
         if !name.contains(&filter) || excluded.iter().any(|folder| name.starts_with(folder)) {
-            continue;
+            return None;
         }
         // A case that panics does not prevent the others.
         let outcome = std::panic::catch_unwind(|| run(case, prepare));
@@ -24,10 +24,9 @@ fn check(prepare: fn(&mut agentscript::Run), excluded: &[&str]) {
             Ok(outcome) => problem(case, &outcome),
             Err(_) => Some("panicked".into()),
         };
-        if let Some(problem) = problem {
-            failed.push(format!("{name}\n     {problem}"));
-        }
-    }
+        problem.map(|problem| format!("{name}\n     {problem}"))
+    });
+    let failed: Vec<String> = failed.into_iter().flatten().collect();
     assert!(failed.is_empty(), "{} of {} cases fail:\n\n{}", failed.len(), cases.len(), failed.join("\n\n"));
 }
 

@@ -4,6 +4,7 @@
 use agentscript::{
     CompileOptions, Event, FixedClock, Inputs, Loops, NoTools, Outcome, Policy, Preset, Progress, Status, compile,
 };
+use codecall_tests::parallel;
 use std::sync::Arc;
 
 const DEEP: usize = 100_000;
@@ -189,13 +190,14 @@ const INDENTED: &[&str] = &["return JSON.stringify(deep, null, 1).length;"];
 fn nested_values() {
     let nested = format!("{{\"a\":{}{}}}", "[".repeat(DEEP), "]".repeat(DEEP));
     let uses = |first: bool| USES.iter().chain(INDENTED).take(USES.len() + usize::from(first));
-    for (index, builder) in BUILDERS.iter().enumerate() {
-        for usage in uses(index == 0) {
+    let builders: Vec<(usize, &&str)> = BUILDERS.iter().enumerate().collect();
+    parallel::map(&builders, |(index, builder)| {
+        for usage in uses(*index == 0) {
             let script = format!("{}\n{usage}", builder.replace("DEEP", &DEEP.to_string()));
             let context = builder.contains("codecallContext").then(|| nested.clone());
             run_on_small_stack(script, context, nested.clone());
         }
-    }
+    });
 }
 
 #[test]

@@ -1,24 +1,21 @@
 //! Exceeds each limit under each preset, in each place of a script where that is possible.
 
 use agentscript::{CompileOptions, LIMITS, Limit, Limits, Loops, Policy, Preset};
-use codecall_tests::limits::{Place, ROWS, run};
+use codecall_tests::limits::{Place, ROWS, Row, run};
+use codecall_tests::parallel;
 
 #[test]
 fn every_limit_ends_a_run_under_every_preset() {
-    let mut wrong = Vec::new();
-    for row in ROWS {
-        for preset in Preset::ALL {
-            let value = Limit::named(row.limit).expect("a limit").get(&Limits::preset(preset)).to_string();
-            let (ends, text) = run(row, preset);
-            if ends != row.ends || !text.contains(&row.message.replace("LIMIT", &value)) {
-                let (limit, place, preset) = (row.limit, row.place, preset.as_str());
-                wrong.push(format!(
-                    "{limit} {place:?} {preset}: {ends}: {}",
-                    text.chars().take(200).collect::<String>()
-                ));
-            }
-        }
-    }
+    let cases: Vec<(&Row, Preset)> = ROWS.iter().flat_map(|row| Preset::ALL.map(|preset| (row, preset))).collect();
+    let wrong = parallel::map(&cases, |&(row, preset)| {
+        let value = Limit::named(row.limit).expect("a limit").get(&Limits::preset(preset)).to_string();
+        let (ends, text) = run(row, preset);
+        (ends != row.ends || !text.contains(&row.message.replace("LIMIT", &value))).then(|| {
+            let (limit, place, preset) = (row.limit, row.place, preset.as_str());
+            format!("{limit} {place:?} {preset}: {ends}: {}", text.chars().take(200).collect::<String>())
+        })
+    });
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

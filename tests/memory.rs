@@ -6,6 +6,7 @@ use agentscript::{
     Preset, Progress, Run, ToolError,
 };
 use codecall_tests::garbage::{KINDS, source};
+use codecall_tests::parallel;
 
 fn start(script: &str, memory: u64) -> Run {
     let mut policy = Policy::preset(Preset::Experimental);
@@ -259,19 +260,20 @@ fn no_script_takes_more_than_its_limit() {
     /// Maximum growth of the process, in KiB.
     const MAX_GROWTH: u64 = (64 << 10) * 6 / 5 + (20 << 10);
     let program = std::env::current_exe().expect("the path of this program");
-    let mut faults = Vec::new();
-    for (number, (name, _)) in GREEDY.iter().enumerate() {
+    let numbers: Vec<usize> = (0..GREEDY.len()).collect();
+    let faults = parallel::map(&numbers, |number| {
+        let (name, _) = GREEDY[*number];
         let mut command = std::process::Command::new(&program);
         command.args(["--exact", "measured", "--ignored", "--nocapture"]).env("GREEDY", number.to_string());
         let output = command.output().expect("it runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = text.lines().find_map(|line| line.split_once("grown: ")).map_or("", |(_, rest)| rest);
         let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX);
-        println!("{name}: {} MB, {line}", grown >> 10);
-        if grown > MAX_GROWTH {
-            faults.push(format!("{name}: {} MB, {line}", grown >> 10));
-        }
-    }
+        let figures = format!("{name}: {} MB, {line}", grown >> 10);
+        println!("{figures}");
+        (grown > MAX_GROWTH).then_some(figures)
+    });
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

@@ -62,6 +62,10 @@ impl Tools for Answers {
 }
 
 impl ClientTools for Answers {
+    fn directory(self: Arc<Self>) -> Arc<dyn Tools> {
+        self
+    }
+
     fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
         if tool == "strict" && !input.contains("\"n\":") {
             return Err(ToolError::new("INVALID_INPUT", "Invalid input for tool 'strict': n is missing"));

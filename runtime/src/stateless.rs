@@ -65,7 +65,10 @@ const MAX_ROUNDS: usize = 1_000;
 const MAX_JOURNAL_BYTES: usize = 8 << 20;
 
 /// The tools of a client: what a script can find out about them, and which calls never reach it.
-pub trait ClientTools: Tools {
+pub trait ClientTools: Send + Sync {
+    /// What a script can find out about them.
+    fn directory(self: Arc<Self>) -> Arc<dyn Tools>;
+
     /// Check a call before it is given to the client.
     ///
     /// # Errors
@@ -78,7 +81,11 @@ pub trait ClientTools: Tools {
     }
 }
 
-impl ClientTools for NoTools {}
+impl ClientTools for NoTools {
+    fn directory(self: Arc<Self>) -> Arc<dyn Tools> {
+        self
+    }
+}
 
 /// What a step depends on beside the script, the tools and the journal.
 #[derive(Clone)]

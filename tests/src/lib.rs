@@ -6,5 +6,6 @@ pub mod corpus;
 pub mod garbage;
 pub mod host;
 pub mod limits;
+pub mod parallel;
 pub mod print;
 pub mod sweep;

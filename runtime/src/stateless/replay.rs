@@ -36,7 +36,7 @@ impl Replay {
     ) -> Result<Self, Box<Outcome>> {
         let inputs = Inputs {
             context: options.context.clone(),
-            tools: Arc::clone(&tools) as _,
+            tools: Arc::clone(&tools).directory(),
             clock: journal.clock(Arc::clone(&options.clock)),
             seed: journal.seed(),
             slice: None,

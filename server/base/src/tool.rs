@@ -1,14 +1,22 @@
-//! Definitions, names, filters and results of tools.
+//! Definitions, names, filters and results of tools, and the directory in which scripts look them up.
 
+mod description;
+mod directory;
 mod filter;
+mod lookups;
 mod name;
 mod result;
+mod spelling;
 
 pub use agentscript::{ErrorCode, ToolError};
+pub use description::ToolDescription;
+pub use directory::{DirectoryId, ToolDirectory};
 pub use filter::{ToolFilter, ToolPattern, glob_matches, name_matches};
+pub use lookups::{LookupRecorder, ToolLookups};
 pub use name::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES, is_reserved};
 pub use result::ToolResult;
 use serde_json::{Map, Value};
+pub use spelling::ToolNames;
 
 /// A tool as its upstream describes it.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -22,8 +22,8 @@ pub struct IsolationConfig {
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_runs_per_worker: u32,
     /// Bytes that a worker process may allocate after its start. Default: twice `vm.maxMemoryBytes` and 96
-    /// MiB, and four times `vm.maxMemoryBytes`, at most 4 GiB, for the addresses of large lists, which
-    /// take no memory.
+    /// MiB; four times `vm.maxMemoryBytes`, at most 4 GiB, for the addresses of large lists, which
+    /// take no memory; and 128 MiB for the descriptions of tools, or six times their size if that is more.
     #[schemars(extend("x-default" = "by `vm.maxMemoryBytes`"))]
     pub max_memory_bytes: Option<u64>,
     /// The program of worker processes, for those who embed the server; absent: this one.

@@ -2,13 +2,13 @@
 //! difference.
 
 #[cfg(unix)]
-use super::worker::{Begin, Remote, Workers};
+use super::worker::{RemoteRun, Workers};
 use agentscript::{
     Clock, CompileOptions, Dialect, Event, Failure, FixedClock, Inputs, Language, Linker, Message, OpenCall, Outcome,
     Policy, Progress, Resumable, Run, ScriptCache, SystemClock, Tools,
 };
 use codecall_base::error::Error;
-use codecall_base::tool::ErrorCode;
+use codecall_base::tool::{ErrorCode, LookupRecorder, ToolDirectory, ToolLookups};
 use codecall_config::{IsolationConfig, IsolationMode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ pub trait Executor: Send + Sync {
     fn close(&self) {}
 }
 
-/// What a run is started with: data, but for the tools, which are asked.
+/// What a run is started with: data, which can be sent to another process.
 pub struct StartInputs {
     /// The script.
     pub script: Arc<str>,
@@ -46,7 +46,9 @@ pub struct StartInputs {
     /// JSON text of an object: `codecallContext`.
     pub context: Option<String>,
     /// What the script can find out about tools.
-    pub tools: Arc<dyn Tools>,
+    pub directory: Arc<ToolDirectory>,
+    /// Whether [`Evaluation::take_lookups`] returns what the script looks up in the directory.
+    pub record_lookups: bool,
     /// Seed of random numbers.
     pub seed: u64,
     /// What `Date.now()` gives all the time; absent: the time.
@@ -67,6 +69,10 @@ pub trait Evaluation: Send {
 
     /// Takes the messages that the script has sent since the last call.
     fn take_messages(&mut self) -> Vec<Message>;
+
+    /// Takes what the script has looked up about tools since the last call. Empty unless the run was started with
+    /// `record_lookups`.
+    fn take_lookups(&mut self) -> ToolLookups;
 
     /// Bytes that it has in use.
     fn memory_bytes(&self) -> u64;
@@ -121,12 +127,17 @@ impl ThreadExecutor {
 
 impl Executor for ThreadExecutor {
     fn start(&self, start: StartInputs) -> Result<Box<dyn Evaluation>, Box<Outcome>> {
-        let StartInputs { script, language, dialect, policy, context, tools, seed, fixed_unix_ms, slice, stop, .. } =
-            start;
-        let inputs = Inputs { context, tools, clock: clock(fixed_unix_ms), seed, slice: Some(slice) };
-        let mut run = begin(&self.scripts, &script, (language, dialect), policy, inputs)?;
-        run.cancel_on(stop);
-        Ok(Box::new(run))
+        let StartInputs { script, language, dialect, policy, context, directory, record_lookups, .. } = start;
+        let recorder = record_lookups.then(|| Arc::new(LookupRecorder::new(Arc::clone(&directory))));
+        let tools: Arc<dyn Tools> = match &recorder {
+            Some(recorder) => Arc::<LookupRecorder>::clone(recorder),
+            None => directory,
+        };
+        let clock = clock(start.fixed_unix_ms);
+        let inputs = Inputs { context, tools, clock, seed: start.seed, slice: Some(start.slice) };
+        let mut run = compile_and_start(&self.scripts, &script, (language, dialect), policy, inputs)?;
+        run.cancel_on(start.stop);
+        Ok(Box::new(LocalRun { run, recorder }))
     }
 
     fn describe(&self) -> String {
@@ -134,43 +145,52 @@ impl Executor for ThreadExecutor {
     }
 }
 
-impl Evaluation for Run {
+/// A run in this process: on a thread of the server, or in a worker.
+struct LocalRun {
+    run: Run,
+    recorder: Option<Arc<LookupRecorder>>,
+}
+
+impl Evaluation for LocalRun {
     fn resume(&mut self, events: Vec<Event>, _cancel: &CancellationToken) -> Progress {
-        Run::resume(self, events)
+        self.run.resume(events)
     }
 
     fn take_messages(&mut self) -> Vec<Message> {
-        Run::take_messages(self)
+        self.run.take_messages()
+    }
+
+    fn take_lookups(&mut self) -> ToolLookups {
+        self.recorder.as_ref().map(|recorder| recorder.take()).unwrap_or_default()
     }
 
     fn memory_bytes(&self) -> u64 {
-        u64::try_from(Run::memory_bytes(self)).unwrap_or(u64::MAX)
+        u64::try_from(self.run.memory_bytes()).unwrap_or(u64::MAX)
     }
 
     fn unanswered_calls(&self) -> usize {
-        Run::unanswered_calls(self)
+        self.run.unanswered_calls()
     }
 
     fn time_left(&self) -> Duration {
-        Run::time_left(self)
+        self.run.time_left()
     }
 
     fn open_calls(&mut self) -> Vec<OpenCall> {
-        Run::open_calls(self)
+        self.run.open_calls()
     }
 }
 
 #[cfg(unix)]
 impl Executor for Workers {
     fn start(&self, start: StartInputs) -> Result<Box<dyn Evaluation>, Box<Outcome>> {
-        let begin = Begin::new(&start);
-        Ok(Box::new(Remote::new(self.clone(), begin, start.policy, start.tools, start.watchdog)))
+        Ok(Box::new(RemoteRun::new(self.clone(), start)))
     }
 
     fn describe(&self) -> String {
-        let (walls, lost) = (self.walls().describe(), self.lost());
+        let (protections, lost) = (self.protections().describe(), self.lost());
         let lost = if lost == 0 { String::new() } else { format!("; {lost} workers were lost") };
-        format!("scripts run in worker processes, confined by: {walls}{lost}")
+        format!("scripts run in worker processes, confined by: {protections}{lost}")
     }
 
     fn close(&self) {
@@ -210,7 +230,7 @@ impl Resumable for Replayed {
 }
 
 /// The clock of a run.
-pub fn clock(fixed_unix_ms: Option<f64>) -> Arc<dyn Clock> {
+fn clock(fixed_unix_ms: Option<f64>) -> Arc<dyn Clock> {
     match fixed_unix_ms {
         Some(unix_ms) => Arc::new(FixedTime(FixedClock { unix_ms })),
         None => Arc::new(SystemClock),
@@ -234,7 +254,7 @@ impl Clock for FixedTime {
 ///
 /// # Errors
 /// The outcome of a script that does not compile, or not in its time.
-pub fn begin(
+fn compile_and_start(
     scripts: &ScriptCache,
     script: &str,
     (language, dialect): (Option<Language>, Dialect),

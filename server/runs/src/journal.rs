@@ -2,17 +2,22 @@
 
 use crate::{StartInputs, refused};
 use agentscript::{Call, Event, Outcome};
-use codecall_base::tool::ErrorCode;
+use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::Arc;
 
 /// The journal of one run. The run waits until an append is complete: a call is in the journal before it is dispatched,
 /// and an answer before the script sees it.
 pub trait RunJournal: fmt::Debug + Send + Sync {
-    /// Adjusts the inputs of the run, so that it can be replayed: a fixed clock, a seed that is recorded, and tools whose
-    /// lookups are recorded.
-    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs;
+    /// Adjusts the inputs of the run, so that it can be replayed: a fixed clock, a seed that is recorded, and
+    /// `record_lookups`.
+    fn start(&self, start: StartInputs) -> StartInputs;
+
+    /// Appends what the script has looked up about tools since the last append.
+    ///
+    /// # Errors
+    /// It cannot be appended, and the run ends.
+    fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Appends the calls that the script has made since the last append.
     ///

@@ -320,7 +320,8 @@ impl Runs {
             dialect: request.dialect,
             policy: request.policy,
             context: request.context,
-            tools: self.catalogue.snapshot(),
+            directory: Arc::clone(self.catalogue.snapshot().directory()),
+            record_lookups: false,
             seed: request.seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8)),
             fixed_unix_ms: None,
             slice: SLICE,
@@ -328,7 +329,7 @@ impl Runs {
             stop: Arc::clone(&context.stop),
         };
         let start = match &journal {
-            Some(journal) => Arc::clone(journal).start(start),
+            Some(journal) => journal.start(start),
             None => start,
         };
         let mut task = Task::Begin(Arc::clone(&self.executor), Box::new(start));
@@ -347,10 +348,18 @@ impl Runs {
                 Step::Progressed(run, progress) => Ok((run, progress)),
             };
             context.set_in_slice(false);
-            let (run, progress) = match step {
+            let (mut run, progress) = match step {
                 Ok(progressed) => progressed,
                 Err(outcome) => return outcome,
             };
+            if let Some(journal) = &journal {
+                let lookups = run.take_lookups();
+                if !lookups.is_empty()
+                    && let Err(error) = journal.append_lookups(lookups).await
+                {
+                    return error.into();
+                }
+            }
             match progress {
                 Progress::Done(outcome) => return *outcome,
                 Progress::Yielded => {

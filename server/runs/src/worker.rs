@@ -1,17 +1,18 @@
-//! Runs in processes of their own: worker processes of the same program, each with one run at a time.
+//! Runs in worker processes of the same program, each with one run at a time.
 //!
-//! A worker is confined before it sees a script (see [`codecall_base::sandbox`]), so that whatever goes wrong in
-//! the interpreter stays there: a worker that crashes, is killed or does not answer is the end of its run,
-//! and is replaced. The server keeps what it has with threads too: turns, limits over all runs,
-//! cancellation, tool calls. A thread of the queue waits while a worker takes a slice.
+//! A worker is confined before it gets a script (see [`codecall_base::sandbox`]), so that a bug in the interpreter
+//! harms nothing else: a worker that crashes, is killed or does not answer ends its run, and is replaced. As with
+//! threads, the server decides about turns, limits over all runs, cancellation and tool calls. A thread of the queue
+//! waits while a worker evaluates a slice.
 
+mod directories;
 mod message;
 mod pool;
 mod process;
 mod remote;
 mod serve;
+mod wire;
 
-pub use message::Begin;
 pub use pool::Workers;
-pub use remote::Remote;
+pub use remote::RemoteRun;
 pub use serve::{Confinement, serve};

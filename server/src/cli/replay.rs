@@ -149,7 +149,7 @@ impl Replay {
                     context: recording.context(),
                     call_ids: Vec::new(),
                     outcome: recording.outcome.map(|outcome| outcome.get().to_owned()),
-                    tools: Arc::new(recording.tools),
+                    tools: Arc::new(recording.tools.into_directory()),
                     has_only_names: false,
                 })
             }
@@ -167,7 +167,7 @@ impl Replay {
         let (journal, call_ids) =
             journal(&options).map_err(|problem| CommandError::new(format!("--journal: {problem}")))?;
         let tools: Arc<dyn ClientTools> = match &self.tools {
-            None => Arc::new(RecordedTools::from_calls(&journal)),
+            None => Arc::new(RecordedTools::from_calls(&journal).into_directory()),
             Some(path) => {
                 let (_, list) = json_argument("--tools", &format!("@{}", path.display()))?;
                 let list = list.as_array().ok_or_else(|| CommandError::new("--tools: must be a JSON list of tools"))?;

@@ -4,7 +4,7 @@
 //! would teach mistakes, so it is omitted, and the log says so once.
 
 use agentscript::{CompileOptions, Event, FixedClock, Inputs, Policy, Preset, Progress};
-use codecall_base::tool::Example;
+use codecall_base::tool::{Example, ToolDirectory};
 use codecall_tools::catalogue::{Entry, Snapshot};
 use codecall_tools::sample;
 use codecall_tools::typescript::name;
@@ -17,7 +17,7 @@ const MAX_EXAMPLES: usize = 5;
 const MAX_GENERATED: usize = 2;
 
 /// Returns the examples of a tool as `codecall_describe` shows them.
-pub fn for_tool(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
+pub fn for_tool(snapshot: &Snapshot, entry: &Entry) -> Vec<Value> {
     let own = entry.examples(|example| is_valid(snapshot, entry, example));
     let own = own.iter().map(|example| (example.description.clone(), example.code.clone()));
     own.chain(generated(entry).into_iter().take(MAX_GENERATED))
@@ -27,7 +27,7 @@ pub fn for_tool(snapshot: &Arc<Snapshot>, entry: &Entry) -> Vec<Value> {
 }
 
 /// Whether an example of the author runs, and calls tools with inputs that fit.
-fn is_valid(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool {
+fn is_valid(snapshot: &Snapshot, entry: &Entry, example: &Example) -> bool {
     match dry_run(snapshot, &example.code) {
         Ok(()) => true,
         Err(problem) => {
@@ -43,14 +43,14 @@ fn is_valid(snapshot: &Arc<Snapshot>, entry: &Entry, example: &Example) -> bool 
 /// It does not compile, or the input of a call does not fit the tool's schema. Inputs are not checked after the first
 /// tool without an output schema, because they may depend on its result. A call of an unknown tool is no error, because
 /// its server may be down.
-fn dry_run(snapshot: &Arc<Snapshot>, code: &str) -> Result<(), String> {
+fn dry_run(snapshot: &Snapshot, code: &str) -> Result<(), String> {
     let mut policy = Policy::preset(Preset::Experimental);
     let limits = &mut policy.limits;
     // The code comes from an upstream, so it must end soon whatever it does.
     (limits.max_steps, limits.max_memory_bytes, limits.max_tool_calls) = (200_000, 16 << 20, 50);
     let script =
         agentscript::compile(code, &CompileOptions::for_policy(&policy)).map_err(|error| error.failure.message)?;
-    let tools = Arc::clone(snapshot) as Arc<dyn agentscript::Tools>;
+    let tools = Arc::<ToolDirectory>::clone(snapshot.directory());
     let clock = Arc::new(FixedClock::default());
     let mut run = script.start(Inputs { tools, clock, seed: 1, slice: None, context: None }, &policy);
     let (mut events, mut results_are_known) = (Vec::new(), true);

@@ -115,6 +115,7 @@ impl Evaluator {
     }
 
     fn step(&self, script: &str, tools: Arc<ClientToolset>, journal: &Journal, options: &StepOptions<'_>) -> Step {
+        let directory = Arc::clone(tools.tool_directory());
         let start = |inputs: Inputs| {
             let start = StartInputs {
                 script: script.into(),
@@ -122,7 +123,8 @@ impl Evaluator {
                 dialect: Dialect::Async,
                 policy: options.policy.clone(),
                 context: inputs.context,
-                tools: inputs.tools,
+                directory: Arc::clone(&directory),
+                record_lookups: false,
                 seed: inputs.seed,
                 fixed_unix_ms: Some(inputs.clock.unix_ms()),
                 slice: SLICE,

@@ -2,15 +2,15 @@
 //! numbers, which are derived from the id of the run.
 
 use super::CodeId;
-use super::recording::{Json, RecordedTools, RecordingWriter, compact};
+use super::recording::{RecordedTools, RecordingWriter, compact};
 use agentscript::stateless::{Answer, Issued, Journal, Round, StepOptions};
-use agentscript::{Call, CallId, Event, Language, Outcome, ToolError, Tools};
+use agentscript::{Call, CallId, Event, Language, Outcome, ToolError};
 use codecall_base::json;
 use codecall_base::redact::Redactor;
+use codecall_base::tool::ToolLookups;
 use codecall_runs::{JournalError, RunJournal, StartInputs};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,7 +28,7 @@ pub struct Recorder {
 struct State {
     rounds: Vec<Round>,
     numbers: HashMap<CallId, u32>,
-    tools: RecordedTools,
+    lookups: ToolLookups,
 }
 
 impl Recorder {
@@ -59,14 +59,9 @@ impl Recorder {
                 }
             }
         }
-        let mut tools = state.tools.clone();
-        for Json(description) in tools.described.values_mut() {
-            let mut text = description.get().to_owned();
-            redact(&mut text, secrets);
-            if let Ok(redacted) = RawValue::from_string(text) {
-                *description = redacted;
-            }
-        }
+        let mut lookups = state.lookups.clone();
+        lookups.descriptions.values_mut().for_each(|description| redact(description, secrets));
+        let tools = RecordedTools::from(lookups);
         let (mut context, mut outcome) = (self.context.clone(), outcome.to_json());
         context.iter_mut().for_each(|context| redact(context, secrets));
         redact(&mut outcome, secrets);
@@ -80,14 +75,19 @@ impl Recorder {
 }
 
 impl RunJournal for Recorder {
-    fn start(self: Arc<Self>, start: StartInputs) -> StartInputs {
+    fn start(&self, start: StartInputs) -> StartInputs {
         StartInputs {
             context: self.context.clone(),
             fixed_unix_ms: Some(self.journal.unix_ms as f64),
             seed: self.journal.seed(),
-            tools: Arc::new(RecordingTools { tools: Arc::clone(&start.tools), recorder: self }),
+            record_lookups: true,
             ..start
         }
+    }
+
+    fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.state().lookups.append(lookups);
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>> {
@@ -135,68 +135,6 @@ fn redact(json: &mut String, secrets: &Redactor) {
             *json = Value::from(codecall_base::redact::MASK).to_string()
         }
         Err(_) => {}
-    }
-}
-
-/// Records what a script looks up about tools.
-struct RecordingTools {
-    tools: Arc<dyn Tools>,
-    recorder: Arc<Recorder>,
-}
-
-impl RecordingTools {
-    fn record(&self, record: impl FnOnce(&mut RecordedTools)) {
-        record(&mut self.recorder.state().tools);
-    }
-}
-
-impl Tools for RecordingTools {
-    fn describe(&self, name: &str) -> Option<String> {
-        let description = self.tools.describe(name)?;
-        if let Ok(json) = RawValue::from_string(description.clone()) {
-            self.record(|tools| drop(tools.described.insert(name.to_owned(), Json(json))));
-        }
-        Some(description)
-    }
-
-    fn is_app(&self, app: &str) -> bool {
-        let is_app = self.tools.is_app(app);
-        if is_app {
-            self.record(|tools| {
-                tools.apps.insert(app.to_owned());
-            });
-        }
-        is_app
-    }
-
-    fn member(&self, app: &str, tool: &str) -> Option<String> {
-        let name = self.tools.member(app, tool)?;
-        self.record(|tools| drop(tools.members.insert(format!("{app}.{tool}"), name.clone())));
-        Some(name)
-    }
-
-    fn function(&self, name: &str) -> Option<String> {
-        let tool = self.tools.function(name)?;
-        self.record(|tools| drop(tools.functions.insert(name.to_owned(), tool.clone())));
-        Some(tool)
-    }
-
-    fn positional(&self, tool: &str) -> Option<String> {
-        let property = self.tools.positional(tool)?;
-        self.record(|tools| drop(tools.positional.insert(tool.to_owned(), property.clone())));
-        Some(property)
-    }
-
-    fn similar(&self, name: &str) -> Vec<String> {
-        let near = self.tools.similar(name);
-        if !near.is_empty() {
-            self.record(|tools| drop(tools.similar.insert(name.to_owned(), near.clone())));
-        }
-        near
-    }
-
-    fn is_reserved(&self, name: &str) -> bool {
-        self.tools.is_reserved(name)
     }
 }
 

@@ -4,8 +4,9 @@
 //! what the script has looked up about tools, so that a replay needs no tools.
 
 use super::LanguageName;
-use agentscript::stateless::{Answer, ClientTools, Issued, Journal, Round, function_name};
-use agentscript::{Language, ToolError, Tools};
+use agentscript::stateless::{Answer, Issued, Journal, Round, function_name};
+use agentscript::{Language, ToolError};
+use codecall_base::tool::{ToolDirectory, ToolLookups};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -319,37 +320,23 @@ impl RecordedTools {
         }
         tools
     }
-}
 
-impl Tools for RecordedTools {
-    fn describe(&self, name: &str) -> Option<String> {
-        self.described.get(name).map(|description| description.0.get().to_owned())
-    }
-
-    fn is_app(&self, app: &str) -> bool {
-        self.apps.contains(app)
-    }
-
-    fn member(&self, app: &str, tool: &str) -> Option<String> {
-        self.members.get(&format!("{app}.{tool}")).cloned()
-    }
-
-    fn function(&self, name: &str) -> Option<String> {
-        self.functions.get(name).cloned()
-    }
-
-    fn positional(&self, tool: &str) -> Option<String> {
-        self.positional.get(tool).cloned()
-    }
-
-    fn similar(&self, name: &str) -> Vec<String> {
-        self.similar.get(name).cloned().unwrap_or_default()
-    }
-
-    fn is_reserved(&self, name: &str) -> bool {
-        codecall_base::tool::is_reserved(name)
+    /// Returns the directory of a replay, which knows nothing else.
+    #[must_use]
+    pub fn into_directory(self) -> ToolDirectory {
+        let Self { apps, members, functions, positional, described, similar } = self;
+        let descriptions = described.into_iter().map(|(name, Json(text))| (name, text.get().to_owned())).collect();
+        let lookups = ToolLookups { apps, members, functions, positional, descriptions, similar };
+        ToolDirectory::from_lookups(lookups).with_meta_tools()
     }
 }
 
-/// Checks nothing: every recorded call has passed the checks before.
-impl ClientTools for RecordedTools {}
+impl From<ToolLookups> for RecordedTools {
+    /// Leaves out descriptions that are no JSON.
+    fn from(lookups: ToolLookups) -> Self {
+        let ToolLookups { apps, members, functions, positional, descriptions, similar } = lookups;
+        let json = |(name, text)| Some((name, Json(RawValue::from_string(text).ok()?)));
+        let described = descriptions.into_iter().filter_map(json).collect();
+        Self { apps, members, functions, positional, described, similar }
+    }
+}

@@ -243,7 +243,7 @@ fn samples_of_the_page_are_up_to_date() {
                     let body = body.replace(digest, &own);
                     let recording = Recording::read(&body).expect("a recording");
                     let journal = recording.journal().expect("a journal");
-                    let tools = Arc::new(recording.tools.clone());
+                    let tools = Arc::new(recording.tools.clone().into_directory());
                     match step(script, tools, &journal, &StepOptions::default()) {
                         Step::Done(done) => {
                             assert_eq!(

@@ -4,19 +4,20 @@ use agentscript::stateless::{ClientTools, FunctionNames, NameClash};
 use agentscript::{ToolError, Tools};
 use codecall_base::schema::Schema;
 use codecall_base::text::nearest;
-use codecall_base::tool::ErrorCode;
+use codecall_base::tool::{ErrorCode, ToolDescription, ToolDirectory, ToolLookups, ToolNames};
 use codecall_tools::pipeline::check;
 use codecall_tools::typescript;
 use serde_json::{Value, json};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Maximum number of tools in a request.
 const MAX_TOOLS: usize = 2_000;
 
 /// The tools of a client, in the order of its list.
 pub struct ClientToolset {
-    tools: Vec<ClientTool>,
+    tools: Vec<Arc<ClientTool>>,
     names: FunctionNames,
+    directory: OnceLock<Arc<ToolDirectory>>,
 }
 
 /// A tool of a client.
@@ -60,14 +61,15 @@ impl ClientToolset {
         if list.len() > MAX_TOOLS {
             return Err(ToolsError::TooMany(list.len()));
         }
-        let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry)).collect::<Result<Vec<_>, _>>()?;
+        let tools = list.iter().enumerate().map(|(at, entry)| parse_tool(at, entry).map(Arc::new));
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let names = FunctionNames::new(tools.iter().map(|tool| tool.name.as_str()))?;
-        Ok(Self { tools, names })
+        Ok(Self { tools, names, directory: OnceLock::new() })
     }
 
     /// Returns the tools.
     #[must_use]
-    pub fn tools(&self) -> &[ClientTool] {
+    pub fn tools(&self) -> &[Arc<ClientTool>] {
         &self.tools
     }
 
@@ -89,8 +91,36 @@ impl ClientToolset {
         }))
     }
 
+    /// Returns what a script can look up: tools by name and by function. It is made once.
+    #[must_use]
+    pub fn tool_directory(&self) -> &Arc<ToolDirectory> {
+        self.directory.get_or_init(|| {
+            let mut names = ToolNames::default();
+            let mut answers = ToolLookups::default();
+            for entry in &self.tools {
+                names.add(entry.name.as_str());
+                if let Some(property) = entry.positional() {
+                    answers.positional.insert(entry.name.clone(), property.to_owned());
+                }
+            }
+            for function in self.names.functions() {
+                let Some(tool) = self.names.tool(function) else { continue };
+                if let Some(index) = names.get(tool) {
+                    names.add_spelling(index, function);
+                }
+                answers.functions.insert(function.to_owned(), tool.to_owned());
+            }
+            let describe = |tool: &Arc<ClientTool>| {
+                let tool = Arc::clone(tool);
+                Arc::new(ToolDescription::new(move || tool.described().to_string()))
+            };
+            let descriptions = self.tools.iter().map(describe).collect();
+            Arc::new(ToolDirectory::new(names, descriptions).with_answers(answers))
+        })
+    }
+
     fn find(&self, name: &str) -> Option<&ClientTool> {
-        self.tools.iter().find(|tool| tool.name == name)
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| &**tool)
     }
 }
 
@@ -135,50 +165,30 @@ impl ClientTool {
         }
     }
 
+    /// Returns what `getTool` returns.
+    fn described(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+        })
+    }
+
     fn schema(&self) -> Option<&Schema> {
         // An invalid or too complex schema is not checked: the client's tool checks its input itself.
         self.schema.get_or_init(|| Schema::new(&self.input_schema).ok()).as_ref()
     }
 }
 
-impl Tools for ClientToolset {
-    fn describe(&self, name: &str) -> Option<String> {
-        let tool = self.find(name).or_else(|| self.find(self.names.tool(name)?))?;
-        let described = json!({
-            "name": tool.name,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-        });
-        Some(described.to_string())
-    }
-
-    fn is_app(&self, _app: &str) -> bool {
-        false
-    }
-
-    fn member(&self, _app: &str, _tool: &str) -> Option<String> {
-        None
-    }
-
-    fn function(&self, name: &str) -> Option<String> {
-        self.names.tool(name).map(str::to_owned)
-    }
-
-    fn positional(&self, tool: &str) -> Option<String> {
-        self.find(tool)?.positional().map(str::to_owned)
-    }
-
-    fn similar(&self, name: &str) -> Vec<String> {
-        let near = nearest(name, self.tools.iter().map(|tool| tool.name.as_str()), 3);
-        near.into_iter().map(str::to_owned).collect()
-    }
-}
-
 impl ClientTools for ClientToolset {
+    fn directory(self: Arc<Self>) -> Arc<dyn Tools> {
+        Arc::<ToolDirectory>::clone(self.tool_directory())
+    }
+
     fn check(&self, tool: &str, input: &str) -> Result<(), ToolError> {
         let Some(entry) = self.find(tool) else {
-            let near = self.similar(tool);
+            let near = nearest(tool, self.tools.iter().map(|tool| tool.name.as_str()), 1);
             let hint = near.first().map_or_else(String::new, |near| format!(". Did you mean '{near}'?"));
             return Err(ToolError::new(ErrorCode::ToolNotFound, format!("Tool '{tool}' not found{hint}")));
         };

@@ -29,3 +29,5 @@ mod stateless;
 mod statuses;
 mod support;
 mod third_party;
+#[cfg(unix)]
+mod tool_directory;

@@ -10,14 +10,17 @@ mod policy;
 use crate::index::{Document, Index, Segments};
 use codecall_base::redact::Redactor;
 use codecall_base::schema::{CheckError, Schema, SchemaError};
-use codecall_base::text::{nearest, truncate};
-use codecall_base::tool::{Example, MAX_NAME_BYTES, ToolDefinition, ToolFilter, is_reserved};
+use codecall_base::text::truncate;
+use codecall_base::tool::{
+    Example, MAX_NAME_BYTES, ToolDefinition, ToolDescription, ToolDirectory, ToolFilter, ToolNames,
+};
 use codecall_config::ToolPolicy;
 use codecall_upstream::Upstream;
 pub use listed::Listed;
 use owner::Owners;
 use policy::Policy;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use tokio::sync::watch;
@@ -176,6 +179,8 @@ pub struct Entry {
     input: OnceLock<Compiled>,
     output: OnceLock<Compiled>,
     examples: OnceLock<Vec<Example>>,
+    /// What scripts see of it.
+    description: Arc<ToolDescription>,
 }
 
 /// A schema as far as it can be used; absent: there is none, and nothing is checked.
@@ -184,7 +189,10 @@ type Compiled = Option<Result<Schema, SchemaError>>;
 impl Entry {
     fn new(definition: Arc<ToolDefinition>, upstream: Arc<dyn Upstream>) -> Self {
         let name = definition.full_name();
-        Self { name, definition, upstream, input: OnceLock::new(), output: OnceLock::new(), examples: OnceLock::new() }
+        let (input, output, examples) = Default::default();
+        let described = Arc::clone(&definition);
+        let description = Arc::new(ToolDescription::new(move || Described::new(&described).to_json()));
+        Self { name, definition, upstream, input, output, examples, description }
     }
 
     /// The compiled schema of its input; absent where the schema is not one.
@@ -246,15 +254,37 @@ impl Entry {
     /// What clients see of it.
     #[must_use]
     pub fn described(&self) -> Value {
-        let tool = &self.definition;
-        json!({
-            "name": self.name,
-            "appId": tool.app,
-            "description": tool.description,
-            "inputSchema": tool.input_schema,
-            "outputSchema": tool.output_schema,
-            "annotations": tool.annotations,
-        })
+        serde_json::to_value(Described::new(&self.definition)).unwrap_or_default()
+    }
+}
+
+/// What clients see of a tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Described<'a> {
+    name: String,
+    app_id: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    output_schema: Option<&'a Value>,
+    annotations: &'a Map<String, Value>,
+}
+
+impl<'a> Described<'a> {
+    fn new(tool: &'a ToolDefinition) -> Self {
+        Self {
+            name: tool.full_name(),
+            app_id: &tool.app,
+            description: &tool.description,
+            input_schema: &tool.input_schema,
+            output_schema: tool.output_schema.as_ref(),
+            annotations: &tool.annotations,
+        }
+    }
+
+    fn to_json(&self) -> String {
+        // This type has only string keys, so it always has JSON.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -272,13 +302,8 @@ impl Document for Arc<Entry> {
 #[derive(Default)]
 pub struct Snapshot {
     rows: Vec<Arc<Entry>>,
-    names: HashMap<String, usize>,
-    /// Other spellings; `None` where two tools share one.
-    spellings: HashMap<String, Option<usize>>,
-    /// As members of apps, by [`member_key`]; `None` where two tools share one.
-    members: HashMap<(String, String), Option<usize>>,
-    /// Apps by every name a script can write.
-    apps: BTreeMap<String, String>,
+    /// What scripts can look up: the rows, in this order.
+    directory: Arc<ToolDirectory>,
     index: OnceLock<Index>,
     /// What was indexed before this snapshot was made.
     indexed: Segments,
@@ -286,41 +311,37 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(rows: Vec<Arc<Entry>>, apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
-        let names = rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
-        let mut spellings: HashMap<String, Option<usize>> = HashMap::new();
-        let mut members: HashMap<(String, String), Option<usize>> = HashMap::new();
-        let mut known = BTreeMap::new();
-        for (at, row) in rows.iter().enumerate() {
+    fn new(rows: Vec<Arc<Entry>>, mut apps: BTreeSet<String>, owners: &Owners, listed: Listed) -> Self {
+        let mut names = ToolNames::default();
+        for row in &rows {
             let ToolDefinition { app, name, .. } = &*row.definition;
+            let tool = names.add(row.name.as_str());
             // What an upstream calls its tools is never the name of somebody else's.
             if !name.contains([':', '.']) && owners.allow(app, name) {
-                shared(&mut spellings, name.clone(), at);
+                names.add_spelling(tool, name.as_str());
             }
             if !app.is_empty() {
                 let dotted = format!("{app}.{name}");
                 if owners.allow(app, &dotted) {
-                    shared(&mut spellings, dotted, at);
+                    names.add_spelling(tool, dotted);
                 }
-                let (app, key) = member_key(app, name);
-                if !key.is_empty() {
-                    shared(&mut members, (app.clone(), key), at);
-                }
-                known.insert(app.clone(), app);
+                names.add_member(tool, app, name);
+                apps.insert(app.clone());
             }
         }
-        known.extend(apps.into_iter().map(|app| (app.clone(), app)));
-        let identifiers: Vec<(String, String)> = known.keys().map(|app| (identifier(app), app.clone())).collect();
-        for (identifier, app) in identifiers {
-            known.entry(identifier).or_insert(app);
-        }
-        let (index, indexed) = (OnceLock::new(), Segments::default());
-        Self { rows, names, spellings, members, apps: known, index, indexed, listed }
+        names.add_apps(apps);
+        let descriptions = rows.iter().map(|row| Arc::clone(&row.description)).collect();
+        let directory = Arc::new(ToolDirectory::new(names, descriptions).with_meta_tools());
+        Self { rows, directory, index: OnceLock::new(), indexed: Segments::default(), listed }
     }
 
-    /// With what another snapshot has indexed already.
+    /// With what another snapshot has indexed already, and its directory if the tools are the same.
     fn after(mut self, before: &Self) -> Self {
         self.indexed = before.index.get().map_or_else(|| before.indexed.clone(), Index::segments);
+        let is_same = |(row, other): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(row, other);
+        if self.directory.names() == before.directory.names() && self.rows.iter().zip(&before.rows).all(is_same) {
+            self.directory = Arc::clone(&before.directory);
+        }
         self
     }
 
@@ -344,7 +365,13 @@ impl Snapshot {
 
     /// All apps.
     pub fn apps(&self) -> impl Iterator<Item = &str> {
-        self.apps.iter().filter(|(name, app)| name == app).map(|(name, _)| name.as_str())
+        self.directory.names().apps()
+    }
+
+    /// What scripts can look up. While no tool changes, later snapshots have the same one.
+    #[must_use]
+    pub fn directory(&self) -> &Arc<ToolDirectory> {
+        &self.directory
     }
 
     /// Search. The first time it is made, from what has changed since the last one.
@@ -361,53 +388,8 @@ impl Snapshot {
     /// A tool by its full name, by `app.tool`, or by its own name where only one has it.
     #[must_use]
     pub fn lookup(&self, name: &str) -> Option<&Arc<Entry>> {
-        let at = self.names.get(name).copied().or_else(|| self.spellings.get(name).copied().flatten())?;
-        self.rows.get(at)
+        self.rows.get(self.directory.names().get(name)?)
     }
-}
-
-impl agentscript::Tools for Snapshot {
-    fn describe(&self, name: &str) -> Option<String> {
-        self.lookup(name).map(|entry| entry.described().to_string())
-    }
-
-    fn is_app(&self, app: &str) -> bool {
-        self.apps.contains_key(app)
-    }
-
-    fn member(&self, app: &str, tool: &str) -> Option<String> {
-        let app = self.apps.get(app)?;
-        if tool.len() > MAX_NAME_BYTES {
-            return None;
-        }
-        let exact = self.names.get(&format!("{app}:{tool}")).copied();
-        let at = exact.or_else(|| self.members.get(&member_key(app, tool)).copied().flatten())?;
-        self.rows.get(at).map(|row| row.name.clone())
-    }
-
-    fn similar(&self, name: &str) -> Vec<String> {
-        nearest(name, self.rows.iter().map(|row| row.name.as_str()), 3).into_iter().map(str::to_owned).collect()
-    }
-
-    fn is_reserved(&self, name: &str) -> bool {
-        is_reserved(name)
-    }
-}
-
-/// Note that a tool has a spelling; one that two have belongs to neither.
-fn shared<K: std::hash::Hash + Eq>(spellings: &mut HashMap<K, Option<usize>>, spelling: K, at: usize) {
-    spellings.entry(spelling).and_modify(|other| *other = other.filter(|other| *other == at)).or_insert(Some(at));
-}
-
-/// A name as an identifier of the language: `my-server` is `my_server`.
-fn identifier(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || c == '_' || c == '$' { c } else { '_' }).collect()
-}
-
-/// The app, and the spelling under which a script finds one of its tools as a member, whatever its case
-/// and separators: `list-items` is also `list_items` and `listItems`.
-fn member_key(app: &str, tool: &str) -> (String, String) {
-    (app.to_owned(), tool.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect())
 }
 
 #[cfg(test)]

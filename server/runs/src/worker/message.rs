@@ -1,463 +1,157 @@
-//! What the server and a worker say to each other, and how it looks on the pipe: four bytes of length,
-//! then the message in postcard's format, which keeps texts as they are.
-//!
-//! The types of the interpreter are written out again here, field by field: a field that is added there
-//! does not compile here until it crosses too.
+//! The messages between the server and a worker. On the pipe, each is four bytes of length, then the message in
+//! postcard's format, which does not escape texts.
 
+use super::wire::{WireEvent, WireMessage, WireOutcome, WirePolicy, WireProgress};
 use crate::executor::StartInputs;
-use agentscript::{
-    Call, CallId, CallKind, Code, Diagnostic, Dialect, Event, Failure, Issue, LIMITS, Language, Limits, Location,
-    Loops, Message, Outcome, Policy, Preset, Progress, Refusal, Span, Stats, Status, ToolError, Unanswered,
-};
+use agentscript::{Dialect, Language};
+use codecall_base::sandbox::Protections;
+use codecall_base::tool::{DirectoryId, ToolDirectory, ToolLookups};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Both ends are of one program; this tells one that was replaced in between.
+/// The version of both ends, which are the same program unless its file was replaced in between.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// From the server. A worker answers each `Begin` and `Resume` with one [`Answer`] that is no `Ask`.
+/// From the server. A worker answers each request except `Directory` with one [`Response`].
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Order {
-    Begin(Box<Begin>),
-    Resume(Vec<Happened>),
-    /// The answer to an `Ask`.
-    Told(Told),
+pub enum Request {
+    /// Keep a directory of tools, which is the next message, under this number.
+    Directory(DirectoryId),
+    /// Start a run. Answered with `Resumed` or `NotStarted`.
+    Start(Box<Start>),
+    /// Resume the run. Answered with `Resumed`.
+    Resume(Vec<WireEvent>),
     /// Answered with `OpenCalls`.
     OpenCalls,
 }
 
 /// From a worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Answer {
-    /// It can begin, and is confined so.
-    Ready { version: String, walls: codecall_base::sandbox::Protections },
-    /// The script wants to know something of the tools.
-    Ask(Ask),
-    /// The run has gone on.
-    Went(Box<Went>),
-    /// The calls without an answer, and whether the script awaits it.
+pub enum Response {
+    /// The worker is confined, and waits for its first request.
+    Ready { version: String, protections: Protections },
+    /// How far the run has come.
+    Resumed(Box<Resumed>),
+    /// The calls without an answer, by number, and whether the script awaits it.
     OpenCalls(Vec<(u32, bool)>),
-    /// The script does not compile.
-    Ended(Box<Ended>),
-    /// The interpreter has panicked, and the worker ends.
-    Crashed(String),
+    /// The outcome of a script that does not compile.
+    NotStarted(Box<WireOutcome>),
+    /// The interpreter has panicked, and the worker exits.
+    Panicked(String),
 }
 
+/// What a run is started with.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Begin {
-    pub script: String,
-    /// Whether it is TypeScript; absent: found out.
-    pub typescript: Option<bool>,
-    pub waits_by_itself: bool,
-    /// In the order of [`LIMITS`].
-    pub limits: Vec<u64>,
-    /// 0, 1, 2: none, bounded, all.
-    pub loops: u8,
-    pub allow_console: bool,
-    pub disabled_builtins: Vec<String>,
-    pub disabled_globals: Vec<String>,
-    pub context: Option<String>,
-    pub seed: u64,
-    /// What `Date.now()` gives all the time; absent: the time.
-    pub stands_still: Option<f64>,
-    pub slice: Option<Duration>,
-    pub events: Vec<Happened>,
+pub struct Start {
+    script: String,
+    /// Whether it is TypeScript; `None` if that is to be detected.
+    typescript: Option<bool>,
+    is_sync: bool,
+    policy: WirePolicy,
+    context: Option<String>,
+    /// A directory that the worker keeps.
+    pub directory: DirectoryId,
+    record_lookups: bool,
+    seed: u64,
+    fixed_unix_ms: Option<f64>,
+    slice: Duration,
+    events: Vec<WireEvent>,
 }
 
+/// The state of a run after a slice.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Happened {
-    Settled { id: u32, result: Result<String, Failed> },
-    Cancel,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Failed {
-    message: String,
-    code: String,
-    details: Option<String>,
-    fatal: bool,
-}
-
-/// The questions of [`agentscript::Tools`].
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Ask {
-    Describe(String),
-    IsApp(String),
-    Member(String, String),
-    Function(String),
-    Positional(String),
-    Similar(String),
-    IsReserved(String),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Told {
-    Text(Option<String>),
-    Is(bool),
-    Names(Vec<String>),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Went {
-    pub progress: Far,
-    pub said: Vec<Said>,
-    /// What the run has in use.
+pub struct Resumed {
+    pub progress: WireProgress,
+    pub messages: Vec<WireMessage>,
+    pub lookups: ToolLookups,
     pub memory_bytes: u64,
     pub unanswered_calls: u64,
     pub time_left: Duration,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Far {
-    Calls(Vec<Made>),
-    Yielded,
-    Done(Box<Ended>),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Made {
-    id: u32,
-    tool: String,
-    input: String,
-    timeout_ms: u64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Said {
-    Log { level: String, message: String, metadata: Option<String> },
-    Notify { event: String, payload: String },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Ended {
-    result: Result<String, Wrong>,
-    logs: Vec<String>,
-    duration_ms: f64,
-    script_ms: f64,
-    steps: u64,
-    iterations: u64,
-    tool_calls: u64,
-    peak_memory_bytes: u64,
-    unanswered: Vec<Left>,
-    deadlocked: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Left {
-    id: u32,
-    tool: String,
-    input: String,
-    started: bool,
-    awaited: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Wrong {
-    status: u8,
-    code: String,
-    message: String,
-    refusal: Option<u8>,
-    name: Option<String>,
-    hint: Option<String>,
-    stack: Option<String>,
-    location: Option<(u32, u32)>,
-    tool_name: Option<String>,
-    tool_input: Option<String>,
-    details: Option<String>,
-    issues: Vec<Point>,
-    tool_calls: u64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Point {
-    code: u8,
-    refusal: Option<u8>,
-    message: String,
-    span: (u32, u32),
-    hint: Option<String>,
-    location: (u32, u32),
-}
-
-/// A message as it goes over the pipe.
+/// Returns a message as it is sent.
 ///
 /// # Errors
 /// It is longer than four bytes can say.
-pub fn frame(message: &impl Serialize) -> Result<Vec<u8>, String> {
+pub fn encode_frame(message: &impl Serialize) -> Result<Vec<u8>, String> {
     let mut frame = postcard::to_extend(message, vec![0; 4]).map_err(|error| error.to_string())?;
-    let length = u32::try_from(frame.len() - 4).map_err(|_| "a message is too long".to_owned())?;
-    frame[..4].copy_from_slice(&length.to_le_bytes());
+    let length = encode_length(frame.len() - 4)?;
+    frame[..4].copy_from_slice(&length);
     Ok(frame)
 }
 
-/// What a frame holds, without its length.
+/// Returns the length of a message as it is sent.
 ///
 /// # Errors
-/// It is no such message.
-pub fn read<T: DeserializeOwned>(frame: &[u8]) -> Result<T, String> {
-    match postcard::take_from_bytes(frame) {
+/// It is longer than four bytes can say.
+pub fn encode_length(length: usize) -> Result<[u8; 4], String> {
+    u32::try_from(length).map(u32::to_le_bytes).map_err(|_| "a message is too long".to_owned())
+}
+
+/// Returns the length of the message that follows.
+pub fn decode_length(length: [u8; 4]) -> usize {
+    usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX)
+}
+
+/// Decodes a message without its length.
+///
+/// # Errors
+/// The bytes are not one message of this type.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
-        Ok((_, _)) => Err("a message is longer than it says".into()),
+        Ok((_, rest)) => Err(format!("{} bytes follow a message", rest.len())),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// What has a number on the pipe: its place in a list of all.
-fn number<T: PartialEq + Copy>(all: &[T], one: T) -> u8 {
-    all.iter().position(|other| *other == one).and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
-}
-
-fn numbered<T: Copy>(all: &[T], number: u8) -> Result<T, String> {
-    all.get(usize::from(number)).copied().ok_or_else(|| "a number that is not known".into())
-}
-
-const LOOPS: [Loops; 3] = [Loops::None, Loops::Bounded, Loops::All];
-const STATUSES: [Status; 6] =
-    [Status::Ok, Status::SyntaxError, Status::IllegalAccess, Status::RuntimeError, Status::ToolError, Status::Timeout];
-const REFUSALS: [Refusal; 4] =
-    [Refusal::IllegalBuiltinAccess, Refusal::DisallowedGlobal, Refusal::DisallowedSyntax, Refusal::DisallowedProperty];
-const CODES: [Code; 4] = [Code::SyntaxError, Code::ValidationError, Code::LoopNotAllowed, Code::ScriptTooLarge];
-
-impl Begin {
+impl Start {
+    /// Creates the message for a run. The watchdog and `stop` remain with the server.
     pub fn new(start: &StartInputs) -> Self {
-        let StartInputs { script, language, dialect, policy, context, seed, fixed_unix_ms, slice, .. } = start;
-        let Policy { limits, loops, allow_console, disabled_builtins, disabled_globals } = policy;
+        let StartInputs { script, language, dialect, policy, context, directory, record_lookups, .. } = start;
+        let StartInputs { seed, fixed_unix_ms, slice, watchdog: _, stop: _, .. } = start;
         Self {
             script: script.to_string(),
             typescript: language.map(|language| language == Language::TypeScript),
-            waits_by_itself: *dialect == Dialect::Sync,
-            limits: LIMITS.iter().map(|limit| limit.get(limits)).collect(),
-            loops: number(&LOOPS, *loops),
-            allow_console: *allow_console,
-            disabled_builtins: disabled_builtins.clone(),
-            disabled_globals: disabled_globals.clone(),
+            is_sync: *dialect == Dialect::Sync,
+            policy: policy.into(),
             context: context.clone(),
+            directory: directory.id(),
+            record_lookups: *record_lookups,
             seed: *seed,
-            stands_still: *fixed_unix_ms,
-            slice: Some(*slice),
+            fixed_unix_ms: *fixed_unix_ms,
+            slice: *slice,
             events: Vec::new(),
         }
     }
 
-    pub fn language(&self) -> Option<Language> {
-        self.typescript.map(|is| if is { Language::TypeScript } else { Language::JavaScript })
+    /// Adds the events of the first slice.
+    pub fn with_events(self, events: Vec<WireEvent>) -> Self {
+        Self { events, ..self }
     }
 
-    pub fn dialect(&self) -> Dialect {
-        if self.waits_by_itself { Dialect::Sync } else { Dialect::Async }
-    }
-
-    pub fn policy(&self) -> Result<Policy, String> {
-        let mut limits = Limits::preset(Preset::LockedDown);
-        if self.limits.len() != LIMITS.len() {
-            return Err("limits that are not known".into());
-        }
-        LIMITS.iter().zip(&self.limits).for_each(|(limit, value)| limit.set(&mut limits, *value));
-        Ok(Policy {
-            limits,
-            loops: numbered(&LOOPS, self.loops)?,
-            allow_console: self.allow_console,
-            disabled_builtins: self.disabled_builtins.clone(),
-            disabled_globals: self.disabled_globals.clone(),
-        })
-    }
-}
-
-impl From<Event> for Happened {
-    fn from(event: Event) -> Self {
-        match event {
-            Event::Settled { id, result } => Self::Settled {
-                id: id.0,
-                result: result.map_err(|error| {
-                    let ToolError { message, code, details, fatal } = error;
-                    Failed { message, code, details, fatal }
-                }),
-            },
-            Event::Cancel => Self::Cancel,
-        }
-    }
-}
-
-impl From<Happened> for Event {
-    fn from(happened: Happened) -> Self {
-        match happened {
-            Happened::Settled { id, result } => Self::Settled {
-                id: CallId(id),
-                result: result.map_err(|failed| {
-                    let Failed { message, code, details, fatal } = failed;
-                    ToolError { message, code, details, fatal }
-                }),
-            },
-            Happened::Cancel => Self::Cancel,
-        }
-    }
-}
-
-impl From<Message> for Said {
-    fn from(message: Message) -> Self {
-        match message {
-            Message::Log { level, message, metadata } => Self::Log { level, message, metadata },
-            Message::Notify { event, payload } => Self::Notify { event, payload },
-        }
-    }
-}
-
-impl From<Said> for Message {
-    fn from(said: Said) -> Self {
-        match said {
-            Said::Log { level, message, metadata } => Self::Log { level, message, metadata },
-            Said::Notify { event, payload } => Self::Notify { event, payload },
-        }
-    }
-}
-
-impl From<Progress> for Far {
-    fn from(progress: Progress) -> Self {
-        match progress {
-            Progress::Calls(calls) => Self::Calls(
-                calls
-                    .into_iter()
-                    .map(|Call { id, tool, input, timeout_ms, .. }| Made { id: id.0, tool, input, timeout_ms })
-                    .collect(),
-            ),
-            Progress::Yielded => Self::Yielded,
-            Progress::Done(outcome) => Self::Done(Box::new((*outcome).into())),
-        }
-    }
-}
-
-impl TryFrom<Far> for Progress {
-    type Error = String;
-
-    fn try_from(far: Far) -> Result<Self, String> {
-        Ok(match far {
-            Far::Calls(made) => Self::Calls(
-                made.into_iter()
-                    .map(|Made { id, tool, input, timeout_ms }| Call {
-                        id: CallId(id),
-                        kind: CallKind::Tool,
-                        tool,
-                        input,
-                        timeout_ms,
-                    })
-                    .collect(),
-            ),
-            Far::Yielded => Self::Yielded,
-            Far::Done(ended) => Self::Done(Box::new((*ended).try_into()?)),
-        })
-    }
-}
-
-impl From<Outcome> for Ended {
-    fn from(outcome: Outcome) -> Self {
-        let Outcome { result, logs, stats, unanswered, deadlocked } = outcome;
-        let Stats { duration_ms, script_ms, steps, iterations, tool_calls, peak_memory_bytes } = stats;
-        let left = |Unanswered { id, tool, input, started, awaited }| Left { id: id.0, tool, input, started, awaited };
-        Self {
-            result: result.map_err(|failure| (*failure).into()),
-            logs,
-            duration_ms,
-            script_ms,
-            steps,
-            iterations,
-            tool_calls,
-            peak_memory_bytes,
-            unanswered: unanswered.into_iter().map(left).collect(),
-            deadlocked,
-        }
-    }
-}
-
-impl TryFrom<Ended> for Outcome {
-    type Error = String;
-
-    fn try_from(ended: Ended) -> Result<Self, String> {
-        let Ended { result, logs, duration_ms, script_ms, steps, iterations, .. } = ended;
-        let (tool_calls, peak_memory_bytes) = (ended.tool_calls, ended.peak_memory_bytes);
-        let left =
-            |Left { id, tool, input, started, awaited }| Unanswered { id: CallId(id), tool, input, started, awaited };
-        Ok(Self {
-            result: match result {
-                Ok(result) => Ok(result),
-                Err(wrong) => Err(Box::new(wrong.try_into()?)),
-            },
-            logs,
-            stats: Stats { duration_ms, script_ms, steps, iterations, tool_calls, peak_memory_bytes },
-            unanswered: ended.unanswered.into_iter().map(left).collect(),
-            deadlocked: ended.deadlocked,
-        })
-    }
-}
-
-fn place(location: Location) -> (u32, u32) {
-    (location.line, location.column)
-}
-
-fn location((line, column): (u32, u32)) -> Location {
-    Location { line, column }
-}
-
-impl From<Failure> for Wrong {
-    fn from(failure: Failure) -> Self {
-        let Failure { status, code, message, refusal, name, hint, stack, .. } = failure;
-        let point = |Issue { diagnostic, location }| {
-            let Diagnostic { code, refusal, message, span, hint } = diagnostic;
-            Point {
-                code: number(&CODES, code),
-                refusal: refusal.map(|refusal| number(&REFUSALS, refusal)),
-                message: message.into_owned(),
-                span: (span.start, span.end),
-                hint: hint.map(Into::into),
-                location: place(location),
-            }
+    /// Returns the inputs of the run, and its first events.
+    ///
+    /// # Errors
+    /// The policy is not one of this version.
+    pub fn into_inputs(self, directory: Arc<ToolDirectory>) -> Result<(StartInputs, Vec<WireEvent>), String> {
+        let language = |is_typescript| if is_typescript { Language::TypeScript } else { Language::JavaScript };
+        let inputs = StartInputs {
+            script: self.script.into(),
+            language: self.typescript.map(language),
+            dialect: if self.is_sync { Dialect::Sync } else { Dialect::Async },
+            policy: self.policy.try_into()?,
+            context: self.context,
+            directory,
+            record_lookups: self.record_lookups,
+            seed: self.seed,
+            fixed_unix_ms: self.fixed_unix_ms,
+            slice: self.slice,
+            watchdog: Duration::MAX,
+            stop: Arc::default(),
         };
-        Self {
-            status: number(&STATUSES, status),
-            code,
-            message,
-            refusal: refusal.map(|refusal| number(&REFUSALS, refusal)),
-            name,
-            hint,
-            stack,
-            location: failure.location.map(place),
-            tool_name: failure.tool_name,
-            tool_input: failure.tool_input,
-            details: failure.details,
-            issues: failure.issues.into_iter().map(point).collect(),
-            tool_calls: failure.tool_calls,
-        }
-    }
-}
-
-impl TryFrom<Wrong> for Failure {
-    type Error = String;
-
-    fn try_from(wrong: Wrong) -> Result<Self, String> {
-        let refused = |refusal: Option<u8>| refusal.map(|refusal| numbered(&REFUSALS, refusal)).transpose();
-        let issue = |point: Point| {
-            let diagnostic = Diagnostic {
-                code: numbered(&CODES, point.code)?,
-                refusal: refused(point.refusal)?,
-                message: point.message.into(),
-                span: Span::new(point.span.0, point.span.1),
-                hint: point.hint.map(Into::into),
-            };
-            Ok(Issue { diagnostic, location: location(point.location) })
-        };
-        Ok(Self {
-            status: numbered(&STATUSES, wrong.status)?,
-            code: wrong.code,
-            message: wrong.message,
-            refusal: refused(wrong.refusal)?,
-            name: wrong.name,
-            hint: wrong.hint,
-            stack: wrong.stack,
-            location: wrong.location.map(location),
-            tool_name: wrong.tool_name,
-            tool_input: wrong.tool_input,
-            details: wrong.details,
-            issues: wrong.issues.into_iter().map(issue).collect::<Result<_, String>>()?,
-            tool_calls: wrong.tool_calls,
-        })
+        Ok((inputs, self.events))
     }
 }

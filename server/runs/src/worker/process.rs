@@ -1,8 +1,10 @@
-//! A worker, as the server has it: a child process, what is said to it, and how it has ended.
+//! The server's handle of a worker process: its pipes, its exit, and which directories of tools it keeps.
 
-use super::message::{Answer, Order, VERSION, frame, read};
+use super::directories::KeptDirectories;
+use super::message::{Request, Response, VERSION, decode, decode_length, encode_frame, encode_length};
 use super::serve::Confinement;
 use codecall_base::sandbox::{self, Protections};
+use codecall_base::tool::{DirectoryId, ToolDirectory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::AsFd;
@@ -12,98 +14,102 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How often a wait looks whether it is still wanted.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// How long a worker may take to be ready: it may be the busiest moment of a slow machine.
-const START: Duration = Duration::from_secs(20);
-/// Longest message of a worker that has no run yet.
-const LONGEST_GREETING: usize = 1024;
-/// How much of its error output is kept.
-const LAST_WORDS: usize = 2_000;
+/// How often a wait for a pipe checks its deadline.
+const POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// How long a worker may take until it is ready: it may start at the busiest moment of a slow machine.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a process whose pipe is closed may take to exit by itself.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(20);
+/// Maximum size of the message that a worker is ready, in bytes.
+const MAX_READY_BYTES: usize = 1024;
+/// How much of the error output is kept, in bytes.
+const MAX_STDERR_BYTES: usize = 2_000;
 
-/// A child process that runs scripts.
+/// A worker process.
 pub struct Worker {
     child: Child,
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
-    /// Bytes that it may have besides what it began with.
+    /// How much memory it may allocate, in bytes.
     pub memory_bytes: u64,
-    /// What holds for it; absent: it has not said that it is ready.
-    pub walls: Option<Protections>,
-    /// Memory that was resident when it was ready.
-    pub resident: Option<u64>,
-    /// Runs that it has had, and their time.
+    /// `None` until it is ready.
+    protections: Option<Protections>,
+    /// Its resident memory when it was ready, in bytes.
+    pub initial_resident: Option<u64>,
+    /// The directories that it keeps, with the sizes of their messages.
+    directories: KeptDirectories<usize>,
+    /// Number of runs that it has completed, and their time in milliseconds.
     pub runs: u32,
     pub script_ms: f64,
-    /// When it was last given a run, or started.
-    pub used: Instant,
+    /// When it was started, or was last acquired for a run.
+    pub last_used: Instant,
 }
 
-/// How a worker has ended.
+/// How a worker has exited.
 #[derive(Debug, Default)]
-pub struct Ending {
+pub struct Exit {
     /// Its exit status, in words.
-    pub how: String,
-    /// The last of its error output.
-    pub words: String,
-    /// Whether somebody else has killed it.
+    pub status: String,
+    /// The beginning of its error output.
+    pub stderr: String,
+    /// Whether another process has killed it.
     pub was_killed: bool,
 }
 
-/// Why a worker cannot begin.
+/// Why a worker does not become ready.
 #[derive(Debug)]
 pub struct NotReady {
     pub problem: String,
-    /// Whether somebody has killed it from outside.
+    /// Whether another process has killed it.
     pub was_killed: bool,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug)]
-pub enum Lost {
+pub enum WorkerError {
     /// It takes too long.
-    Late,
-    /// Nobody waits for it any more.
-    Unwanted,
-    /// The process is gone, or does not read.
-    Gone,
-    /// It says more than it may.
-    TooLong,
-    /// What it says makes no sense.
-    Nonsense(String),
+    Timeout,
+    /// The run was cancelled, and the grace period is over.
+    Cancelled,
+    /// The process has exited, or has closed a pipe.
+    Exited,
+    /// The response is longer than allowed.
+    ResponseTooLarge,
+    /// A message that cannot be encoded, decoded, or expected; or a panic.
+    Protocol(String),
 }
 
-/// How long an answer is waited for.
-pub struct Watch<'a> {
-    began: Instant,
-    patience: Duration,
-    /// Fires when the answer is wanted no more, and how long it may take then.
+/// How long a response is waited for.
+pub struct Deadline<'a> {
+    started: Instant,
+    timeout: Duration,
+    /// The token of the run, and how long a response may take after it is cancelled.
     cancel: Option<(&'a CancellationToken, Duration)>,
     cancelled: Option<Instant>,
 }
 
-impl<'a> Watch<'a> {
-    pub fn new(patience: Duration, cancel: Option<(&'a CancellationToken, Duration)>) -> Self {
-        Self { began: Instant::now(), patience, cancel, cancelled: None }
+impl<'a> Deadline<'a> {
+    pub fn new(timeout: Duration, cancel: Option<(&'a CancellationToken, Duration)>) -> Self {
+        Self { started: Instant::now(), timeout, cancel, cancelled: None }
     }
 
-    fn look(&mut self) -> Result<(), Lost> {
-        if self.began.elapsed() > self.patience {
-            return Err(Lost::Late);
+    fn check(&mut self) -> Result<(), WorkerError> {
+        if self.started.elapsed() > self.timeout {
+            return Err(WorkerError::Timeout);
         }
         if let Some((cancel, grace_period)) = self.cancel
             && cancel.is_cancelled()
             && self.cancelled.get_or_insert_with(Instant::now).elapsed() > grace_period
         {
-            return Err(Lost::Unwanted);
+            return Err(WorkerError::Cancelled);
         }
         Ok(())
     }
 }
 
 impl Worker {
-    /// Start one. It is not waited for.
+    /// Starts a process, without waiting for it.
     ///
     /// # Errors
     /// It cannot be started.
@@ -115,7 +121,7 @@ impl Worker {
         if !warm {
             command.arg("--cold");
         }
-        // A group of its own: Ctrl-C is for the server, which ends its runs in good order.
+        // A process group of its own: Ctrl-C is for the server, which ends its runs first.
         command.env_clear().current_dir("/").process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -125,36 +131,46 @@ impl Worker {
         rustix::io::ioctl_fionbio(&stdin, true)?;
         rustix::io::ioctl_fionbio(&stdout, true)?;
         rustix::io::ioctl_fionbio(&stderr, true)?;
-        let (walls, resident, runs, script_ms, used) = (None, None, 0, 0.0, Instant::now());
-        Ok(Self { child, stdin, stdout, stderr, memory_bytes, walls, resident, runs, script_ms, used })
+        Ok(Self {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            memory_bytes,
+            protections: None,
+            initial_resident: None,
+            directories: KeptDirectories::default(),
+            runs: 0,
+            script_ms: 0.0,
+            last_used: Instant::now(),
+        })
     }
 
-    /// Wait until it is confined and can begin.
+    /// Waits until it is confined and ready.
     ///
     /// # Errors
-    /// It does not come to that; what it has said of it.
+    /// It does not become ready.
     pub fn ready(&mut self) -> Result<Protections, NotReady> {
-        if let Some(walls) = self.walls {
-            return Ok(walls);
+        if let Some(protections) = self.protections {
+            return Ok(protections);
         }
-        let told = |problem: &str| NotReady { problem: problem.into(), was_killed: false };
-        match self.receive(LONGEST_GREETING, &mut Watch::new(START, None)) {
-            Ok(Answer::Ready { version, walls }) if version == VERSION => {
-                self.walls = Some(walls);
-                self.resident = sandbox::resident_memory(self.child.id());
-                Ok(walls)
+        let not_ready = |problem: &str| NotReady { problem: problem.into(), was_killed: false };
+        match self.receive(MAX_READY_BYTES, &mut Deadline::new(READY_TIMEOUT, None)) {
+            Ok(Response::Ready { version, protections }) if version == VERSION => {
+                self.protections = Some(protections);
+                self.initial_resident = sandbox::resident_memory(self.child.id());
+                Ok(protections)
             }
-            Ok(Answer::Ready { .. }) => Err(told("it is of another version of this program")),
-            Err(Lost::Late) => Err(told("it does not get ready")),
+            Ok(Response::Ready { .. }) => Err(not_ready("it is of another version of this program")),
+            Err(WorkerError::Timeout) => Err(not_ready("it does not become ready")),
             Ok(_) | Err(_) => {
-                let Ending { how, words, was_killed } = self.end();
-                let problem = format!("it has ended before it was ready ({how}): {words}");
-                Err(NotReady { problem, was_killed })
+                let Exit { status, stderr, was_killed } = self.end();
+                Err(NotReady { problem: format!("it has exited before it was ready ({status}): {stderr}"), was_killed })
             }
         }
     }
 
-    /// Whether it is still there.
+    /// Whether the process exists.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -163,80 +179,114 @@ impl Worker {
         self.child.id()
     }
 
-    /// Say something to it.
+    /// Whether a run with this directory can start without sending it.
+    pub fn keeps(&self, directory: DirectoryId) -> bool {
+        self.directories.contains(directory)
+    }
+
+    /// Total size of the messages with the directories that it keeps, in bytes.
+    pub fn directory_bytes(&self) -> usize {
+        self.directories.values().sum()
+    }
+
+    /// Sends a directory unless the worker keeps it.
     ///
     /// # Errors
-    /// It does not read, or not in time.
-    pub fn send(&mut self, order: &Order, watch: &mut Watch<'_>) -> Result<(), Lost> {
-        let frame = frame(order).map_err(Lost::Nonsense)?;
-        let mut rest = frame.as_slice();
-        while !rest.is_empty() {
-            match self.stdin.write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdin, PollFlags::OUT, watch)?,
+    /// The directory cannot be sent.
+    pub fn send_directory(
+        &mut self,
+        directory: &ToolDirectory,
+        deadline: &mut Deadline<'_>,
+    ) -> Result<(), WorkerError> {
+        if self.directories.use_for_run(directory.id()).is_some() {
+            return Ok(());
+        }
+        let bytes = directory.to_bytes().map_err(|problem| WorkerError::Protocol(problem.into()))?;
+        let length = encode_length(bytes.len()).map_err(WorkerError::Protocol)?;
+        self.send(&Request::Directory(directory.id()), deadline)?;
+        self.write(&length, deadline)?;
+        self.write(bytes, deadline)?;
+        self.directories.insert(directory.id(), bytes.len());
+        Ok(())
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// The worker does not read it, or not in time.
+    pub fn send(&mut self, request: &Request, deadline: &mut Deadline<'_>) -> Result<(), WorkerError> {
+        let frame = encode_frame(request).map_err(WorkerError::Protocol)?;
+        self.write(&frame, deadline)
+    }
+
+    fn write(&mut self, mut bytes: &[u8], deadline: &mut Deadline<'_>) -> Result<(), WorkerError> {
+        while !bytes.is_empty() {
+            match self.stdin.write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdin, PollFlags::OUT, deadline)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Lost::Gone),
+                Err(_) => return Err(WorkerError::Exited),
             }
         }
         Ok(())
     }
 
-    /// Wait for its next message, of at most `longest` bytes.
+    /// Waits for the next response, of at most `max_bytes` bytes.
     ///
     /// # Errors
     /// There is none.
-    pub fn receive(&mut self, longest: usize, watch: &mut Watch<'_>) -> Result<Answer, Lost> {
+    pub fn receive(&mut self, max_bytes: usize, deadline: &mut Deadline<'_>) -> Result<Response, WorkerError> {
         let mut length = [0; 4];
-        self.fill(&mut length, watch)?;
-        let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-        if length > longest {
-            return Err(Lost::TooLong);
+        self.read(&mut length, deadline)?;
+        let length = decode_length(length);
+        if length > max_bytes {
+            return Err(WorkerError::ResponseTooLarge);
         }
-        // Memory comes with the bytes, not with their number.
+        // Memory is allocated as the bytes arrive: the length alone may be wrong.
         let mut message = Vec::new();
         while message.len() < length {
-            let begin = message.len();
-            message.resize(length.min(begin + 1024 * 1024), 0);
-            self.fill(&mut message[begin..], watch)?;
+            let start = message.len();
+            message.resize(length.min(start + 1024 * 1024), 0);
+            self.read(&mut message[start..], deadline)?;
         }
-        read(&message).map_err(Lost::Nonsense)
+        decode(&message).map_err(WorkerError::Protocol)
     }
 
-    fn fill(&mut self, mut buffer: &mut [u8], watch: &mut Watch<'_>) -> Result<(), Lost> {
+    fn read(&mut self, mut buffer: &mut [u8], deadline: &mut Deadline<'_>) -> Result<(), WorkerError> {
         while !buffer.is_empty() {
             match self.stdout.read(buffer) {
-                Ok(0) => return Err(Lost::Gone),
+                Ok(0) => return Err(WorkerError::Exited),
                 Ok(read) => buffer = &mut buffer[read..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdout, PollFlags::IN, watch)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stdout, PollFlags::IN, deadline)?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Lost::Gone),
+                Err(_) => return Err(WorkerError::Exited),
             }
         }
         Ok(())
     }
 
-    /// End it, whatever it does.
-    pub fn end(&mut self) -> Ending {
-        // One whose pipe has just ended may be on its way; how it ends by itself is worth knowing.
-        let began = Instant::now();
+    /// Ends the process, whatever it does.
+    pub fn end(&mut self) -> Exit {
+        // If its pipe is closed, it may be about to exit by itself, and its status is worth knowing.
+        let started = Instant::now();
         let mut status = self.child.try_wait();
-        while matches!(status, Ok(None)) && began.elapsed() < Duration::from_millis(20) {
+        while matches!(status, Ok(None)) && started.elapsed() < EXIT_TIMEOUT {
             std::thread::sleep(Duration::from_millis(2));
             status = self.child.try_wait();
         }
-        let is_over = matches!(status, Ok(Some(_)));
-        if !is_over {
+        let has_exited = matches!(status, Ok(Some(_)));
+        if !has_exited {
             let _ = self.child.kill();
             status = self.child.wait().map(Some);
         }
         let status = status.ok().flatten();
         let sigkill = rustix::process::Signal::KILL.as_raw();
-        let was_killed = is_over && status.is_some_and(|status| status.signal() == Some(sigkill));
-        let how = status.map_or_else(|| "unknown".into(), |status| status.to_string());
-        let mut words = vec![0; LAST_WORDS];
-        let read = self.stderr.read(&mut words).unwrap_or(0);
-        let words = String::from_utf8_lossy(&words[..read]).trim().to_owned();
-        Ending { how, words, was_killed }
+        let was_killed = has_exited && status.is_some_and(|status| status.signal() == Some(sigkill));
+        let status = status.map_or_else(|| "unknown".into(), |status| status.to_string());
+        let mut stderr = vec![0; MAX_STDERR_BYTES];
+        let read = self.stderr.read(&mut stderr).unwrap_or(0);
+        let stderr = String::from_utf8_lossy(&stderr[..read]).trim().to_owned();
+        Exit { status, stderr, was_killed }
     }
 }
 
@@ -249,10 +299,10 @@ impl Drop for Worker {
     }
 }
 
-fn wait(stream: &impl AsFd, flags: PollFlags, watch: &mut Watch<'_>) -> Result<(), Lost> {
-    watch.look()?;
-    match poll(&mut [PollFd::new(stream, flags)], Some(&LOOK)) {
+fn wait(stream: &impl AsFd, flags: PollFlags, deadline: &mut Deadline<'_>) -> Result<(), WorkerError> {
+    deadline.check()?;
+    match poll(&mut [PollFd::new(stream, flags)], Some(&POLL_INTERVAL)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(_) => Err(Lost::Gone),
+        Err(_) => Err(WorkerError::Exited),
     }
 }

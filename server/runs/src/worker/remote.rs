@@ -1,196 +1,189 @@
-//! One run, as it is driven in a worker: the same as a run of the interpreter, seen from the queue.
+//! A run in a worker process. For the queue it is the same as a run on a thread.
 
-use super::message::{Answer, Ask, Begin, Far, Order, Told};
-use super::pool::{NoWorker, Workers};
-use super::process::{Ending, Lost, Watch, Worker};
-use crate::executor::Evaluation;
+use super::message::{Request, Response, Resumed, Start};
+use super::pool::{AcquireError, Workers};
+use super::process::{Deadline, Exit, Worker, WorkerError};
+use super::wire::WireProgress;
+use crate::executor::{Evaluation, StartInputs};
 use crate::{Refused, refused};
-use agentscript::{CallId, Event, Message, OpenCall, Outcome, Policy, Progress, Tools};
-use codecall_base::tool::ErrorCode;
+use agentscript::{CallId, Event, Limits, Message, OpenCall, Outcome, Progress};
+use codecall_base::tool::{ErrorCode, ToolDirectory, ToolLookups};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a worker may go on with a step of a run that is cancelled, before it is ended: less than the
-/// server itself waits.
+/// How long a worker may continue with a step of a cancelled run before it is ended: less than the server itself waits.
 const GRACE_PERIOD: Duration = Duration::from_millis(350);
-/// What a worker may say at once, besides data of the run.
-const MOST_BESIDES: u64 = 32 * 1024 * 1024;
+/// Maximum size of a response in addition to data of the run, in bytes.
+const MAX_OVERHEAD_BYTES: u64 = 32 * 1024 * 1024;
+/// Number of workers in which a run is started, if other processes kill them before it has begun. Several idle workers
+/// may be killed at once.
+const MAX_ATTEMPTS: u32 = 8;
 
-/// Workers that a run is given to before it has begun in one, where somebody kills them: there may be several
-/// that wait, and all may be killed at the same moment.
-const MOST_ATTEMPTS: u32 = 8;
-
-/// A run in a worker. Dropped before it is done, it ends with its worker.
-pub struct Remote {
+/// A run in a worker. If it is dropped before its end, its worker is ended too.
+pub struct RemoteRun {
     workers: Workers,
-    /// Absent: it has none yet, or is done.
+    /// `None` before the first slice, and when the run has ended.
     worker: Option<Worker>,
-    /// What it begins with, until it has begun.
-    begin: Option<Box<Begin>>,
-    policy: Policy,
-    tools: Arc<dyn Tools>,
-    patience: Duration,
-    said: Vec<Message>,
+    /// What the run is started with; `None` once it has started.
+    start: Option<Box<Start>>,
+    directory: Arc<ToolDirectory>,
+    limits: Limits,
+    timeout: Duration,
+    messages: Vec<Message>,
+    lookups: ToolLookups,
     memory_bytes: u64,
     unanswered_calls: usize,
-    /// What was left of its time at that moment.
+    /// The time that was left at a moment.
     time_left: (Duration, Instant),
 }
 
-/// The end of a run that has no worker any more.
-struct End {
+/// The end of a run that has lost its worker.
+struct Lost {
     outcome: Box<Outcome>,
-    /// Whether somebody has killed the worker from outside.
+    /// Whether another process has killed the worker.
     was_killed: bool,
 }
 
-impl Remote {
-    pub fn new(workers: Workers, begin: Begin, policy: Policy, tools: Arc<dyn Tools>, patience: Duration) -> Self {
-        let time_left = (Duration::from_millis(policy.limits.max_duration_ms), Instant::now());
+impl RemoteRun {
+    /// Creates a run that starts when it is resumed for the first time.
+    pub fn new(workers: Workers, inputs: StartInputs) -> Self {
+        let start = Some(Box::new(Start::new(&inputs)));
+        let StartInputs { policy, directory, watchdog, .. } = inputs;
+        let limits = policy.limits;
+        let time_left = (Duration::from_millis(limits.max_duration_ms), Instant::now());
         Self {
             workers,
             worker: None,
-            begin: Some(Box::new(begin)),
-            policy,
-            tools,
-            patience,
-            said: Vec::new(),
+            start,
+            directory,
+            limits,
+            timeout: watchdog,
+            messages: Vec::new(),
+            lookups: ToolLookups::default(),
             memory_bytes: 0,
             unanswered_calls: 0,
             time_left,
         }
     }
 
-    fn attempt(&mut self, order: &Order, watch: &mut Watch<'_>) -> Result<Progress, End> {
-        let mut worker = self.placed()?;
-        match self.go_on(&mut worker, order, watch) {
-            Ok(progress) => {
-                self.after(worker, &progress);
-                Ok(progress)
-            }
-            Err(lost) => Err(self.lost(worker, lost)),
-        }
-    }
-
-    /// The worker, or a free one.
-    fn placed(&mut self) -> Result<Worker, End> {
-        match self.worker.take() {
-            Some(worker) => Ok(worker),
-            None => self
-                .workers
-                .take(&self.policy.limits)
-                .map_err(|NoWorker { refused, was_killed }| End { outcome: Box::new(refused.into()), was_killed }),
-        }
-    }
-
-    fn after(&mut self, mut worker: Worker, progress: &Progress) {
-        match progress {
-            Progress::Done(outcome) => {
+    /// Sends a request to the run's worker, or to an idle one.
+    fn attempt(&mut self, request: &Request, deadline: &mut Deadline<'_>) -> Result<Progress, Lost> {
+        let mut worker = match self.worker.take() {
+            Some(worker) => worker,
+            None => self.workers.acquire(&self.limits, &self.directory).map_err(
+                |AcquireError { refused, was_killed }| Lost { outcome: Box::new(refused.into()), was_killed },
+            )?,
+        };
+        match self.exchange(&mut worker, request, deadline) {
+            Ok(Progress::Done(outcome)) => {
                 worker.runs += 1;
                 worker.script_ms += outcome.stats.script_ms;
-                self.workers.give_back(worker);
+                self.workers.release(worker);
+                Ok(Progress::Done(outcome))
             }
-            Progress::Calls(_) | Progress::Yielded => self.worker = Some(worker),
+            Ok(progress @ (Progress::Calls(_) | Progress::Yielded)) => {
+                self.worker = Some(worker);
+                Ok(progress)
+            }
+            Err(error) => Err(self.lose(worker, error)),
         }
     }
 
-    fn go_on(&mut self, worker: &mut Worker, order: &Order, watch: &mut Watch<'_>) -> Result<Progress, Lost> {
-        worker.send(order, watch)?;
-        let longest = self.policy.limits.max_memory_bytes.saturating_mul(2).saturating_add(MOST_BESIDES);
-        let longest = usize::try_from(longest).unwrap_or(usize::MAX);
-        loop {
-            match worker.receive(longest, watch)? {
-                Answer::Ask(question) => worker.send(&Order::Told(self.answer(question)), watch)?,
-                Answer::Went(went) => {
-                    self.said.extend(went.said.into_iter().map(Message::from));
-                    self.memory_bytes = went.memory_bytes;
-                    self.unanswered_calls = usize::try_from(went.unanswered_calls).unwrap_or(usize::MAX);
-                    self.time_left = (went.time_left, Instant::now());
-                    return went.progress.try_into().map_err(Lost::Nonsense);
-                }
-                Answer::Ended(ended) => return Far::Done(ended).try_into().map_err(Lost::Nonsense),
-                Answer::Crashed(panic) => return Err(Lost::Nonsense(panic)),
-                Answer::Ready { .. } => return Err(Lost::Nonsense("it begins again".into())),
-                Answer::OpenCalls(_) => return Err(Lost::Nonsense("it was not asked for its open calls".into())),
+    fn exchange(
+        &mut self,
+        worker: &mut Worker,
+        request: &Request,
+        deadline: &mut Deadline<'_>,
+    ) -> Result<Progress, WorkerError> {
+        if matches!(request, Request::Start(_)) {
+            worker.send_directory(&self.directory, deadline)?;
+        }
+        worker.send(request, deadline)?;
+        let max_bytes = self.limits.max_memory_bytes.saturating_mul(2).saturating_add(MAX_OVERHEAD_BYTES);
+        match worker.receive(usize::try_from(max_bytes).unwrap_or(usize::MAX), deadline)? {
+            Response::Resumed(resumed) => {
+                let Resumed { progress, messages, lookups, memory_bytes, unanswered_calls, time_left } = *resumed;
+                self.messages.extend(messages.into_iter().map(Message::from));
+                self.lookups.append(lookups);
+                self.memory_bytes = memory_bytes;
+                self.unanswered_calls = usize::try_from(unanswered_calls).unwrap_or(usize::MAX);
+                self.time_left = (time_left, Instant::now());
+                progress.try_into().map_err(WorkerError::Protocol)
+            }
+            Response::NotStarted(outcome) => WireProgress::Done(outcome).try_into().map_err(WorkerError::Protocol),
+            Response::Panicked(message) => Err(WorkerError::Protocol(message)),
+            Response::Ready { .. } | Response::OpenCalls(_) => {
+                Err(WorkerError::Protocol("a response to another request".into()))
             }
         }
     }
 
-    fn answer(&self, question: Ask) -> Told {
-        let tools = &self.tools;
-        match question {
-            Ask::Describe(name) => Told::Text(tools.describe(&name)),
-            Ask::IsApp(name) => Told::Is(tools.is_app(&name)),
-            Ask::Member(app, tool) => Told::Text(tools.member(&app, &tool)),
-            Ask::Function(name) => Told::Text(tools.function(&name)),
-            Ask::Positional(tool) => Told::Text(tools.positional(&tool)),
-            Ask::Similar(name) => Told::Names(tools.similar(&name)),
-            Ask::IsReserved(name) => Told::Is(tools.is_reserved(&name)),
-        }
-    }
-
-    /// The end of a run whose worker is of no use any more.
-    fn lost(&self, mut worker: Worker, lost: Lost) -> End {
-        let Ending { how, words, was_killed } = match &lost {
-            // What has to be ended says nothing of why.
-            Lost::Late | Lost::Unwanted | Lost::TooLong => Ending::default(),
-            Lost::Gone | Lost::Nonsense(_) => worker.end(),
+    /// Ends the worker of a run after an error.
+    fn lose(&self, mut worker: Worker, error: WorkerError) -> Lost {
+        let Exit { status, stderr, was_killed } = match &error {
+            // The server ends it, so its exit explains nothing.
+            WorkerError::Timeout | WorkerError::Cancelled | WorkerError::ResponseTooLarge => Exit::default(),
+            WorkerError::Exited | WorkerError::Protocol(_) => worker.end(),
         };
-        self.workers.forget(worker);
-        let outcome = match lost {
-            Lost::Unwanted => refused(ErrorCode::ExecutionAborted, "The run was cancelled"),
-            Lost::Late => {
-                let waited = self.patience.as_millis();
+        self.workers.discard_lost(worker);
+        let outcome = match error {
+            WorkerError::Cancelled => refused(ErrorCode::ExecutionAborted, "The run was cancelled"),
+            WorkerError::Timeout => {
+                let waited = self.timeout.as_millis();
                 tracing::error!("a worker does not answer and was ended");
                 refused(ErrorCode::WorkerTimeout, format!("The worker did not answer within {waited} ms and was ended"))
             }
-            Lost::TooLong => {
+            WorkerError::ResponseTooLarge => {
                 let message = "The script sent more at once than a worker may; send less at a time";
                 refused(ErrorCode::MessageTooLarge, message)
             }
-            // Rust's own words when an allocation fails.
-            Lost::Gone if words.contains("memory allocation of") => {
-                tracing::error!("a worker had no memory left: {words}");
+            // The standard library prints this if an allocation fails.
+            WorkerError::Exited if stderr.contains("memory allocation of") => {
+                tracing::error!("a worker had no memory left: {stderr}");
                 let message = "The script needed more memory than its worker may have; keep less data";
                 refused(ErrorCode::WorkerMemoryExceeded, message)
             }
-            Lost::Gone => {
-                tracing::error!(how, words, "a worker has crashed");
+            WorkerError::Exited => {
+                tracing::error!(status, stderr, "a worker has crashed");
                 Refused::crashed().into()
             }
-            Lost::Nonsense(problem) => {
-                tracing::error!(how, words, problem, "a worker has crashed");
+            WorkerError::Protocol(problem) => {
+                tracing::error!(status, stderr, problem, "a worker has crashed");
                 Refused::crashed().into()
             }
         };
-        End { outcome: Box::new(outcome), was_killed }
+        Lost { outcome: Box::new(outcome), was_killed }
     }
 }
 
-impl Evaluation for Remote {
-    /// A worker that is lost is the end of the run.
+impl Evaluation for RemoteRun {
+    /// If the worker is lost, the run ends.
     fn resume(&mut self, events: Vec<Event>, cancel: &CancellationToken) -> Progress {
-        let mut watch = Watch::new(self.patience, Some((cancel, GRACE_PERIOD)));
-        let is_new = self.begin.is_some();
+        let mut deadline = Deadline::new(self.timeout, Some((cancel, GRACE_PERIOD)));
+        let is_new = self.start.is_some();
         let events = events.into_iter().map(Into::into).collect();
-        let order = match self.begin.take() {
-            Some(begin) => Order::Begin(Box::new(Begin { events, ..*begin })),
-            None => Order::Resume(events),
+        let request = match self.start.take() {
+            Some(start) => Request::Start(Box::new(start.with_events(events))),
+            None => Request::Resume(events),
         };
         let mut attempts = 1;
         loop {
-            match self.attempt(&order, &mut watch) {
+            match self.attempt(&request, &mut deadline) {
                 Ok(progress) => return progress,
-                // Somebody has ended it while it waited for a run: nothing has happened that anybody could know of.
-                Err(End { was_killed: true, .. }) if is_new && attempts < MOST_ATTEMPTS => attempts += 1,
-                Err(end) => return Progress::Done(end.outcome),
+                // It was killed while it was idle, so the run has had no effect.
+                Err(Lost { was_killed: true, .. }) if is_new && attempts < MAX_ATTEMPTS => attempts += 1,
+                Err(lost) => return Progress::Done(lost.outcome),
             }
         }
     }
 
     fn take_messages(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.said)
+        std::mem::take(&mut self.messages)
+    }
+
+    fn take_lookups(&mut self) -> ToolLookups {
+        std::mem::take(&mut self.lookups)
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -208,31 +201,31 @@ impl Evaluation for Remote {
 
     fn open_calls(&mut self) -> Vec<OpenCall> {
         let Some(mut worker) = self.worker.take() else { return Vec::new() };
-        let mut watch = Watch::new(self.patience, None);
-        let max_bytes = usize::try_from(MOST_BESIDES).unwrap_or(usize::MAX);
-        let asked = worker.send(&Order::OpenCalls, &mut watch).and_then(|()| worker.receive(max_bytes, &mut watch));
-        match asked {
-            Ok(Answer::OpenCalls(open)) => {
+        let mut deadline = Deadline::new(self.timeout, None);
+        let max_bytes = usize::try_from(MAX_OVERHEAD_BYTES).unwrap_or(usize::MAX);
+        let sent = worker.send(&Request::OpenCalls, &mut deadline);
+        match sent.and_then(|()| worker.receive(max_bytes, &mut deadline)) {
+            Ok(Response::OpenCalls(open)) => {
                 self.worker = Some(worker);
                 open.into_iter().map(|(id, awaited)| OpenCall { id: CallId(id), awaited }).collect()
             }
             Ok(_) => {
-                self.lost(worker, Lost::Nonsense("it was asked for its open calls".into()));
+                self.lose(worker, WorkerError::Protocol("a response to another request".into()));
                 Vec::new()
             }
-            Err(lost) => {
-                self.lost(worker, lost);
+            Err(error) => {
+                self.lose(worker, error);
                 Vec::new()
             }
         }
     }
 }
 
-impl Drop for Remote {
-    /// In the middle of a run nothing else can be done with a worker.
+impl Drop for RemoteRun {
+    /// A worker in the middle of a run cannot be used for another one.
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
-            self.workers.give_up(worker);
+            self.workers.discard(worker);
         }
     }
 }

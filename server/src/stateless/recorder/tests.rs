@@ -39,7 +39,7 @@ async fn recorded(hub: &Hub, script: &str, context: Option<&str>) -> (String, Re
         ..StepOptions::default()
     };
     let journal = recording.journal().expect("a journal");
-    let step = play(script, Arc::new(recording.tools.clone()), &journal, &options, None);
+    let step = play(script, Arc::new(recording.tools.clone().into_directory()), &journal, &options, None);
     (finished.outcome.to_json(), recording, step)
 }
 

@@ -1,6 +1,9 @@
 use super::*;
 use agentscript::Tools as _;
+use codecall_base::tool::{ToolError, ToolResult, is_reserved};
 use codecall_upstream::inline::Inline;
+use codecall_upstream::{BoxFuture, UpstreamCall};
+use serde_json::json;
 
 /// A catalogue of tools that answer with their input.
 pub fn catalogue(tools: &[(&str, &str, &str, Value)], include: ToolFilter) -> Catalogue {
@@ -38,12 +41,67 @@ fn a_tool_has_several_spellings() {
 #[test]
 fn apps_are_namespaces() {
     let snapshot = example(ToolFilter::default()).snapshot();
-    assert!(snapshot.is_app("users") && snapshot.is_app("my_shop") && !snapshot.is_app("list"));
-    assert_eq!(snapshot.member("users", "getById").as_deref(), Some("users:get-by_id"));
-    assert_eq!(snapshot.member("my_shop", "create_item").as_deref(), Some("my-shop:createItem"));
-    assert_eq!(snapshot.member("users", "drop"), None);
-    assert_eq!(snapshot.similar("user:lst"), ["users:list", "orders:list"]);
-    assert_eq!(snapshot.similar("zzzzzzzzzz"), Vec::<String>::new());
+    let directory = snapshot.directory();
+    assert!(directory.is_app("users") && directory.is_app("my_shop") && !directory.is_app("list"));
+    assert_eq!(directory.member("users", "getById").as_deref(), Some("users:get-by_id"));
+    assert_eq!(directory.member("my_shop", "create_item").as_deref(), Some("my-shop:createItem"));
+    assert_eq!(directory.member("users", "drop"), None);
+    assert_eq!(directory.similar("user:lst"), ["users:list", "orders:list"]);
+    assert_eq!(directory.similar("zzzzzzzzzz"), Vec::<String>::new());
+    assert!(directory.is_reserved("codecall:execute") && directory.describe("codecall:execute").is_none());
+}
+
+/// An upstream whose list of tools is set from outside.
+struct Changing(Mutex<Vec<Arc<ToolDefinition>>>);
+
+impl Changing {
+    fn set(&self, names: &[(&str, &str)]) {
+        let tool = |(name, description): &(&str, &str)| ToolDefinition {
+            app: "app".into(),
+            name: (*name).into(),
+            description: (*description).into(),
+            ..ToolDefinition::default()
+        };
+        *self.0.lock().expect("no panic") = names.iter().map(tool).map(Arc::new).collect();
+    }
+}
+
+impl Upstream for Changing {
+    fn app(&self) -> &str {
+        "app"
+    }
+
+    fn source(&self) -> &'static str {
+        "inline"
+    }
+
+    fn tools(&self) -> Vec<Arc<ToolDefinition>> {
+        self.0.lock().expect("no panic").clone()
+    }
+
+    fn call(&self, _call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_change_of_one_tool_describes_no_other_again() {
+    let upstream = Arc::new(Changing(Mutex::default()));
+    upstream.set(&[("one", "first"), ("two", "second")]);
+    let sources = vec![(Arc::clone(&upstream) as Arc<dyn Upstream>, ToolFilter::default())];
+    let catalogue = Catalogue::new(sources, ToolPolicy::default(), Arc::default());
+    let before = catalogue.snapshot();
+    let directory = Arc::clone(before.directory());
+    catalogue.refresh();
+    assert!(Arc::ptr_eq(catalogue.snapshot().directory(), &directory), "nothing has changed");
+    upstream.set(&[("one", "first"), ("two", "changed")]);
+    catalogue.refresh();
+    let after = catalogue.snapshot();
+    let (one, two) = ("app:one", "app:two");
+    let text = |snapshot: &Snapshot, name: &str| Arc::clone(&snapshot.lookup(name).expect("it exists").description);
+    assert!(Arc::ptr_eq(&text(&after, one), &text(&before, one)));
+    assert!(after.directory().describe(two).is_some_and(|text| text.contains("changed")));
+    assert!(directory.describe(two).is_some_and(|text| text.contains("second")), "a directory never changes");
 }
 
 #[test]

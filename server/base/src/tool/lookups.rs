@@ -1,0 +1,120 @@
+//! What a script has looked up about tools, and a recorder of it.
+
+use super::ToolDirectory;
+use agentscript::Tools;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Lookups and their answers. Lookups without an answer are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolLookups {
+    /// Apps: `users` of `users.list`.
+    pub apps: BTreeSet<String>,
+    /// Tools by their names as members of apps: `users:list` by `users.list`.
+    pub members: BTreeMap<String, String>,
+    /// Tools by their names as functions: `web_search` by `webSearch`.
+    pub functions: BTreeMap<String, String>,
+    /// The property that a plain argument is assigned to, by tool.
+    pub positional: BTreeMap<String, String>,
+    /// JSON text of what `getTool` returns, by the requested name.
+    pub descriptions: BTreeMap<String, String>,
+    /// Similar names, by a name that does not exist.
+    pub similar: BTreeMap<String, Vec<String>>,
+}
+
+impl ToolLookups {
+    /// Whether nothing was looked up.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { apps, members, functions, positional, descriptions, similar } = self;
+        apps.is_empty()
+            && members.is_empty()
+            && functions.is_empty()
+            && positional.is_empty()
+            && descriptions.is_empty()
+            && similar.is_empty()
+    }
+
+    /// Adds the lookups of `other`.
+    pub fn append(&mut self, other: Self) {
+        let Self { apps, members, functions, positional, descriptions, similar } = other;
+        self.apps.extend(apps);
+        self.members.extend(members);
+        self.functions.extend(functions);
+        self.positional.extend(positional);
+        self.descriptions.extend(descriptions);
+        self.similar.extend(similar);
+    }
+}
+
+/// A directory that records what is looked up in it.
+#[derive(Debug)]
+pub struct LookupRecorder {
+    directory: Arc<ToolDirectory>,
+    lookups: Mutex<ToolLookups>,
+}
+
+impl LookupRecorder {
+    /// Creates a recorder without lookups.
+    #[must_use]
+    pub fn new(directory: Arc<ToolDirectory>) -> Self {
+        Self { directory, lookups: Mutex::default() }
+    }
+
+    /// Takes the lookups since the last call.
+    #[must_use]
+    pub fn take(&self) -> ToolLookups {
+        std::mem::take(&mut *self.lookups())
+    }
+
+    fn lookups(&self) -> MutexGuard<'_, ToolLookups> {
+        self.lookups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tools for LookupRecorder {
+    fn describe(&self, name: &str) -> Option<String> {
+        let description = self.directory.describe(name)?;
+        self.lookups().descriptions.insert(name.to_owned(), description.clone());
+        Some(description)
+    }
+
+    fn is_app(&self, app: &str) -> bool {
+        let is_app = self.directory.is_app(app);
+        if is_app {
+            self.lookups().apps.insert(app.to_owned());
+        }
+        is_app
+    }
+
+    fn member(&self, app: &str, tool: &str) -> Option<String> {
+        let name = self.directory.member(app, tool)?;
+        self.lookups().members.insert(format!("{app}.{tool}"), name.clone());
+        Some(name)
+    }
+
+    fn function(&self, name: &str) -> Option<String> {
+        let tool = self.directory.function(name)?;
+        self.lookups().functions.insert(name.to_owned(), tool.clone());
+        Some(tool)
+    }
+
+    fn positional(&self, tool: &str) -> Option<String> {
+        let property = self.directory.positional(tool)?;
+        self.lookups().positional.insert(tool.to_owned(), property.clone());
+        Some(property)
+    }
+
+    fn similar(&self, name: &str) -> Vec<String> {
+        let similar = self.directory.similar(name);
+        if !similar.is_empty() {
+            self.lookups().similar.insert(name.to_owned(), similar.clone());
+        }
+        similar
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        self.directory.is_reserved(name)
+    }
+}
