@@ -1,4 +1,4 @@
-//! What the criterion benches of cases share.
+//! Shared code of the criterion benchmarks of cases.
 
 pub mod setting;
 
@@ -7,8 +7,8 @@ use codecall_benches::measure::{Lab, Plan};
 use codecall_benches::peers::ENGINES;
 use criterion::Criterion;
 
-/// Bench cases on every engine. The time is the thread's own; in engines of another process it is the clock's.
-#[expect(clippy::print_stderr, reason = "what is skipped is told")]
+/// Benchmarks cases on every engine, by the CPU time of the thread, or by the clock for engines in other processes.
+#[expect(clippy::print_stderr, reason = "it reports skipped engines")]
 pub fn bench(criterion: &mut Criterion, family: &str, cases: &[Case]) {
     let (mut lab, missing) = Lab::new(ENGINES, Plan::QUICK);
     for missing in missing {
@@ -16,7 +16,7 @@ pub fn bench(criterion: &mut Criterion, family: &str, cases: &[Case]) {
     }
     for case in cases {
         let mut group = setting::group(criterion, format!("{family}/{}", case.name));
-        // A wrong answer has no speed.
+        // The time of a wrong result is meaningless.
         lab.check(case);
         if !lab.problems.is_empty() {
             eprintln!("!!! {}", lab.problems.join("\n!!! "));

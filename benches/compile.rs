@@ -1,4 +1,4 @@
-//! From text to code: the scripts of the corpus that are like those of models, one after the other.
+//! Benchmarks the compilation of the scripts in the corpus that resemble those of models.
 
 use agentscript::{CompileOptions, Policy, Preset, compile};
 use codecall_tests::corpus::load;

@@ -1,4 +1,4 @@
-//! Fresh runs, from the text to the answer, beside the peers.
+//! Benchmarks fresh runs of all engines, from the source text to the result.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! How time grows with what is given: only ours. The figure to look at is the throughput, which stays.
+//! Benchmarks AgentScript with data of growing size. The throughput should stay the same.
 
 #[path = "common/setting.rs"]
 mod setting;
@@ -29,14 +29,14 @@ fn growth(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(size as u64));
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
             bencher.iter_custom(|times| {
-                (0..times).map(|_| ours.at_once(&sequence(1), size).expect("the case succeeds")).sum()
+                (0..times).map(|_| ours.time_concurrent(&sequence(1), size).expect("the case succeeds")).sum()
             });
         });
     }
     group.finish();
 }
 
-/// A step with so many calls behind it.
+/// Benchmarks steps that replay this number of calls.
 fn steps(criterion: &mut Criterion) {
     for (shape, begin) in SHAPES {
         let mut group = group(criterion, format!("growth/steps, {shape}"));

@@ -1,7 +1,7 @@
-//! What it costs to run scripts in processes of their own: a fresh run, many runs, memory.
+//! Measures the cost of running scripts in worker processes: a fresh run, concurrent runs, memory.
 //!
-//! `cargo build --profile quick -p codecall && cargo bench --profile quick -p codecall-benches --bench isolation`
-//! prints a table; the program of the workers is `codecall` beside this one, or `CODECALL_PROGRAM`.
+//! `cargo build --profile quick -p codecall && cargo bench --profile quick -p codecall-benches --bench isolation` prints a
+//! table. The program of the workers is `codecall` of the same profile, or `CODECALL_PROGRAM`.
 
 use codecall::config::IsolationMode;
 use codecall::runs::ExecuteRequest;
@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Runs one after the other, for the time of one.
-const ALONE: usize = 400;
-/// Runs at once, and how many in all, for how many there are in a second.
-const TOGETHER: usize = 8;
-const ALL: usize = 4_000;
+/// Number of sequential runs for the time of a run.
+const SEQUENTIAL_RUNS: usize = 400;
+/// Number of concurrent runs for the throughput.
+const CONCURRENCY: usize = 8;
+/// Number of all runs for the throughput.
+const CONCURRENT_RUNS: usize = 4_000;
 
 fn program() -> PathBuf {
     let beside = || {
@@ -34,7 +35,7 @@ fn hub(mode: IsolationMode) -> Arc<Hub> {
     Hub::start(config, codecall::upstream::demo::open().into_iter().collect()).expect("starts")
 }
 
-/// A text that was not compiled before, as far as `number` differs.
+/// Returns a script that is different for each `number`, so it is not in the cache.
 fn script(number: usize) -> String {
     format!(
         "const rows = [3, 1, 2].map((n) => ({{ n, text: `row ${{n + {number}}}` }}));
@@ -43,8 +44,8 @@ fn script(number: usize) -> String {
     )
 }
 
-/// The same with three calls of tools, two of them at once.
-fn calling(number: usize) -> String {
+/// Returns such a script with three tool calls, two of them concurrent.
+fn script_with_calls(number: usize) -> String {
     format!(
         "const [users, orders] = await Promise.all([users_list(), callTool('orders:list', {{}})]);
          async function users_list() {{ return callTool('users:list', {{}}); }}
@@ -59,10 +60,10 @@ async fn run(hub: &Hub, script: String) {
     assert!(finished.outcome.result.is_ok(), "{:?}", finished.outcome);
 }
 
-/// The median of the times of single runs.
+/// Returns the median time of single runs.
 async fn alone(hub: &Hub, script: impl Fn(usize) -> String) -> Duration {
     let mut took = Vec::new();
-    for number in 0..ALONE {
+    for number in 0..SEQUENTIAL_RUNS {
         let began = Instant::now();
         run(hub, script(number)).await;
         took.push(began.elapsed());
@@ -73,11 +74,11 @@ async fn alone(hub: &Hub, script: impl Fn(usize) -> String) -> Duration {
 
 async fn per_second(hub: &Arc<Hub>, script: fn(usize) -> String) -> f64 {
     let began = Instant::now();
-    let tasks: Vec<_> = (0..TOGETHER)
+    let tasks: Vec<_> = (0..CONCURRENCY)
         .map(|task| {
             let hub = Arc::clone(hub);
             tokio::spawn(async move {
-                for number in (task..ALL).step_by(TOGETHER) {
+                for number in (task..CONCURRENT_RUNS).step_by(CONCURRENCY) {
                     run(&hub, script(number)).await;
                 }
             })
@@ -86,10 +87,10 @@ async fn per_second(hub: &Arc<Hub>, script: fn(usize) -> String) -> f64 {
     for task in tasks {
         task.await.expect("ends");
     }
-    ALL as f64 / began.elapsed().as_secs_f64()
+    CONCURRENT_RUNS as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Memory that no other process shares, of each worker, in MiB.
+/// Returns the private memory of each worker, in MiB.
 fn memory() -> Vec<f64> {
     let own = std::process::id().to_string();
     let mut all = Vec::new();
@@ -121,11 +122,11 @@ async fn main() {
     line("a server and its first worker", String::new(), format!("{:.1} ms", ms(start)));
     let (here, there) = (alone(&threads, script).await, alone(&workers, script).await);
     line("a fresh run, median", format!("{:.3} ms", ms(here)), format!("{:.3} ms", ms(there)));
-    let (here, there) = (alone(&threads, calling).await, alone(&workers, calling).await);
+    let (here, there) = (alone(&threads, script_with_calls).await, alone(&workers, script_with_calls).await);
     line("the same with three tool calls", format!("{:.3} ms", ms(here)), format!("{:.3} ms", ms(there)));
     let (here, there) = (per_second(&threads, script).await, per_second(&workers, script).await);
     line("runs a second, two at a time", format!("{here:.0}"), format!("{there:.0}"));
-    let (here, there) = (per_second(&threads, calling).await, per_second(&workers, calling).await);
+    let (here, there) = (per_second(&threads, script_with_calls).await, per_second(&workers, script_with_calls).await);
     line("the same with three tool calls", format!("{here:.0}"), format!("{there:.0}"));
     let memory = memory();
     let most = memory.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Programs that compute for a while, beside the peers.
+//! Benchmarks programs that compute for some milliseconds, on all engines.
 
 mod common;
 

@@ -1,10 +1,10 @@
-"""How long a client over MCP waits: small runs beside endless ones, and searches in many tools.
+"""Measures the latency for a client over MCP: of small runs next to endless ones, and of searches in many tools.
 
     cargo build --profile dist && python benches/latency.py target/dist/codecall
     cargo build --profile dist --features embeddings && python benches/latency.py target/dist/codecall FOLDER_OF_A_MODEL
 
-Needs nothing but Python. With a model it measures only how long first searches by meaning take. The figures of
-docs/limits.md and docs/search.md are these, on a machine with nothing else to do.
+The script only needs Python. With a model it only measures first searches by meaning. docs/limits.md and docs/search.md
+have the figures of an idle machine.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from pathlib import Path
 
 TIMES = 1_000
 LISTS = Path(__file__).parent.parent / "server/tests/search/tools"
-# What endless runs do; none of them ends by a limit while it is measured.
+# The endless runs, none of which reaches a limit during the measurement.
 ENDLESS = {
     "alone": None,
     "loop": "for (;;) {}",
@@ -35,7 +35,7 @@ SMALL = "return [3, 1, 2].sort().map((n) => n * 2)"
 
 
 class Server:
-    """`codecall serve` and a client of it on its standard input and output."""
+    """`codecall serve`, and a client on its standard input and output."""
 
     def __init__(self, program, *words):
         self.process = subprocess.Popen([program, "serve", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
@@ -86,7 +86,7 @@ def runs(program, folder):
 
 
 def fixture(folder, count):
-    """The tools of real servers, again and again under other names; gives the file and what they say of themselves."""
+    """Writes a fixture with the tools of real servers, repeated under other names. Returns its path and their descriptions."""
     known = [tool for path in sorted(LISTS.glob("*.json")) for tool in json.loads(path.read_text())["tools"]]
     tools = [
         {**{key: tool.get(key, "") for key in ("description", "inputSchema")}, "name": f"app{n // 15}:{tool['name']}", "responses": []}
@@ -106,7 +106,7 @@ def searches(program, folder):
 
 
 def first_searches(program, folder, model):
-    """From the start of a process to the first answer by meaning; until then answers are by words, with a warning."""
+    """Measures the time from the start of a process to the first answer by meaning. Earlier answers are by words, with a warning."""
     tools, queries = fixture(folder, 600)
     config, cached = Path(folder, "config.json"), {"vectorCache": f"{folder}/vectors.db"}
     for name, cache in {"without a file": {}, "into a file": cached, "from a file": cached}.items():

@@ -1,5 +1,5 @@
-//! Parts of fresh runs, only ours; and JSON on its way in and out, beside the peers. The same as the tables `parts` and
-//! `convert`: what conversions take is what runs with data take more than those without.
+//! Parts of fresh runs of AgentScript, and JSON conversions of all engines, as in the tables `parts` and `convert`. The time
+//! of a conversion is the difference between runs with and without the data.
 
 mod common;
 
@@ -14,14 +14,14 @@ fn parts(criterion: &mut Criterion) {
     for case in fresh() {
         let mut group = common::setting::group(criterion, format!("parts/{}", case.name));
         for (part, name) in PARTS.into_iter().enumerate() {
-            group.bench_function(name, |bencher| bencher.iter_custom(|times| some(&ours, &case, part, times)));
+            group.bench_function(name, |bencher| bencher.iter_custom(|times| measure_part(&ours, &case, part, times)));
         }
         group.finish();
     }
 }
 
-/// How long a part of so many runs takes.
-fn some(ours: &AgentScript, case: &codecall_benches::cases::Case, part: usize, times: u64) -> Duration {
+/// Measures a part of this number of runs.
+fn measure_part(ours: &AgentScript, case: &codecall_benches::cases::Case, part: usize, times: u64) -> Duration {
     let lap = |runs: usize| laps(ours, case, runs).expect("the case succeeds")[part];
     let (batches, rest) = (times / BATCH as u64, times as usize % BATCH);
     (0..batches).map(|_| lap(BATCH)).sum::<Duration>() + lap(rest)

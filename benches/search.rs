@@ -1,4 +1,4 @@
-//! Searching for tools by words, in catalogues of real tools.
+//! Benchmarks the search by words, in catalogues of real tools.
 
 #[path = "../server/tests/search/lists.rs"]
 mod lists;
@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Rounds over all queries for the percentiles.
+/// Number of rounds over all queries for the percentiles.
 const ROUNDS: usize = 40;
 
 fn queries(folder: &Path) -> Vec<String> {
@@ -18,7 +18,7 @@ fn queries(folder: &Path) -> Vec<String> {
     text.lines().filter_map(|line| Some(line.split_once(" => ")?.0.to_owned())).collect()
 }
 
-/// The processor time of single searches: what a busy machine takes away does not count.
+/// Returns percentiles of the CPU time of single searches.
 fn percentiles(index: &Index, queries: &[String]) -> [f64; 3] {
     let mut took: Vec<f64> = Vec::with_capacity(ROUNDS * queries.len());
     for query in (0..ROUNDS).flat_map(|_| queries) {
@@ -40,7 +40,7 @@ fn search(criterion: &mut Criterion) {
         let line = format!("{tools} tools: median {median:.3} ms, p99 {most:.3} ms, longest {longest:.3} ms");
         let _ = writeln!(std::io::stdout(), "{line} of processor time");
         let mut next = queries.iter().cycle();
-        // Each turn another query, so that the mean is that of all of them.
+        // Each iteration has another query, so the mean is that of all queries.
         criterion.bench_function(&format!("search/{tools} tools"), |bencher| {
             bencher.iter(|| index.search(black_box(next.next().map_or("", String::as_str))));
         });

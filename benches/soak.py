@@ -1,11 +1,11 @@
-"""A server under mixed load for a long time: what it holds before, meanwhile and after, and how long others wait.
+"""Measures a server under mixed load: its resources before, during and after the load, and the response times of other clients.
 
     cargo build --profile dist && python benches/soak.py target/dist/codecall --minutes 60 --write docs
 
-Four parts: alone (only two clients that are measured, one asking /healthz and one running plain scripts), beside ordinary
-clients, beside hostile ones as well (scripts, upstreams, connections), and a pause after them. Without `--write` it only
-prints; with it the tables and the graph of docs/trust.md are written anew. It needs nothing but Python. It fails when
-the server does not answer afterwards, or what it holds does not come back.
+There are four phases: two measured clients alone (one requests /healthz, one runs plain scripts), with ordinary clients,
+with hostile ones in addition (scripts, upstreams, connections), and a pause after them. `--write` updates the tables and
+the graph in docs/trust.md. The script only needs Python. It fails if the server does not answer after the load, or if its
+resources do not return to their earlier values.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = ROOT / "server/tests/system/faults/upstream.py"
 PLAIN = "return [3, 1, 2].sort().map((n) => n * 2)"
-# Ends by a limit or as it should; each stands for a class of what was found.
+# Each ends at a limit or succeeds, and represents a class of findings.
 SCRIPTS = {
     "loop": "for (;;) {}",
     "loop of awaits": "for (;;) { await null }",
@@ -103,13 +103,13 @@ class Client:
         self.connection.close()
 
 
-# --- who puts load on the server; each is a process of its own, and begins again whatever happens to it
+# --- the clients; each is a process, which is restarted after any failure
 
 
-def again_and_again(role, port, stop, *more):
+def repeat(role, port, stop, *more):
     random.seed(os.getpid())
     if role not in (health, plain):
-        # What is measured is how the server shares the machine, not how these processes do.
+        # The clients get a low priority, so that they do not compete with the server for the processors.
         os.nice(10)
     while not stop.is_set():
         try:
@@ -199,8 +199,8 @@ def connections(port, stop, out):
             connect().sendall(os.urandom(100_000))
         case "never reads":
             for _ in range(10):
-                told = json.dumps(rpc("tools/call", {"name": "codecall_execute", "arguments": {"script": "return 'x'.repeat(9e5)"}}))
-                connect().sendall(f"{head}content-length: {len(told)}\r\n\r\n{told}".encode() * 20)
+                request = json.dumps(rpc("tools/call", {"name": "codecall_execute", "arguments": {"script": "return 'x'.repeat(9e5)"}}))
+                connect().sendall(f"{head}content-length: {len(request)}\r\n\r\n{request}".encode() * 20)
         case "vanishes":
             for _ in range(20):
                 connect().sendall(f"{head}content-length: {len(call)}\r\n\r\n{call}".encode())
@@ -212,7 +212,7 @@ def connections(port, stop, out):
         one.close()
 
 
-# --- the server, and what it holds
+# --- the server and its resources
 
 
 def configuration(folder):
@@ -242,8 +242,8 @@ def start(program, folder):
     raise SystemExit("the server does not start")
 
 
-def held(pid):
-    """Resident memory in MB, threads, descriptors, and children with theirs."""
+def resources(pid):
+    """Returns the resident memory in MB, and the numbers of threads, descriptors and children, children included."""
     status = Path(f"/proc/{pid}/status").read_text()
     number = lambda key: int(status.split(f"{key}:")[1].split()[0])
     parents = {}
@@ -268,7 +268,7 @@ HELD = ["memory, MB", "threads", "descriptors", "children"]
 def soak(program, minutes):
     seconds = minutes * 60
     parts = {"alone": seconds * 0.1, "ordinary": seconds * 0.1, "hostile": seconds * 0.7, "after": max(seconds * 0.1, 330)}
-    samples, told, began = [], [], None
+    samples, responses, began = [], [], None
     with tempfile.TemporaryDirectory() as folder:
         process, port = start(program, folder)
         out = multiprocessing.Queue()
@@ -277,7 +277,7 @@ def soak(program, minutes):
 
         def load(part, role, count):
             for _ in range(count):
-                running.append(multiprocessing.Process(target=again_and_again, args=(role, port, stops[part], out), daemon=True))
+                running.append(multiprocessing.Process(target=repeat, args=(role, port, stops[part], out), daemon=True))
                 running[-1].start()
 
         def wait(part):
@@ -286,9 +286,9 @@ def soak(program, minutes):
             while time.time() < end:
                 if process.poll() is not None:
                     raise SystemExit(f"the server has ended with {process.returncode}:\n" + Path(folder, "stderr").read_text()[-3000:])
-                samples.append((time.time() - began, part, *held(process.pid)))
+                samples.append((time.time() - began, part, *resources(process.pid)))
                 while not out.empty():
-                    told.append((part, *out.get()))
+                    responses.append((part, *out.get()))
                 time.sleep(min(2, seconds / 200))
 
         time.sleep(15)
@@ -303,7 +303,7 @@ def soak(program, minutes):
         wait("hostile")
         stops["hostile"].set()
         stops["ordinary"].set()
-        # Whoever hangs in a request does not hear.
+        # A client that waits for a response does not see the event.
         for one in running[2:]:
             one.terminate()
         wait("after")
@@ -311,10 +311,10 @@ def soak(program, minutes):
         lasting = samples[-1]
         process.terminate()
         code = process.wait(30)
-    return samples, told, lasting, code
+    return samples, responses, lasting, code
 
 
-# --- what is told of it
+# --- the report
 
 
 def quantile(values, part):
@@ -322,7 +322,7 @@ def quantile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))] if values else float("nan")
 
 
-def tables(samples, told, minutes):
+def tables(samples, responses, minutes):
     by_part = lambda part: [sample for sample in samples if sample[1] == part]
     lines = [f"{minutes:g} minutes, sampled {len(samples)} times.", ""]
     lines += ["| what the server holds | before | beside ordinary clients | most beside hostile ones | after |", "|---|---:|---:|---:|---:|"]
@@ -333,19 +333,19 @@ def tables(samples, told, minutes):
     lines += ["", "| others wait, ms | alone | beside ordinary clients | beside hostile ones | after | factor |", "|---|---:|---:|---:|---:|---:|"]
     for what in ["healthz", "execute"]:
         for name, part in [("median", 0.5), ("p99", 0.99)]:
-            cells = [quantile([t[3] for t in told if t[:2] == (of, what)], part) * 1e3 for of in ["alone", "ordinary", "hostile", "after"]]
+            cells = [quantile([t[3] for t in responses if t[:2] == (of, what)], part) * 1e3 for of in ["alone", "ordinary", "hostile", "after"]]
             lines.append(f"| `{what}`, {name} | " + " | ".join(f"{cell:.1f}" for cell in cells) + f" | {cells[2] / cells[1]:.1f} |")
     counts = {}
-    for _, what, *_ in told:
+    for _, what, *_ in responses:
         counts[what] = counts.get(what, 0) + 1
     lines += ["", "Answered: " + ", ".join(f"{count:,} × {what}" for what, count in sorted(counts.items())) + "."]
-    wrong = sum(not is_right for *_, is_right in told)
+    wrong = sum(not is_right for *_, is_right in responses)
     lines += [f"Wrong answers among those: {wrong}."]
     return "\n".join(lines)
 
 
 def graph(samples):
-    """Four curves over time, each on its own scale."""
+    """Draws four curves over time, each with its own scale."""
     width, height, left = 900, 110, 60
     end = samples[-1][0]
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height * 4 + 30}" font-family="sans-serif" font-size="11">']
@@ -385,20 +385,20 @@ def main():
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--write", type=Path, metavar="DOCS")
     arguments = parser.parse_args()
-    samples, told, lasting, code = soak(arguments.program, arguments.minutes)
-    table = tables(samples, told, arguments.minutes)
+    samples, responses, lasting, code = soak(arguments.program, arguments.minutes)
+    table = tables(samples, responses, arguments.minutes)
     print(table)
     if arguments.write:
         write(arguments.write, table, graph(samples))
     before = [sample for sample in samples if sample[1] == "ordinary"][-1]
     problems = []
-    # Caches fill, and threads are kept for a while: a fifth and a little more.
+    # Caches and idle threads may remain: a fifth, and a constant.
     for name, most, (was, now) in zip(HELD, [50, 8, 20, 3], zip(before[2:], lasting[2:])):
         if now > was * 1.2 + most:
             problems.append(f"{name}: {was:.0f} before, {now:.0f} after")
-    if any(not is_right for *_, is_right in told):
+    if any(not is_right for *_, is_right in responses):
         problems.append("wrong answers")
-    if not any(t[0] == "after" and t[1] == "execute" for t in told):
+    if not any(t[0] == "after" and t[1] == "execute" for t in responses):
         problems.append("no plain script is answered afterwards")
     if code != 0:
         problems.append(f"the server ended with {code}")

@@ -1,4 +1,4 @@
-//! Every case of the corpus gives what its file says.
+//! Runs all cases of the corpus, and compares them with their expectations.
 
 use agentscript::Stress;
 use codecall_tests::compare::problem;
@@ -7,18 +7,18 @@ use codecall_tests::host::run;
 use codecall_tests::parallel;
 use std::path::Path;
 
-/// Run all cases but those of some folders, each with a run that is prepared.
-fn check(prepare: fn(&mut agentscript::Run), without: &[&str]) {
+/// Runs all cases except for those in `excluded` (prefixes of names). `prepare` changes each run before it starts.
+fn check(prepare: fn(&mut agentscript::Run), excluded: &[&str]) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let filter = std::env::var("CASE").unwrap_or_default();
     let cases = load(&root);
     assert!(cases.len() > 1000, "the corpus has {} cases", cases.len());
     let failed = parallel::map(&cases, |case| {
         let name = format!("{}: {}", case.file.strip_prefix(&root).unwrap_or(&case.file).display(), case.name);
-        if !name.contains(&filter) || without.iter().any(|folder| name.starts_with(folder)) {
+        if !name.contains(&filter) || excluded.iter().any(|folder| name.starts_with(folder)) {
             return None;
         }
-        // A case that cannot run takes none of the others with it.
+        // A case that panics does not prevent the others.
         let outcome = std::panic::catch_unwind(|| run(case, prepare));
         let problem = match outcome {
             Ok(outcome) => problem(case, &outcome),
@@ -35,14 +35,14 @@ fn corpus() {
     check(|run| run.stress(Stress { hide_frames: true, ..Stress::default() }), &[]);
 }
 
-/// Pauses at every step change nothing, nor does it to leave unread what can be.
+/// Runs that pause at every step, and parse data lazily, have the same results.
 #[test]
 fn corpus_with_pauses() {
     check(|run| run.stress(Stress { hide_frames: true, lazy_json: true, ..Stress::pauses(1) }), &["limits/"]);
 }
 
-/// Collections of garbage at every step change nothing. Each marks all frames: with ten thousand of them that
-/// takes longer than a run may.
+/// Runs with a garbage collection at every step have the same results. Each collection marks all frames, so a case with ten
+/// thousand frames would exceed its time limit.
 #[test]
 fn corpus_with_collections() {
     check(

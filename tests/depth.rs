@@ -1,5 +1,5 @@
-//! Whatever is nested without measure gives a result or an error: it never exhausts the native stack,
-//! neither when it is built nor when it is used, nor when it is dropped.
+//! Deeply nested scripts and values have a result or an error. They never overflow the native stack, neither when they are
+//! created nor when they are used or dropped.
 
 use agentscript::{
     CompileOptions, Event, FixedClock, Inputs, Loops, NoTools, Outcome, Policy, Preset, Progress, Status, compile,
@@ -8,7 +8,7 @@ use codecall_tests::parallel;
 use std::sync::Arc;
 
 const DEEP: usize = 100_000;
-/// Less than any thread that would run scripts has.
+/// Size of the native stack, in bytes: less than that of threads that run scripts.
 const STACK: usize = 2 << 20;
 
 fn policy() -> Policy {
@@ -19,7 +19,7 @@ fn policy() -> Policy {
     policy
 }
 
-/// Compile and run a script whose tools all give the same.
+/// Compiles and runs a script whose tools all return `answer`.
 fn run(script: &str, context: Option<String>, answer: &str) -> Outcome {
     let policy = policy();
     let script = match compile(script, &CompileOptions::for_policy(&policy)) {
@@ -41,7 +41,7 @@ fn run(script: &str, context: Option<String>, answer: &str) -> Outcome {
     }
 }
 
-/// Run something on a small stack; the name of the thread is printed where it overflows.
+/// Runs a task on a thread with a small stack. If it overflows, the name of the thread is printed.
 fn on_small_stack<T: Send + 'static>(name: &str, task: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::Builder::new().name(name.replace('\0', " ")).stack_size(STACK).spawn(task);
     thread.expect("a thread starts").join().unwrap_or_else(|_| panic!("{name}: panicked"))
@@ -51,8 +51,8 @@ fn short(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// A script ends with a result, or with an error that says something.
-fn ends(script: String, context: Option<String>, answer: String) -> Outcome {
+/// Runs a script on a small stack. Asserts that it ends with a result, or with an error that has a code and a message.
+fn run_on_small_stack(script: String, context: Option<String>, answer: String) -> Outcome {
     let name = short(&script);
     let outcome = on_small_stack(&name, move || run(&script, context, &answer));
     if let Err(failure) = &outcome.result {
@@ -124,18 +124,18 @@ fn nested_source() {
         ("\"\\", "a", "\""),
     ];
     for (open, middle, close) in NESTED {
-        // The declaration stands before the nesting.
+        // A declaration is not repeated.
         let (head, open) = open
             .strip_prefix("let ")
             .map_or(("", *open), |rest| rest.strip_prefix("x:").map_or(("let ", rest), |inner| ("let x:", inner)));
         for closed in [DEEP, 0] {
             let source = format!("{head}{}{middle}{}", open.repeat(DEEP), close.repeat(closed));
-            ends(source, None, String::new());
+            run_on_small_stack(source, None, String::new());
         }
     }
 }
 
-/// Values that nest as deep as can be, in `deep`.
+/// Statements that create a deeply nested value in the variable `deep`.
 const BUILDERS: &[&str] = &[
     "let deep = []; for (let i = 0; i < DEEP; i++) deep = [deep];",
     "let deep = {}; for (let i = 0; i < DEEP; i++) deep = {a: deep};",
@@ -159,7 +159,7 @@ const BUILDERS: &[&str] = &[
     "let deep = JSON.parse('{\"a\":'.repeat(DEEP) + '1' + '}'.repeat(DEEP));",
 ];
 
-/// What can be done with a value.
+/// Statements that use the value.
 const USES: &[&str] = &[
     "return deep;",
     "return JSON.stringify(deep).length;",
@@ -183,7 +183,7 @@ const USES: &[&str] = &[
     "deep = null; let junk = []; for (let i = 0; i < 1000; i++) junk = Array(1000).fill(i);",
 ];
 
-/// The same for one value, because its length is the square of the depth.
+/// Further uses for a single value, because the result has the square of its depth as length.
 const INDENTED: &[&str] = &["return JSON.stringify(deep, null, 1).length;"];
 
 #[test]
@@ -195,7 +195,7 @@ fn nested_values() {
         for usage in uses(*index == 0) {
             let script = format!("{}\n{usage}", builder.replace("DEEP", &DEEP.to_string()));
             let context = builder.contains("codecallContext").then(|| nested.clone());
-            ends(script, context, nested.clone());
+            run_on_small_stack(script, context, nested.clone());
         }
     });
 }
@@ -235,17 +235,20 @@ fn deep_recursion() {
     ];
     for function in FUNCTIONS {
         for usage in ["return await f(0);", "try { return await f(0); } catch (error) { return `${error.message}`; }"] {
-            let outcome = ends(format!("{function}\n{usage}"), None, String::new());
+            let outcome = run_on_small_stack(format!("{function}\n{usage}"), None, String::new());
             assert!(outcome.stats.steps > 0, "{function} did not run: {:?}", outcome.result);
         }
     }
-    let caught =
-        ends("const f = () => f() + 1; try { f(); } catch (error) { return error.name; }".into(), None, String::new());
+    let caught = run_on_small_stack(
+        "const f = () => f() + 1; try { f(); } catch (error) { return error.name; }".into(),
+        None,
+        String::new(),
+    );
     assert_eq!(caught.result.ok().as_deref(), Some("\"RangeError\""));
 }
 
 #[test]
-fn depth_that_is_no_problem() {
+fn deep_scripts_that_succeed() {
     let n = DEEP;
     for script in [
         format!("let p = Promise.resolve(0); for (let i = 0; i < {n}; i++) p = p.then((x) => x + 1); return await p === {n};"),
@@ -255,7 +258,7 @@ fn depth_that_is_no_problem() {
         format!("return '{}'.length === {n};", "a".repeat(n)),
         format!("return [{}].length === {n};", "[1],".repeat(n)),
     ] {
-        let outcome = ends(script.clone(), None, String::new());
+        let outcome = run_on_small_stack(script.clone(), None, String::new());
         assert_eq!((code(&outcome), outcome.result.as_deref().ok()), ("ok", Some("true")), "{}", short(&script));
     }
 }

@@ -1,4 +1,4 @@
-//! The documentation says what the code does. `UPDATE=1` rewrites what is made from the code.
+//! Checks the documentation against the code. `UPDATE=1` rewrites its generated parts.
 
 #[path = "docs/configuration.rs"]
 mod configuration;
@@ -20,8 +20,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// A number as people write it: `64 Mi`, `3500`.
-fn amount(value: u64, unit: Unit) -> String {
+/// Formats a number for people: `64 Mi`, `3500`.
+fn format_amount(value: u64, unit: Unit) -> String {
     const KI: u64 = 1024;
     match unit {
         Unit::Bytes if value > 0 && value.is_multiple_of(KI * KI) => format!("{} Mi", value / KI / KI),
@@ -30,8 +30,8 @@ fn amount(value: u64, unit: Unit) -> String {
     }
 }
 
-/// The table of limits and permissions by preset.
-fn presets() -> String {
+/// Returns the table of limits and permissions by preset.
+fn presets_table() -> String {
     let mut table = "| key | flag |".to_owned();
     for preset in Preset::ALL {
         let default = if preset == Preset::default() { " (default)" } else { "" };
@@ -39,7 +39,7 @@ fn presets() -> String {
     }
     writeln!(table, " what |\n|---|---|{}---|", "---:|".repeat(Preset::ALL.len())).expect("a string can be written");
     for limit in LIMITS {
-        let cells = limit.presets.map(|value| amount(value, limit.unit)).join(" | ");
+        let cells = limit.presets.map(|value| format_amount(value, limit.unit)).join(" | ");
         let (name, flag, doc) = (limit.name, limit.flag, limit.doc.trim().trim_end_matches('.'));
         writeln!(table, "| `{name}` | `--{flag}` | {cells} | {doc} |").expect("a string can be written");
     }
@@ -57,9 +57,8 @@ fn presets() -> String {
     table
 }
 
-/// Compare the parts of a page that are made from the code, or write them anew. A part stands between
-/// `<!-- NAME` and `<!-- /NAME -->`.
-fn rewritten(path: &str, parts: &[(&str, String)]) {
+/// Compares the generated parts of a page, or rewrites them. A part is between `<!-- NAME` and `<!-- /NAME -->`.
+fn check_generated(path: &str, parts: &[(&str, String)]) {
     let text = read(path);
     let mut fresh = text.clone();
     for (name, part) in parts {
@@ -75,21 +74,21 @@ fn rewritten(path: &str, parts: &[(&str, String)]) {
     }
 }
 
-/// Which limit is met where, by the rows of the test.
-fn tested() -> String {
+/// Returns the table of limits and the places in which they are tested.
+fn tested_table() -> String {
     let mut table =
         "| limit | plainly | after an await | in a callback | in a built-in | under `catch` and `finally` |".to_owned();
     write!(table, "\n|---|{}", ":-:|".repeat(Place::ALL.len())).expect("a string can be written");
     for limit in LIMITS {
-        let is_met = |place| ROWS.iter().any(|row| row.limit == limit.name && row.place == place);
-        let cells = Place::ALL.map(|place| if is_met(place) { "×" } else { "–" }).join(" | ");
+        let is_tested = |place| ROWS.iter().any(|row| row.limit == limit.name && row.place == place);
+        let cells = Place::ALL.map(|place| if is_tested(place) { "×" } else { "–" }).join(" | ");
         write!(table, "\n| `{}` | {cells} |", limit.name).expect("a string can be written");
     }
     table
 }
 
-/// The table of codes.
-fn codes() -> String {
+/// Returns the table of error codes.
+fn codes_table() -> String {
     let rows = ErrorCode::ALL.iter().map(|code| {
         let caught = if code.is_catchable() { "yes" } else { "no" };
         format!("| `{code}` | `{}` | {caught} | {} |", code.status().as_str(), code.doc())
@@ -98,34 +97,34 @@ fn codes() -> String {
     std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
-/// The table of codes that the HTTP endpoints answer with.
-fn http_codes() -> String {
+/// Returns the table of error codes of the HTTP endpoints.
+fn http_codes_table() -> String {
     let rows = HttpError::documented().map(|(code, status, doc)| format!("| `{code}` | {} | {doc} |", status.as_u16()));
     let head = "| code | status | what |\n|---|---:|---|".to_owned();
     std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn codes_are_those_of_the_code() {
-    rewritten("docs/errors.md", &[("codes", codes()), ("http", http_codes())]);
+fn error_codes_are_documented() {
+    check_generated("docs/errors.md", &[("codes", codes_table()), ("http", http_codes_table())]);
 }
 
 #[test]
-fn limits_are_those_of_the_code() {
-    rewritten("docs/limits.md", &[("presets", presets()), ("tested", tested())]);
+fn limits_are_documented() {
+    check_generated("docs/limits.md", &[("presets", presets_table()), ("tested", tested_table())]);
 }
 
 #[test]
-fn every_limit_says_what_is_over_it() {
+fn the_consequence_of_every_limit_is_documented() {
     let text = read("docs/limits.md");
     let (_, over) = text.split_once("## Over the limit").expect("a section");
     let over = over.split("\n## ").next().unwrap_or_default();
-    let told: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let documented: Vec<&str> = over.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let expected: Vec<&str> = LIMITS.iter().map(|limit| limit.name).chain(["loops", "allowConsole"]).collect();
-    assert_eq!(told, expected);
+    assert_eq!(documented, expected);
 }
 
-/// The architecture page has one line for every file that stands directly in a `src/`.
+/// The architecture page has a row for each file that is directly in a `src/`.
 #[test]
 fn the_architecture_page_names_every_file() {
     let text = read("docs/architecture.md");
@@ -133,43 +132,47 @@ fn the_architecture_page_names_every_file() {
         let (_, section) = text.split_once(&format!("\n### {member}\n")).expect("a section");
         let section = section.split("\n### ").next().unwrap_or_default();
         let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
-        let told: BTreeSet<String> = rows.flat_map(|row| row.split(", ")).map(|name| name.replace('`', "")).collect();
+        let documented: BTreeSet<String> =
+            rows.flat_map(|row| row.split(", ")).map(|name| name.replace('`', "")).collect();
         let folder = std::fs::read_dir(root().join(member).join("src")).expect("a folder");
         let entries = folder.map(|entry| entry.expect("an entry").path());
         let files = entries.filter(|path| path.is_file());
-        let there: BTreeSet<String> =
+        let existing: BTreeSet<String> =
             files.map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect();
-        assert_eq!(told, there, "docs/architecture.md, section {member}");
+        assert_eq!(documented, existing, "docs/architecture.md, section {member}");
     }
 }
 
-/// The page of figures has a row for every script that is measured. The figures are the command's.
+/// The performance page has a row for each script that is measured.
 #[test]
 fn the_performance_page_names_every_case() {
     let text = read("docs/performance.md");
     for (folder, part) in [("benches/fresh", "fresh"), ("benches/kernels", "kernels")] {
         let (_, rows) = text.split_once(&format!("<!-- {part} -->\n")).expect("a place for the table");
         let (rows, _) = rows.split_once(&format!("<!-- /{part} -->")).expect("an end of the table");
-        let told: BTreeSet<String> = rows
+        let documented: BTreeSet<String> = rows
             .lines()
             .skip(2)
             .filter_map(|row| Some(row.strip_prefix("| ")?.split(" |").next()?.to_owned()))
             .collect();
         let entries = std::fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry"));
         let stems = entries.map(|entry| entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
-        let there: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
-        assert_eq!(told, there, "docs/performance.md: cargo run --profile dist -p codecall-benches -- --markdown");
+        let existing: BTreeSet<String> = stems.chain(["geometric mean".to_owned()]).collect();
+        assert_eq!(
+            documented, existing,
+            "docs/performance.md: cargo run --profile dist -p codecall-benches -- --markdown"
+        );
     }
 }
 
-/// Tests that the page of compatibility names exist: `file#test`, or `file#title of a case` of the corpus.
+/// The tests that the compatibility page refers to exist: `file#test`, or `file#title` for a case of the corpus.
 #[test]
 fn the_compatibility_page_names_tests_that_exist() {
     let text = read("docs/compatibility.md");
     let mut named = 0;
     for row in text.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
-        // The last table has no tests: it tells what there is not.
+        // The last table lists what is not supported, without tests.
         let [_, _, proof] = cells.as_slice() else { continue };
         if proof.trim() == "proof" {
             continue;
@@ -191,9 +194,9 @@ fn the_compatibility_page_names_tests_that_exist() {
     assert!(named > 50, "only {named} tests are named");
 }
 
-/// Paths in code marks, and links, lead to something.
+/// Links and paths in the pages refer to files that exist.
 #[test]
-fn what_the_pages_point_to_exists() {
+fn links_and_paths_of_the_pages_exist() {
     for page in [
         "README.md",
         "CONTRIBUTING.md",

@@ -1,7 +1,6 @@
-//! The modules of the server stand in layers, and import from lower ones alone: there is no circle between them. The
-//! compiler holds that between its crates, this test within them too. The layers and the imports are tables of
-//! docs/architecture.md; `UPDATE=1` rewrites the one of imports. The modules of `lang` import
-//! from those declared above them alone.
+//! Checks the layers of the server: a module only imports from lower layers, so there are no cycles. The compiler enforces
+//! this between crates, this test also within them. The layers and the imports are tables in docs/architecture.md;
+//! `UPDATE=1` rewrites the table of imports. A module of `lang` only imports from modules that are declared above it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,11 +10,11 @@ const PAGE: &str = "docs/architecture.md";
 /// A crate of the server.
 struct Crate {
     folder: &'static str,
-    /// As paths in code begin.
+    /// The first part of its paths in code.
     name: &'static str,
-    /// The module that the crate is, where it is one.
+    /// The module of the table that stands for the whole crate; `None` if its modules are in the table.
     module: Option<&'static str>,
-    /// Modules of their own beside that one.
+    /// Modules of the crate that are separate entries of the table.
     beside: &'static [&'static str],
 }
 
@@ -28,13 +27,13 @@ const CRATES: [Crate; 7] = [
     Crate { folder: "server/runs/src", name: "codecall_runs", module: Some("runs"), beside: &[] },
     Crate { folder: "server/src", name: "codecall", module: None, beside: &[] },
 ];
-/// The modules of the program, which is a crate of its own beside the library.
+/// The modules of the program, which is a separate crate in the same folder as the library.
 const PROGRAM: [&str; 3] = ["main", "cli", "allocator"];
-/// What `lib.rs` exports under shorter names.
+/// Items that `lib.rs` exports, with their modules.
 const EXPORTED: [(&str, &str); 3] = [("Config", "config"), ("Error", "error"), ("Hub", "hub")];
 
 impl Crate {
-    /// The module in which the first part of a path inside the crate is; absent: it is no module.
+    /// Returns the module of the table for the first part of a path in the crate; `None` if it is not a module.
     fn module_of(&self, head: &str) -> Option<String> {
         match self.module {
             Some(module) if !self.beside.contains(&head) => Some(module.to_owned()),
@@ -51,7 +50,7 @@ fn page() -> String {
     std::fs::read_to_string(root().join(PAGE)).expect("the page is there")
 }
 
-/// Where the part `name` of the page is: between `<!-- name` and `<!-- /name -->`, without the first of these lines.
+/// Returns the range of a part of the page: between the lines `<!-- name` and `<!-- /name -->`.
 fn part(page: &str, name: &str) -> std::ops::Range<usize> {
     let begin = page.find(&format!("<!-- {name}")).unwrap_or_else(|| panic!("{PAGE} has no '{name}'"));
     let begin = begin + page[begin..].find('\n').expect("a line ends") + 1;
@@ -59,7 +58,7 @@ fn part(page: &str, name: &str) -> std::ops::Range<usize> {
     begin..end
 }
 
-/// The layer of each module, from 0 at the bottom: the modules in the first column of the table of the page.
+/// Returns the layer of each module in the table of the page, from 0 at the bottom.
 fn layers(page: &str) -> BTreeMap<&str, usize> {
     let mut layers = BTreeMap::new();
     let rows = page[part(page, "layers")].lines().filter(|line| line.starts_with("| `"));
@@ -72,7 +71,7 @@ fn layers(page: &str) -> BTreeMap<&str, usize> {
     layers
 }
 
-/// All sources below `folder`, but for tests.
+/// Returns all source files in `folder` and its subfolders, except for tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry").path();
@@ -85,13 +84,13 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Source text without comments and without the tests at its end.
+/// Removes comments, and the tests at the end of a source text.
 fn code(text: &str) -> String {
     let text = text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code);
     text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect::<Vec<_>>().join("\n")
 }
 
-/// The first names of all paths that begin with `prefix`, those of a group (`prefix{a, b::c}`) too.
+/// Returns the first names of all paths that begin with `prefix`, also those in a group (`prefix{a, b::c}`).
 fn heads(code: &str, prefix: &str) -> BTreeSet<String> {
     let name = |text: &str| {
         let letters = text.trim_start().chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_');
@@ -100,7 +99,7 @@ fn heads(code: &str, prefix: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (at, _) in code.match_indices(prefix) {
         let rest = &code[at + prefix.len()..];
-        // Another name may end with it.
+        // The prefix may be the end of another name.
         if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
             continue;
         }
@@ -127,7 +126,7 @@ fn heads(code: &str, prefix: &str) -> BTreeSet<String> {
     found
 }
 
-/// What each top module imports of the others, by the paths in its code.
+/// Returns the other modules that each top-level module imports, found by the paths in its code.
 fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for own in &CRATES {
@@ -160,7 +159,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn every_module_imports_from_lower_layers_alone() {
+fn modules_only_import_from_lower_layers() {
     let page = page();
     let layers = layers(&page);
     let layer = |module: &str| *layers.get(module).unwrap_or_else(|| panic!("'{module}' stands in no layer of {PAGE}"));
@@ -177,7 +176,7 @@ fn every_module_imports_from_lower_layers_alone() {
 }
 
 #[test]
-fn imports_are_those_of_the_page() {
+fn the_table_of_imports_is_up_to_date() {
     let page = page();
     let layers = layers(&page);
     let mut imports: Vec<(String, BTreeSet<String>)> = imports().into_iter().collect();
@@ -198,7 +197,7 @@ fn imports_are_those_of_the_page() {
     }
 }
 
-/// The imports of modules in `folder` from modules that `front` declares further down. Paths in them begin with
+/// Returns imports of modules in `folder` from modules that `front` declares further down. Their paths begin with
 /// `prefix`.
 fn downward_imports(front: &str, folder: &str, prefix: &str) -> Vec<String> {
     let (front, folder) = (root().join(front), root().join(folder));
@@ -240,7 +239,7 @@ fn downward_imports(front: &str, folder: &str, prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn modules_of_the_language_import_from_those_above_them_alone() {
+fn modules_of_the_language_only_import_from_modules_above_them() {
     assert_eq!(downward_imports("lang/src/lib.rs", "lang/src", "crate::"), [""; 0]);
     assert_eq!(downward_imports("lang/src/resolve.rs", "lang/src/resolve", "super::"), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! Every limit under every preset, in every place of a script where it can be met.
+//! Exceeds each limit under each preset, in each place of a script where that is possible.
 
 use agentscript::{CompileOptions, LIMITS, Limit, Limits, Loops, Policy, Preset};
 use codecall_tests::limits::{Place, ROWS, Row, run};
@@ -23,12 +23,12 @@ fn every_limit_ends_a_run_under_every_preset() {
 fn every_limit_has_its_rows() {
     for limit in LIMITS {
         let places: Vec<Place> = ROWS.iter().filter(|row| row.limit == limit.name).map(|row| row.place).collect();
-        assert!(places.contains(&Place::Plain), "{} is not met plainly", limit.name);
+        assert!(places.contains(&Place::Plain), "{} is not tested in the middle of a script", limit.name);
         assert!(places.is_sorted() && places.windows(2).all(|pair| pair[0] != pair[1]), "{}: {places:?}", limit.name);
     }
 }
 
-/// What a preset does not permit is refused before anything runs.
+/// Constructs that a preset does not permit are refused before the script runs.
 #[test]
 fn every_permission_of_every_preset() {
     let loops = [
@@ -51,14 +51,14 @@ fn every_permission_of_every_preset() {
                 .map(|error| (error.failure.status.as_str(), error.failure.code.clone(), error.failure.message))
         };
         for (script, needed) in loops {
-            let told = refused(script, &policy).map(|(status, code, _)| format!("{status} {code}"));
+            let found = refused(script, &policy).map(|(status, code, _)| format!("{status} {code}"));
             let expected = (policy.loops < needed).then(|| "illegal_access LOOP_NOT_ALLOWED".to_owned());
-            assert_eq!(told, expected, "{script} under {}", preset.as_str());
+            assert_eq!(found, expected, "{script} under {}", preset.as_str());
         }
-        let told =
+        let found =
             refused("try { console.log(1) } catch {}", &policy).map(|(status, code, _)| format!("{status} {code}"));
         let expected = (!policy.allow_console).then(|| "illegal_access VALIDATION_ERROR".to_owned());
-        assert_eq!(told, expected, "console under {}", preset.as_str());
+        assert_eq!(found, expected, "console under {}", preset.as_str());
         let strict =
             Policy { disabled_builtins: vec!["Map".into()], disabled_globals: vec!["getTool".into()], ..policy };
         for (script, kind) in

@@ -1,4 +1,4 @@
-//! Memory of runs: garbage is given back while a script runs and before it waits.
+//! Memory of runs: garbage is collected while a script runs and before it waits, and limits hold.
 #![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{
@@ -16,7 +16,7 @@ fn start(script: &str, memory: u64) -> Run {
 }
 
 #[test]
-fn what_lives_a_short_time_fits_into_little_memory() {
+fn short_lived_values_fit_into_little_memory() {
     const COUNT: u64 = 50_000;
     for (name, body) in KINDS {
         let progress = start(&source(body, COUNT), 3 << 20).resume([]);
@@ -26,7 +26,7 @@ fn what_lives_a_short_time_fits_into_little_memory() {
 }
 
 #[test]
-fn what_is_alive_does_not_fit() {
+fn live_data_above_the_limit_ends_the_run() {
     let keeps =
         "const kept = []; for (let i = 0; i < 100000; i++) kept.push({ i, text: 'text ' + i }); return kept.length";
     let progress = start(keeps, 3 << 20).resume([]);
@@ -35,7 +35,7 @@ fn what_is_alive_does_not_fit() {
 }
 
 #[test]
-fn a_run_that_waits_keeps_only_what_it_needs() {
+fn a_waiting_run_releases_unused_memory() {
     let script = "
         const texts = [];
         let peak = [];
@@ -62,7 +62,7 @@ fn a_run_that_waits_keeps_only_what_it_needs() {
     assert_eq!(outcome.result.expect("it succeeds"), expected);
 }
 
-/// The outcome of a script that may use so much memory, and nearly any number of steps.
+/// Runs a script with this memory limit, and almost unlimited steps.
 fn outcome(script: &str, memory: u64) -> Outcome {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_memory_bytes = memory;
@@ -79,7 +79,7 @@ fn failure(script: &str, memory: u64) -> Failure {
     *outcome(script, memory).result.expect_err("it fails")
 }
 
-/// Scripts with little that is alive at a time, beside 64 MB of limit, and much that was.
+/// Scripts with little live data and much garbage, relative to a limit of 64 MB.
 const FITTING: &[(&str, &str)] = &[
     ("JSON.parse in a loop", "const text = '[' + '1234,'.repeat(3e6) + '1]'; let n = 0;
         for (let i = 0; i < 6; i++) { const data = JSON.parse(text); n += data.length } return n === 6 * 3000001"),
@@ -106,7 +106,7 @@ const FITTING: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_is_garbage_is_no_reason_to_refuse_what_fits() {
+fn garbage_does_not_count_towards_the_limit() {
     let refused: Vec<String> = FITTING
         .iter()
         .filter_map(|(name, script)| match outcome(script, 64 << 20).result {
@@ -117,7 +117,7 @@ fn what_is_garbage_is_no_reason_to_refuse_what_fits() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// Scripts that ask for much more than 64 MB, in one operation each.
+/// Scripts that request much more than 64 MB in one operation.
 const GREEDY: &[(&str, &str)] = &[
     ("spread of a string", "return [...'x'.repeat(3e7)].length"),
     ("spread of a string of two bytes", "return [...'é'.repeat(2e7)].length"),
@@ -237,7 +237,7 @@ const GREEDY: &[(&str, &str)] = &[
     ),
 ];
 
-/// The process that [`no_script_takes_more_than_its_limit`] measures: it runs the script of that number.
+/// The process that [`no_script_takes_more_than_its_limit`] measures. It runs the script of the number in `GREEDY`.
 #[test]
 #[ignore = "it is started by another test"]
 fn measured() {
@@ -257,6 +257,7 @@ fn measured() {
 #[test]
 #[cfg(target_os = "linux")]
 fn no_script_takes_more_than_its_limit() {
+    /// Maximum growth of the process, in KiB.
     const MAX_GROWTH: u64 = (64 << 10) * 6 / 5 + (20 << 10);
     let program = std::env::current_exe().expect("the path of this program");
     let numbers: Vec<usize> = (0..GREEDY.len()).collect();
@@ -277,19 +278,20 @@ fn no_script_takes_more_than_its_limit() {
 }
 
 #[test]
-fn what_an_answer_says_of_a_failure_is_cut() {
-    let said = 64;
+fn long_texts_of_failures_are_truncated() {
+    // The note of a truncation.
+    let note = 64;
     let failure_of = |script: &str| failure(script, 256 << 20);
     let long = failure_of(
         "throw Object.assign(new TypeError('m'.repeat(2e7)), { name: 'n'.repeat(2e7), code: 'c'.repeat(1e6) })",
     );
     assert!(
-        long.message.len() <= MOST_MESSAGE + said && long.message.contains("… (20000000 bytes, cut) …"),
+        long.message.len() <= MOST_MESSAGE + note && long.message.contains("… (20000000 bytes, cut) …"),
         "{}",
         long.message.len()
     );
     let name = long.name.expect("a name");
-    assert!(name.len() <= MOST_NAME + said && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
+    assert!(name.len() <= MOST_NAME + note && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
     assert!(long.stack.expect("a stack").len() <= MOST_MESSAGE + MOST_NAME + 1024);
     assert!(failure_of("throw 'é'.repeat(1e7)").message.contains("… (20000000 bytes, cut) …"));
 
@@ -304,9 +306,9 @@ fn what_an_answer_says_of_a_failure_is_cut() {
         panic!("it ends")
     };
     let failure = outcome.result.expect_err("the tool failed");
-    assert!(failure.code.len() <= MOST_NAME + said && failure.message.len() <= MOST_MESSAGE + said);
+    assert!(failure.code.len() <= MOST_NAME + note && failure.message.len() <= MOST_MESSAGE + note);
     let input = failure.tool_input.as_deref().expect("an input");
-    assert!(input.len() <= MOST_TOOL_INPUT + said && input.contains("bytes, cut)"), "{input}");
+    assert!(input.len() <= MOST_TOOL_INPUT + note && input.contains("bytes, cut)"), "{input}");
     assert!(
         failure.details.as_deref().is_some_and(|details| details.len() <= MOST_DETAILS && details.contains("cut)"))
     );
@@ -319,7 +321,7 @@ fn what_an_answer_says_of_a_failure_is_cut() {
 }
 
 #[test]
-fn names_that_no_tool_has_are_refused_before_anybody_looks_at_them() {
+fn too_long_names_of_tools_are_not_looked_up() {
     for call in ["getTool(name)", "await callTool(name, {})"] {
         let script = format!(
             "const name = 't'.repeat(3e7); try {{ {call} }} catch (error) {{ return [error.code, error.message.length < 300, error.toolName.length < 100] }}"
@@ -333,7 +335,7 @@ fn names_that_no_tool_has_are_refused_before_anybody_looks_at_them() {
 }
 
 #[test]
-fn an_error_shows_no_more_of_a_value_than_is_read() {
+fn errors_quote_only_a_part_of_long_values() {
     for act in [
         "[1].find(text)",
         "[1].map(new Error(text))",

@@ -1,4 +1,4 @@
-//! What holds for every script: for random ones, and for the whole corpus.
+//! Properties of all scripts, tested with random scripts and the corpus.
 
 #[path = "properties/script.rs"]
 mod script;
@@ -17,13 +17,13 @@ fn corpus() -> Vec<Case> {
     load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"))
 }
 
-/// Choices for a script.
+/// Generates the choices for a random script.
 fn choices() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..400)
 }
 
-/// The same scripts each time, so that a failure is one of the change at hand; `PROPTEST_RNG_SEED=N` gives
-/// others. To look for more is the business of fuzzing.
+/// Configures proptest with a fixed seed, so that a failure is due to the current change. `PROPTEST_RNG_SEED=N` sets another
+/// seed. Searching for further failures is left to fuzzing.
 fn config(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let rng_seed = match default.rng_seed {
@@ -33,7 +33,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 2000, ..default }
 }
 
-/// The tree as text, without places.
+/// Formats a tree without positions.
 fn tree(script: &agentscript_lang::ast::Script<'_>) -> String {
     let text = format!("{script:?}");
     let mut parts = text.split("Span {");
@@ -42,7 +42,7 @@ fn tree(script: &agentscript_lang::ast::Script<'_>) -> String {
     out
 }
 
-/// What is wrong with printing and parsing again, where the text is a script at all.
+/// Returns the problem if printing and parsing a script results in another tree. A text that is no script has none.
 fn misprint(source: &str, language: Language) -> Option<String> {
     let arena = Arena::new();
     let script = parse::parse(&arena, source, language).ok()?;
@@ -55,45 +55,46 @@ fn misprint(source: &str, language: Language) -> Option<String> {
     (!same).then(|| format!("another tree after printing\n{source}\nas\n{printed}"))
 }
 
-/// A case that runs a random script with a few tools.
+/// Returns a case that runs a random script with a few tools.
 fn case(script: String, limits: serde_json::Value) -> Case {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("properties/tools.json");
     Case { script, tools: Some(tools), limits: Some(limits), ..Case::default() }
 }
 
-/// What must not depend on interruptions.
-fn seen(outcome: &Outcome) -> String {
+/// Formats what must not depend on interruptions.
+fn observe(outcome: &Outcome) -> String {
     let stats = &outcome.stats;
     format!("{}, {} steps, {} iterations, {} calls", outcome.to_json(), stats.steps, stats.iterations, stats.tool_calls)
 }
 
-/// Whether an outcome may depend on how fast the machine is and when garbage is collected.
-fn is_accident(outcome: &Outcome) -> bool {
+/// Whether an outcome may depend on the speed of the machine, or on the time of garbage collections.
+fn is_nondeterministic(outcome: &Outcome) -> bool {
     outcome.result.as_ref().is_err_and(|failure| matches!(failure.code.as_str(), "TIMEOUT" | "MEMORY_LIMIT"))
 }
 
-/// Ways to interrupt a run: steps between two interruptions, and whether garbage is collected there.
+/// Ways to interrupt a run: the steps between two interruptions, and whether each one collects garbage.
 const INTERRUPTIONS: [(u32, bool); 4] = [(1, false), (3, false), (1, true), (7, true)];
 
-/// What differs when a case is interrupted, or leaves unread what it can, if anything does.
-fn difference(case: &Case, most_steps: u64) -> Option<String> {
+/// Returns how a case differs if it is interrupted, or parses data lazily; `None` if it does not. Cases with more than
+/// `max_steps` steps are skipped.
+fn difference(case: &Case, max_steps: u64) -> Option<String> {
     let straight = host::run(case, |_| {});
-    if straight.stats.steps > most_steps || is_accident(&straight) {
+    if straight.stats.steps > max_steps || is_nondeterministic(&straight) {
         return None;
     }
-    // What is left unread takes no steps, so that a limit may be met later or not at all.
-    let unread = host::run(case, |run| run.stress(Stress { lazy_json: true, ..Stress::default() }));
-    let is_same = unread.to_json() == straight.to_json() && unread.logs == straight.logs;
+    // Data that is not parsed takes no steps, so a limit may be exceeded later or not at all.
+    let lazy = host::run(case, |run| run.stress(Stress { lazy_json: true, ..Stress::default() }));
+    let is_same = lazy.to_json() == straight.to_json() && lazy.logs == straight.logs;
     let limited = straight.result.as_ref().is_err_and(|failure| failure.code == "STEP_LIMIT");
-    if !limited && (!is_same || unread.stats.steps > straight.stats.steps) {
-        let (unread, straight) = (seen(&unread), seen(&straight));
-        return Some(format!("{}\nleft unread gives\n{unread}\ninstead of\n{straight}", case.script));
+    if !limited && (!is_same || lazy.stats.steps > straight.stats.steps) {
+        let (lazy, straight) = (observe(&lazy), observe(&straight));
+        return Some(format!("{}\nparsed lazily gives\n{lazy}\ninstead of\n{straight}", case.script));
     }
-    let expected = seen(&straight);
+    let expected = observe(&straight);
     INTERRUPTIONS.into_iter().find_map(|(steps, collect)| {
         let stress = if collect { Stress::collections(steps) } else { Stress::pauses(steps) };
         let interrupted = host::run(case, |run| run.stress(stress));
-        let found = seen(&interrupted);
+        let found = observe(&interrupted);
         (found != expected).then(|| format!("{stress:?} of\n{}\ngives\n{found}\ninstead of\n{expected}", case.script))
     })
 }
@@ -129,14 +130,13 @@ proptest! {
         let source = script::script(&choices);
         let outcome = host::run(&case(source.clone(), limits), |_| {});
         let json: Result<serde_json::Value, _> = serde_json::from_str(&outcome.to_json());
-        // Half a pair of surrogates, such as `'\u{1F600}'[0]`, and what nests deep is JSON that serde_json refuses.
+        // serde_json refuses lone surrogates, such as `'\u{1F600}'[0]`, and deeply nested JSON.
         let refused = |error: &str| error.contains("hex escape") || error.contains("recursion limit");
         let is_json = json.as_ref().map_or_else(|error| refused(&error.to_string()), serde_json::Value::is_object);
         prop_assert!(is_json, "{}\n{}", outcome.to_json(), source);
         let runs = !matches!(outcome.status(), Status::SyntaxError | Status::IllegalAccess);
         prop_assert!(runs, "{}\n{}", outcome.to_json(), source);
-        // What a built-in function is about to do at once counts, even if it is too much, and so does
-        // the text of an error that nobody caught.
+        // The count includes the work that a built-in has charged but not done, and the text of an uncaught error.
         prop_assert!(outcome.result.is_err() || outcome.stats.steps <= steps, "{} steps of {}\n{}", outcome.stats.steps, steps, source);
         prop_assert!(outcome.stats.iterations <= 51);
         prop_assert!(outcome.stats.tool_calls <= 3);

@@ -1,11 +1,11 @@
-//! A run lets go at the end of its slice, also where nearly all of its time is spent in built-ins.
+//! A run yields at the end of its slice, also if it spends almost all of its time in built-ins.
 
 use agentscript::{Clock, CompileOptions, Inputs, Policy, Preset, Progress};
 use codecall_tests::host::FastClock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Scripts, how many slices they have at least where every look at the clock ends one, and what they give.
+/// Scripts, the minimum number of their slices if each check of the clock ends one, and their results.
 const SCRIPTS: [(&str, usize, &str); 6] = [
     (
         "const text = 'x'.repeat(2e3); let n = 0; for (let i = 0; i < 10; i++) n += /(?=(x+)y)x/.test(text) ? 1 : 0; return n",
@@ -23,7 +23,7 @@ const SCRIPTS: [(&str, usize, &str); 6] = [
         10,
         "400000",
     ),
-    // Pieces of 4,096 moves: one for each level of the merges and each such part of it.
+    // Sorting is split into pieces of 4,096 moves, at least one for each level of the merges.
     (
         "const sorted = Array.from({ length: 2e4 }, (_, i) => `${(i * 7919) % 20011}`).sort(); return sorted.every((text, i) => i === 0 || sorted[i - 1] < text)",
         60,
@@ -32,7 +32,7 @@ const SCRIPTS: [(&str, usize, &str); 6] = [
     ("return Array.from({ length: 2e4 }, (_, i) => (i * 7919) % 20011).sort((a, b) => a - b)[7]", 60, "7"),
 ];
 
-/// The result, the steps and the number of slices.
+/// Runs a script. Returns the result, and the numbers of steps and slices.
 fn run(script: &str, slice: Option<Duration>) -> (String, u64, usize) {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.timeout_ms = 3_600_000;
@@ -52,10 +52,10 @@ fn run(script: &str, slice: Option<Duration>) -> (String, u64, usize) {
 
 #[test]
 fn work_of_built_ins_ends_slices() {
-    for (script, least, expected) in SCRIPTS {
+    for (script, min_slices, expected) in SCRIPTS {
         let (result, steps, slices) = run(script, Some(Duration::ZERO));
         assert_eq!(result, expected, "{script}");
-        assert!(slices >= least, "{slices} slices of {script}");
-        assert_eq!((result, steps, 1), run(script, None), "a slice changes nothing: {script}");
+        assert!(slices >= min_slices, "{slices} slices of {script}");
+        assert_eq!((result, steps, 1), run(script, None), "slices do not change the result: {script}");
     }
 }

@@ -1,5 +1,5 @@
-//! Runs in steps, each of which knows nothing but the script and the journal, end as direct runs do:
-//! programs with every shape of waiting, random ones, and the corpus, under many orders of answers.
+//! Stateless runs have the same results as direct runs: scripts that wait in various ways, random scripts, and the corpus,
+//! under many orders of answers.
 
 #[path = "stateless/schedule.rs"]
 mod schedule;
@@ -15,11 +15,11 @@ use proptest::prelude::*;
 use schedule::Schedule;
 use std::sync::{Arc, LazyLock};
 
-/// The time that all scripts see.
+/// The time that all scripts see, in milliseconds since 1970-01-01 UTC.
 const NOW: i64 = 1_750_000_000_123;
 const KEY: &[u8] = b"a key of this test";
 
-/// Tools whose answers follow from their input alone.
+/// Tools whose answers only depend on their input.
 struct Answers;
 
 impl Answers {
@@ -74,8 +74,8 @@ impl ClientTools for Answers {
     }
 }
 
-/// The time of all scripts; limits of time are never reached.
-fn still() -> Arc<FixedClock> {
+/// Returns a clock that stands still, so that time limits are never exceeded.
+fn fixed_clock() -> Arc<FixedClock> {
     Arc::new(FixedClock { unix_ms: NOW as f64 })
 }
 
@@ -84,29 +84,29 @@ fn options() -> StepOptions<'static> {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_steps = 300_000;
     policy.limits.max_iterations = 20_000;
-    StepOptions { policy, clock: still(), cache: Some(&SCRIPTS), ..StepOptions::default() }
+    StepOptions { policy, clock: fixed_clock(), cache: Some(&SCRIPTS), ..StepOptions::default() }
 }
 
-/// What must be the same: how the run ended, what it said, and every call in its order.
+/// What must be the same: the outcome, the messages, and the calls in their order.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct Observed {
     outcome: String,
     calls: Vec<String>,
     messages: String,
 }
 
-/// One run that is never interrupted, with the answers in the order of the schedule.
-fn direct(source: &str, mut schedule: Schedule) -> Seen {
+/// Runs a script directly, with answers in the order of the schedule.
+fn run_directly(source: &str, mut schedule: Schedule) -> Observed {
     let options = options();
     let journal = Journal::new("code_7", NOW, source, &options);
     let script = match compile(source, &CompileOptions::for_policy(&options.policy)) {
         Ok(script) => script,
         Err(error) => {
             let outcome = Outcome::not_compiled(error.failure).to_json();
-            return Seen { outcome, calls: Vec::new(), messages: "[]".into() };
+            return Observed { outcome, calls: Vec::new(), messages: "[]".into() };
         }
     };
-    let inputs = Inputs { tools: Arc::new(Answers), clock: still(), seed: journal.seed(), ..Inputs::default() };
+    let inputs = Inputs { tools: Arc::new(Answers), clock: fixed_clock(), seed: journal.seed(), ..Inputs::default() };
     let mut run = script.start(inputs, &options.policy);
     let (mut events, mut calls, mut messages) = (Vec::new(), Vec::new(), Vec::new());
     let mut open: Vec<agentscript::Call> = Vec::new();
@@ -115,7 +115,7 @@ fn direct(source: &str, mut schedule: Schedule) -> Seen {
         messages.append(&mut run.take_messages());
         match progress {
             Progress::Done(outcome) => {
-                return Seen { outcome: outcome.to_json(), calls, messages: format!("{messages:?}") };
+                return Observed { outcome: outcome.to_json(), calls, messages: format!("{messages:?}") };
             }
             Progress::Yielded => {}
             Progress::Calls(new) => {
@@ -140,8 +140,8 @@ fn direct(source: &str, mut schedule: Schedule) -> Seen {
     }
 }
 
-/// The same in steps; between two of them there is nothing but a token.
-fn stepped(source: &str, mut schedule: Schedule) -> Seen {
+/// Runs a script in steps, between which only a token is kept.
+fn run_in_steps(source: &str, mut schedule: Schedule) -> Observed {
     let options = options();
     let mut token = Journal::new("code_7", NOW, source, &options).token(Some(KEY));
     let (mut calls, mut messages) = (Vec::new(), Vec::new());
@@ -164,30 +164,31 @@ fn stepped(source: &str, mut schedule: Schedule) -> Seen {
             }
             Step::Done(done) => {
                 messages.extend(done.messages);
-                return Seen { outcome: done.outcome.to_json(), calls, messages: format!("{messages:?}") };
+                return Observed { outcome: done.outcome.to_json(), calls, messages: format!("{messages:?}") };
             }
             Step::Deadlock(failure) => {
                 let outcome = Outcome::not_compiled(failure).to_json();
-                return Seen { outcome, calls, messages: format!("{messages:?}") };
+                return Observed { outcome, calls, messages: format!("{messages:?}") };
             }
             Step::Diverged(divergence) => panic!("{divergence}\n{source}"),
         }
     }
 }
 
-/// What differs between the two, if anything does.
+/// Returns how the two kinds of runs differ; `None` if they do not.
 fn difference(source: &str, schedule: &Schedule) -> Option<String> {
-    let (mut direct, mut stepped) = (direct(source, schedule.clone()), stepped(source, schedule.clone()));
-    // Logs of a run that nothing can wake are not told by the step.
+    let (mut direct, mut stepped) = (run_directly(source, schedule.clone()), run_in_steps(source, schedule.clone()));
+    // A step that ends in a deadlock has no logs.
     if direct.outcome.contains("a promise that nothing can settle") {
-        for seen in [&mut direct, &mut stepped] {
-            seen.outcome = seen.outcome.split(",\"logs\":[").next().unwrap_or_default().trim_end_matches('}').into();
+        for observed in [&mut direct, &mut stepped] {
+            observed.outcome =
+                observed.outcome.split(",\"logs\":[").next().unwrap_or_default().trim_end_matches('}').into();
         }
     }
     (direct != stepped).then(|| format!("{schedule:?}\n{source}\ndirect  {direct:?}\nstepped {stepped:?}"))
 }
 
-/// Programs, each with what it gives when all answers come at once.
+/// Scripts, each with its result if all answers arrive together.
 const PROGRAMS: &[(&str, &str)] = &[
     ("return 1", r#"{"status":"ok","result":1}"#),
     (
@@ -278,9 +279,9 @@ const PROGRAMS: &[(&str, &str)] = &[
 #[test]
 fn programs_end_as_direct_runs_whatever_the_order_of_answers() {
     for (source, expected) in PROGRAMS {
-        let seen = direct(source, Schedule::all_at_once());
-        assert_eq!(seen.outcome, *expected, "{source}");
-        // Where one call waits at a time there is one order only.
+        let observed = run_directly(source, Schedule::all_at_once());
+        assert_eq!(observed.outcome, *expected, "{source}");
+        // If the script makes one call at a time, there is only one order.
         let orders = if source.contains("i < 100") { 2 } else { usize::MAX };
         for schedule in Schedule::many().take(orders) {
             let difference = difference(source, &schedule);

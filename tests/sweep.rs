@@ -1,17 +1,18 @@
-//! A sample of the sweep, the same each time, in processes that are measured from outside: built-ins with huge
-//! arguments, and the server's own functions with huge and hostile values. `bash .ci/nightly` runs all of it.
+//! Runs a sample of the sweep, always the same one: built-ins with huge arguments, and the server's functions with huge and
+//! hostile values, in processes that are measured from outside. `bash .ci/nightly` runs the whole sweep.
 
-use codecall_tests::sweep::{SETTINGS, cases, server, watch};
+use codecall_tests::sweep::{SETTINGS, cases, runner, server};
 use std::path::PathBuf;
 
-/// How many calls of built-ins, about.
+/// Approximate number of calls of built-ins.
 const CASES: usize = 300;
 
-/// The default limits: values are smaller than those for roomier ones, and take less time to be made.
+/// The default limits. Their values are smaller, so they are created faster.
 const SETTING: &str = "64M";
 
-/// Bytes of what functions of the server get, and each how many of the values.
+/// Size of the values for functions of the server, in bytes.
 const BYTES: usize = 100_000;
+/// One of this number of values is tested.
 const EVERY: usize = 5;
 
 fn program() -> PathBuf {
@@ -24,7 +25,7 @@ fn no_built_in_passes_the_limits() {
     all.retain(|case| SETTINGS[case.setting].name == SETTING);
     let sample = cases::sample(&all, CASES);
     let (mut wrong, mut reached) = (Vec::new(), 0);
-    watch::run(&program(), &sample, 2, |case, measured| {
+    runner::run(&program(), &sample, 2, |case, measured| {
         reached += usize::from(measured.reached);
         if let Some(fault) = measured.fault(&SETTINGS[case.setting]) {
             wrong.push(format!("{fault}: {}: {measured:?}", case.name));

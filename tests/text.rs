@@ -1,10 +1,10 @@
-//! Text, numbers and regular expressions of any size: what is done with them is charged for before, and counted while
-//! it grows.
+//! Text, numbers and regular expressions of any size: operations on them are charged before they start, and results are
+//! counted while they grow.
 #![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{CompileOptions, Inputs, Outcome, Policy, Preset, Progress, compile};
 
-/// The limits of the preset `experimental` with so many bytes of memory and no other limit that matters.
+/// Returns the policy `experimental` with this memory limit, and no other effective limit.
 fn policy(memory: u64) -> Policy {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_memory_bytes = memory;
@@ -25,7 +25,7 @@ fn run(script: &str, policy: &Policy) -> Outcome {
     }
 }
 
-/// Steps of an expression, once what it works on is there.
+/// Returns the steps of an expression, without those that create its operands.
 fn steps(before: &str, expression: &str) -> u64 {
     let policy = policy(1 << 30);
     let steps = |body: &str| {
@@ -38,7 +38,7 @@ fn steps(before: &str, expression: &str) -> u64 {
 }
 
 #[test]
-fn what_looks_at_a_long_text_is_charged_for() {
+fn operations_on_long_texts_are_charged() {
     const TEXT: &str = "const text = 'x'.repeat(3_999_999) + 'a', other = 'x'.repeat(3_999_999) + 'a', least = 'x'.repeat(3_999_999) + 'b'";
     for expression in [
         "text === other",
@@ -83,7 +83,7 @@ fn what_looks_at_a_long_text_is_charged_for() {
 }
 
 #[test]
-fn comparing_what_is_the_same_or_differs_at_once_is_cheap() {
+fn comparisons_that_end_early_are_cheap() {
     const TEXT: &str = "const text = 'x'.repeat(4_000_000), same = text.slice(0), other = 'y' + 'x'.repeat(3_999_999)";
     for expression in ["text === same", "text === other", "text < other", "text === text + 'x'.slice(1)"] {
         let steps = steps(TEXT, expression);
@@ -92,7 +92,7 @@ fn comparing_what_is_the_same_or_differs_at_once_is_cheap() {
 }
 
 #[test]
-fn what_takes_more_than_a_look_at_each_digit_is_charged_for() {
+fn quadratic_conversions_of_digits_are_charged() {
     for (before, expression) in [
         ("const number = BigInt('9'.repeat(60_000))", "String(number)"),
         ("const number = BigInt('9'.repeat(60_000))", "number.toString(36)"),
@@ -104,7 +104,7 @@ fn what_takes_more_than_a_look_at_each_digit_is_charged_for() {
     }
 }
 
-/// Work of seconds and more that is done in pieces: a run ends in the middle of it when its time is over.
+/// Operations that would take seconds are done in pieces, so a run ends in the middle of them at its time limit.
 const LONG: &[&str] = &[
     "return '\\ufdfa'.repeat(1e7).normalize('NFKD').length",
     "return '\\u0301'.repeat(1e7).normalize('NFC').length",
@@ -132,7 +132,7 @@ const LONG: &[&str] = &[
 ];
 
 #[test]
-fn what_takes_long_ends_when_its_time_is_over() {
+fn long_operations_end_at_the_time_limit() {
     let mut policy = policy(1 << 29);
     policy.limits.timeout_ms = 500;
     for script in LONG {
@@ -156,7 +156,7 @@ fn integers_of_half_a_million_digits_are_written_and_read() {
 }
 
 #[test]
-fn long_runs_are_compared_in_time_by_their_length() {
+fn comparing_long_sequences_of_marks_takes_linear_time() {
     for mark in ["\\u0301", "\\u0301\\u0327", "\\u0f71", "\\u0e40", "\\u0fb2\\u0f71", "1"] {
         let before = format!("const text = 'e' + '{mark}'.repeat(4_000)");
         let long = format!("const text = 'e' + '{mark}'.repeat(64_000)");
@@ -167,7 +167,7 @@ fn long_runs_are_compared_in_time_by_their_length() {
 }
 
 #[test]
-fn what_is_done_for_each_of_many_is_charged_for_each() {
+fn repeated_operations_are_charged_each_time() {
     const MANY: &str = "const big = 1n << 800000n, other = big + (1n << 799999n), same = new Array(300).fill(big),
         keys = Array.from({ length: 1000 }, (_, i) => i), rows = Array.from({ length: 300 }, () => ({ a: 1 })),
         wide = Object.fromEntries(keys.map((i) => ['k' + i, i]))";
@@ -206,7 +206,7 @@ fn strings_are_compared_as_utf16() {
 }
 
 #[test]
-fn a_sigma_knows_its_letters_however_long_the_text_is() {
+fn final_sigmas_are_lowered_correctly_in_long_texts() {
     let script = r#"
         const parts = ['ΑΣ ', 'ΣΑ', "Σ'Α", 'ΑΣ\u0301', 'ΣΣ', 'İx', '\uD83D', 'ΑΣ.'];
         const wrong = [];
@@ -225,8 +225,8 @@ fn a_sigma_knows_its_letters_however_long_the_text_is() {
     assert_eq!(run(script, &policy(1 << 28)).result.expect("it succeeds"), "[]");
 }
 
-/// A kind of source: its name, how many times its length compiling it takes at most, how it begins, what is repeated with
-/// `#` for a number, how it ends.
+/// A kind of source: its name, the maximum memory of its compilation relative to its length, its start, the part that is
+/// repeated with a number for `#`, and its end.
 type Source = (&'static str, u64, &'static str, &'static str, &'static str);
 
 const ORDINARY: &str = "
@@ -274,7 +274,7 @@ const SOURCES: &[Source] = &[
     ("semicolons", 220, "", ";", ""),
 ];
 
-/// A source of a kind of so many bytes.
+/// Returns a source of this kind with this number of bytes.
 fn source(&(_, _, begin, part, end): &Source, bytes: usize) -> String {
     let mut source = begin.to_owned();
     for number in 0.. {
@@ -287,7 +287,7 @@ fn source(&(_, _, begin, part, end): &Source, bytes: usize) -> String {
     source + end
 }
 
-/// Whatever a source of 256 KiB holds, it is compiled with so much memory.
+/// The compilation of a source of 256 KiB takes a bounded amount of memory, whatever the source contains.
 #[test]
 fn compiling_takes_bounded_memory() {
     let options = CompileOptions { max_bytes: 1 << 20, ..CompileOptions::default() };
@@ -308,7 +308,7 @@ fn compiling_takes_bounded_memory() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// The process that [`a_process_that_compiles_takes_bounded_memory`] measures: it compiles the source of that number.
+/// The process that [`a_process_that_compiles_takes_bounded_memory`] measures. It compiles the source of a number.
 #[test]
 #[ignore = "it is started by another test"]
 fn measured() {
@@ -343,7 +343,7 @@ fn a_process_that_compiles_takes_bounded_memory() {
             let grown: u64 = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(u64::MAX >> 10);
             let factor = (grown << 10) / bytes;
             println!("{bytes} bytes of {name}: {factor} × the source ({line})");
-            // What the process itself takes for its first script of this kind.
+            // The memory that the process needs for its first script of this kind.
             if grown << 10 > most * bytes + (4 << 20) {
                 faults.push(format!("{bytes} bytes of {name}: {factor} × the source, not {most} ({line})"));
             }
@@ -353,7 +353,7 @@ fn a_process_that_compiles_takes_bounded_memory() {
 }
 
 #[test]
-fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
+fn a_regexp_literal_is_charged_when_it_is_evaluated() {
     let once = steps("const text = 'a'", "text.length");
     let policy = policy(1 << 28);
     let steps = |script: &str| run(script, &policy).stats.steps;
@@ -361,7 +361,7 @@ fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
     let evaluated = steps(&format!("return {large}.test('b')"));
     assert!(evaluated > once + 4_000, "{evaluated} steps");
     assert!(steps(&format!("return false && {large}.test('b')")) < 100);
-    // Again, by the same script: the same steps.
+    // The same script again takes the same steps.
     let script =
         compile("return /[a-z]+/.test('b')", &CompileOptions::for_policy(&policy)).expect("the script is valid");
     let steps: Vec<u64> = (0..3)
@@ -375,7 +375,7 @@ fn a_literal_is_paid_for_by_the_run_that_evaluates_it() {
 }
 
 #[test]
-fn a_class_that_grows_beyond_bounds_is_no_pattern() {
+fn a_pattern_with_a_too_large_class_is_refused() {
     let script = "
         try { new RegExp('[\\\\p{L}a]'.repeat(5_000), 'iu') } catch (error) {
             return error.name + error.message.endsWith('/iu: Regular expression too large')

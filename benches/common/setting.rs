@@ -1,10 +1,10 @@
-//! How the criterion benches of runs measure.
+//! Settings of the criterion benchmarks of runs.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode};
 use std::time::Duration;
 
-/// A group of benches, each of which takes half a second.
+/// Creates a group of benchmarks that take half a second each.
 pub fn group(criterion: &mut Criterion, name: String) -> BenchmarkGroup<'_, WallTime> {
     let mut group = criterion.benchmark_group(name);
     group.sampling_mode(SamplingMode::Flat).sample_size(10);

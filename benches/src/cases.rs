@@ -1,4 +1,4 @@
-//! What is measured: scripts with what they are given. The data is generated, the same every time.
+//! The measured scripts and their data. The data is generated, always the same.
 
 pub mod growth;
 pub mod steps;
@@ -6,7 +6,7 @@ pub mod steps;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A script with its inputs.
+/// A script with its data.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Name of its file.
@@ -15,57 +15,57 @@ pub struct Case {
     pub title: String,
     /// The source.
     pub script: String,
-    /// JSON text of what is passed in: the script's `codecallContext`.
+    /// What the script sees as `codecallContext`: JSON text.
     pub context: Option<String>,
-    /// JSON text that each tool answers with.
+    /// The answers of tools by name: JSON text.
     pub tools: Vec<(&'static str, String)>,
 }
 
 impl Case {
-    /// A script that is given nothing.
+    /// Creates a case without data.
     #[must_use]
     pub fn new(name: &str, title: &str, script: impl Into<String>) -> Self {
         Self { name: name.into(), title: title.into(), script: script.into(), context: None, tools: Vec::new() }
     }
 
-    /// The same with a context.
+    /// Sets the context.
     #[must_use]
-    pub fn context(self, json: String) -> Self {
+    pub fn with_context(self, json: String) -> Self {
         Self { context: Some(json), ..self }
     }
 
-    /// The same with a tool.
+    /// Adds a tool with its answer.
     #[must_use]
-    pub fn tool(mut self, name: &'static str, json: String) -> Self {
+    pub fn with_tool(mut self, name: &'static str, json: String) -> Self {
         self.tools.push((name, json));
         self
     }
 
-    /// What a tool answers; a tool that nobody told of answers `null`.
+    /// Returns the answer of a tool; `null` if it is unknown.
     #[must_use]
     pub fn answer(&self, tool: &str) -> &str {
         self.tools.iter().find(|(name, _)| *name == tool).map_or("null", |(_, json)| json)
     }
 }
 
-/// Small scripts as models write them: what counts is the way from the text to the answer.
+/// Returns small scripts as models write them, for which the whole time from source text to result matters.
 #[must_use]
 pub fn fresh() -> Vec<Case> {
     vec![
         Case::new("add", "`return 1 + 1`", include_str!("../fresh/add.js").trim_end()),
         Case::new("users", "filter and map over 100 users passed in", include_str!("../fresh/users.js"))
-            .context(format!(r#"{{"users":{}}}"#, users(100))),
+            .with_context(format!(r#"{{"users":{}}}"#, users(100))),
         Case::new("join", "two tool calls, a join of 2 × 50 rows", include_str!("../fresh/join.js"))
-            .tool("users:list", users(50))
-            .tool("orders:list", orders(50)),
+            .with_tool("users:list", users(50))
+            .with_tool("orders:list", orders(50)),
         Case::new("parallel", "ten tool calls in `Promise.all`", include_str!("../fresh/parallel.js"))
-            .tool("items:get", r#"{"id":7,"name":"Desk lamp","price":3900,"stock":12}"#.into()),
+            .with_tool("items:get", r#"{"id":7,"name":"Desk lamp","price":3900,"stock":12}"#.into()),
         Case::new("aggregate", "40 lines: group, sum and sort 500 rows", include_str!("../fresh/aggregate.js"))
-            .tool("orders:list", orders(500)),
+            .with_tool("orders:list", orders(500)),
     ]
 }
 
-/// Programs that compute for some milliseconds: `kernels/*.js`, by name.
+/// Returns programs that compute for some milliseconds: `kernels/*.js`, sorted by name.
 ///
 /// # Panics
 /// If the folder cannot be read.
@@ -85,7 +85,7 @@ pub fn kernels() -> Vec<Case> {
     kernels
 }
 
-/// Users as a tool lists them.
+/// Returns users as a tool lists them.
 #[must_use]
 pub fn users(count: usize) -> String {
     array(count, |i, out| {
@@ -99,7 +99,7 @@ pub fn users(count: usize) -> String {
     })
 }
 
-/// Orders as a tool lists them.
+/// Returns orders as a tool lists them.
 #[must_use]
 pub fn orders(count: usize) -> String {
     const REGIONS: [&str; 5] = ["north", "south", "east", "west", "overseas"];
@@ -119,7 +119,7 @@ pub fn orders(count: usize) -> String {
     })
 }
 
-/// A JSON array of `count` elements.
+/// Returns a JSON array of `count` elements.
 pub fn array(count: usize, element: impl Fn(usize, &mut String) -> std::fmt::Result) -> String {
     let mut out = String::from("[");
     for i in 0..count {

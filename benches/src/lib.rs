@@ -1,7 +1,7 @@
-//! Measuring: this interpreter and its peers, on the same scripts, in the same run.
+//! Measures AgentScript and its peers, with the same scripts at the same time.
 //!
-//! Every engine gets source text and JSON text and answers with JSON text, each time in a fresh sandbox.
-//! An answer that differs from that of the others is an error: a wrong result has no speed.
+//! Every engine gets source text and JSON text and returns JSON text, each time in a fresh sandbox. A result that differs
+//! from that of the other engines is an error.
 
 pub mod cases;
 pub mod machine;

@@ -1,9 +1,9 @@
-//! What was measured on, and what: a figure without it says nothing.
+//! The machine and the versions of the engines, without which figures are meaningless.
 
 use crate::peers::node;
 use std::process::Command;
 
-/// The machine and the versions, one each line.
+/// Returns the machine and the versions, as lines.
 #[must_use]
 pub fn machine() -> Vec<String> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -21,7 +21,7 @@ pub fn machine() -> Vec<String> {
     ]
 }
 
-/// The version of a crate in a lock file.
+/// Returns the version of a crate in a lock file.
 fn locked<'a>(lock: &'a str, name: &str) -> &'a str {
     let entry = lock.split_once(&format!("name = \"{name}\"\nversion = \"")).map(|(_, rest)| rest);
     entry.and_then(|rest| rest.split('"').next()).unwrap_or("of unknown version")

@@ -17,17 +17,17 @@ use codecall_benches::{machine, page, plot};
 use std::error::Error;
 use std::process::ExitCode;
 
-/// Measure this interpreter beside its peers. The engines take turns in rounds; the best round counts. Wrong answers
-/// end it with exit code 1.
+/// Measure AgentScript and its peers. The engines run alternately in rounds; the best round counts. The exit code is 1 if a
+/// result is wrong.
 #[derive(Parser)]
 struct Arguments {
     /// Only these: cases by a part of their name, tables by their name (fresh, parts, convert, kernels, throughput,
     /// memory, waiting, steps, growth).
     names: Vec<String>,
-    /// Fewer and shorter rounds, for a look while working.
+    /// Fewer and shorter rounds, for quick measurements during development.
     #[arg(long)]
     quick: bool,
-    /// Only these engines beside ours, by a part of the name; as often as needed.
+    /// Only these peers, by a part of the name; may be given more than once.
     #[arg(long, value_name = "NAME")]
     peer: Vec<String>,
     /// Write tables and plots into docs/performance.md, and a summary into README.md.
@@ -36,18 +36,19 @@ struct Arguments {
 }
 
 impl Arguments {
-    /// Whether a table was asked for as a whole.
-    fn wants(&self, table: &str) -> bool {
+    /// Whether the whole table is requested.
+    fn is_requested(&self, table: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|name| name == table)
     }
 
-    /// The cases of a table that were asked for.
-    fn chosen(&self, table: &str, cases: Vec<Case>) -> Vec<Case> {
-        let is_chosen = |case: &Case| self.wants(table) || self.names.iter().any(|name| case.name.contains(name));
+    /// Returns the requested cases of a table.
+    fn requested_cases(&self, table: &str, cases: Vec<Case>) -> Vec<Case> {
+        let is_chosen =
+            |case: &Case| self.is_requested(table) || self.names.iter().any(|name| case.name.contains(name));
         cases.into_iter().filter(is_chosen).collect()
     }
 
-    /// Ours, and those that were asked for.
+    /// Returns AgentScript and the requested peers.
     fn engines(&self) -> Vec<Engine> {
         let is_chosen = |name: &str| {
             let name = name.to_lowercase();
@@ -58,7 +59,7 @@ impl Arguments {
     }
 }
 
-/// What was found out.
+/// The results of the measurement.
 struct Findings {
     lab: Lab,
     tables: Vec<Table>,
@@ -86,7 +87,7 @@ fn main() -> ExitCode {
     let machine = machine::machine();
     println!("{}\n", machine.join("\n"));
     measure(&arguments, plan, &mut findings);
-    let noise = noise(&findings.lab.spreads);
+    let noise = describe_noise(&findings.lab.spreads);
     println!("{noise}");
     for missing in &missing {
         eprintln!("!!! SKIPPED: {missing}");
@@ -105,31 +106,31 @@ fn main() -> ExitCode {
 }
 
 fn measure(arguments: &Arguments, plan: Plan, findings: &mut Findings) {
-    let cases = arguments.chosen("fresh", cases::fresh());
+    let cases = arguments.requested_cases("fresh", cases::fresh());
     if !cases.is_empty() {
         let (table, rows) = fresh(&mut findings.lab, &cases);
         findings.show(table);
         findings.fresh = rows;
     }
-    let cases = arguments.chosen("parts", cases::fresh());
+    let cases = arguments.requested_cases("parts", cases::fresh());
     if !cases.is_empty() {
         let table = parts(&plan, &cases);
         if let Some(table) = findings.note(table) {
             findings.show(table);
         }
     }
-    if arguments.wants("convert") {
+    if arguments.is_requested("convert") {
         let table = convert(&mut findings.lab);
         findings.show(table);
     }
-    let cases = arguments.chosen("kernels", cases::kernels());
+    let cases = arguments.requested_cases("kernels", cases::kernels());
     if !cases.is_empty() {
         let (table, rows) = kernels(&mut findings.lab, &cases);
         findings.show(table);
         findings.kernels = rows;
     }
     let engines: Vec<Engine> = findings.lab.runners.iter().map(|runner| runner.engine).collect();
-    if arguments.wants("throughput")
+    if arguments.is_requested("throughput")
         && let Some(join) = cases::fresh().iter().find(|case| case.name == "join")
     {
         let table = throughput(&plan, &engines, join);
@@ -137,25 +138,25 @@ fn measure(arguments: &Arguments, plan: Plan, findings: &mut Findings) {
             findings.show(table);
         }
     }
-    if arguments.wants("memory") {
+    if arguments.is_requested("memory") {
         let table = memory();
         if let Some(table) = findings.note(table) {
             findings.show(table);
         }
     }
-    if arguments.wants("waiting") {
+    if arguments.is_requested("waiting") {
         let table = waiting();
         if let Some(table) = findings.note(table) {
             findings.show(table);
         }
     }
-    if arguments.wants("steps") {
+    if arguments.is_requested("steps") {
         let table = steps(&plan);
         if let Some(table) = findings.note(table) {
             findings.show(table);
         }
     }
-    if arguments.wants("growth") {
+    if arguments.is_requested("growth") {
         let few: Vec<Engine> =
             engines.iter().filter(|engine| !["node --jitless", "Boa"].contains(&engine.name)).copied().collect();
         findings.growth = growth(plan, &few, &mut findings.lab.problems);
@@ -164,8 +165,8 @@ fn measure(arguments: &Arguments, plan: Plan, findings: &mut Findings) {
     }
 }
 
-/// How much rounds differed.
-fn noise(spreads: &[f64]) -> String {
+/// Describes the differences between rounds.
+fn describe_noise(spreads: &[f64]) -> String {
     let mut spreads = spreads.to_vec();
     spreads.sort_by(f64::total_cmp);
     let percent = |spread: Option<&f64>| spread.map_or(0.0, |spread| spread * 100.0);
@@ -173,7 +174,7 @@ fn noise(spreads: &[f64]) -> String {
     format!("Noise: the middle round of a case was {middle:.0} % slower than its best one, at worst {worst:.0} %")
 }
 
-/// Write the page and its plots.
+/// Writes the page and its plots.
 fn write(findings: &Findings, machine: &str) -> Result<(), Box<dyn Error>> {
     let folder = page::plots();
     std::fs::create_dir_all(&folder)?;
@@ -196,14 +197,14 @@ fn write(findings: &Findings, machine: &str) -> Result<(), Box<dyn Error>> {
     Ok(page::write(page::README, &[("figures", summary(findings, &engines))])?)
 }
 
-/// The figures in a few words.
+/// Returns the summary of the figures for the README.
 fn summary(findings: &Findings, engines: &[&str]) -> String {
     let place = |name: &str| engines.iter().position(|engine| *engine == name);
     let seconds = |case: &str, engine: &str| {
         let row = findings.fresh.iter().find(|row| row.name == case)?;
         row.seconds.get(place(engine)?).copied()?.map(time)
     };
-    let told = |case: &str, engine: &str| seconds(case, engine).unwrap_or_else(|| "unknown".into());
+    let time_of = |case: &str, engine: &str| seconds(case, engine).unwrap_or_else(|| "unknown".into());
     let mean = |engine: &str| {
         let ratios: Vec<f64> = findings.kernels.iter().filter_map(|row| row.ratio(place(engine)?)).collect();
         digits(geometric_mean(&ratios))
@@ -212,12 +213,12 @@ fn summary(findings: &Findings, engines: &[&str]) -> String {
         "A fresh `return 1 + 1`, compile included, takes {} (QuickJS-ng {}, a context of Node {}), a join of two tools' rows {}
 ({}, {}). Kernels take {} of QuickJS-ng's time and {} of `node --jitless`'s in the geometric mean.
 ",
-        told("add", "AgentScript"),
-        told("add", "QuickJS"),
-        told("add", "node"),
-        told("join", "AgentScript"),
-        told("join", "QuickJS"),
-        told("join", "node"),
+        time_of("add", "AgentScript"),
+        time_of("add", "QuickJS"),
+        time_of("add", "node"),
+        time_of("join", "AgentScript"),
+        time_of("join", "QuickJS"),
+        time_of("join", "node"),
         mean("QuickJS"),
         mean("node --jitless"),
     )

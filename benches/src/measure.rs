@@ -1,53 +1,53 @@
-//! Taking times: the engines take turns in rounds, so that what disturbs the machine disturbs all of them, and the
-//! best round of each counts. Noise only ever adds.
+//! Measures times. The engines run alternately in rounds, so that disturbances affect all of them, and the best round of
+//! each counts, because noise only makes rounds slower.
 
 use crate::cases::Case;
 use crate::peers::{Engine, Peer};
 use std::time::Duration;
 
-/// How thoroughly to measure.
+/// The effort of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Rounds of each engine on each case.
+    /// Number of rounds for each engine and case.
     pub rounds: usize,
-    /// How long a round should take; a run that takes longer is a round.
+    /// Minimum duration of a round. A longer run is a round by itself.
     pub round: Duration,
-    /// An engine that has used as much on a case sits out the further rounds, but for the second.
+    /// Maximum time of an engine on a case. After it, the engine skips further rounds, except for the second one.
     pub budget: Duration,
 }
 
 impl Plan {
-    /// For figures to be shown.
+    /// The plan for published figures.
     pub const FULL: Self = Self { rounds: 11, round: Duration::from_millis(20), budget: Duration::from_millis(800) };
-    /// For a look while working.
+    /// The plan for quick measurements during development.
     pub const QUICK: Self = Self { rounds: 3, round: Duration::from_millis(5), budget: Duration::from_millis(200) };
 }
 
 /// An engine that was started.
 pub struct Runner {
-    /// Which.
+    /// The description of the engine.
     pub engine: Engine,
-    /// Itself.
+    /// The running engine.
     pub peer: Box<dyn Peer + Send>,
 }
 
-/// What a number of rounds took.
+/// The times of several rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Runs in a round.
+    /// Number of runs in a round.
     times: u32,
-    /// Seconds a run took, in each round.
+    /// Seconds of a run, by round.
     rounds: Vec<f64>,
 }
 
 impl Times {
-    /// Seconds of a run in the best round.
+    /// Returns the seconds of a run in the best round.
     #[must_use]
     pub fn best(&self) -> f64 {
         self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// By how much the middle round was slower than the best one.
+    /// Returns how much slower the median round was than the best one.
     #[must_use]
     pub fn spread(&self) -> f64 {
         let mut rounds = self.rounds.clone();
@@ -64,20 +64,20 @@ impl Times {
     }
 }
 
-/// Where it is measured: engines, and what was found out.
+/// The engines of a measurement, and its problems.
 pub struct Lab {
-    /// The engines that are there, in the order of [`ENGINES`](crate::peers::ENGINES).
+    /// The engines that could be started, in the order of [`ENGINES`](crate::peers::ENGINES).
     pub runners: Vec<Runner>,
-    /// How thoroughly.
+    /// The effort.
     pub plan: Plan,
-    /// Wrong answers and failures.
+    /// Wrong results and failures.
     pub problems: Vec<String>,
-    /// The noise: spreads of all that was measured.
+    /// The noise: the spreads of all measurements.
     pub spreads: Vec<f64>,
 }
 
 impl Lab {
-    /// Start engines. What cannot be started is returned as text.
+    /// Starts engines. Returns messages about those that cannot be started.
     #[must_use]
     pub fn new(engines: &[Engine], plan: Plan) -> (Self, Vec<String>) {
         let (mut runners, mut missing) = (Vec::new(), Vec::new());
@@ -90,8 +90,8 @@ impl Lab {
         (Self { runners, plan, problems: Vec::new(), spreads: Vec::new() }, missing)
     }
 
-    /// Measure cases on every engine: a row for each case, with the engines in order. Where an engine fails there is
-    /// nothing, and a problem is noted.
+    /// Measures cases on all engines. Returns a row for each case, with the engines in their order. If an engine fails, its
+    /// cell is `None` and a problem is added.
     pub fn compare(&mut self, cases: &[Case]) -> Vec<Vec<Option<Times>>> {
         let mut rows: Vec<Vec<Option<Times>>> = cases.iter().map(|case| self.warm_up(case)).collect();
         for _ in 0..self.plan.rounds {
@@ -109,19 +109,19 @@ impl Lab {
         rows
     }
 
-    /// Compare the answers of the engines: where they differ, or an engine fails, a problem is noted.
+    /// Compares the results of the engines. If they differ, or an engine fails, a problem is added.
     pub fn check(&mut self, case: &Case) {
         self.answers(case, |peer| Ok(((), peer.round(case, 1)?.answer)));
     }
 
-    /// Find out how many runs make a round, and compare the answers.
+    /// Determines the number of runs in a round, and compares the results.
     fn warm_up(&mut self, case: &Case) -> Vec<Option<Times>> {
         let goal = self.plan.round;
         let times = self.answers(case, |peer| calibrate(peer, case, goal));
         times.into_iter().map(|times| Some(Times { times: times?, rounds: Vec::new() })).collect()
     }
 
-    /// What a case gives on each engine, beside its answer.
+    /// Calls `work` for each engine, and compares the results of the case.
     fn answers<T>(
         &mut self,
         case: &Case,
@@ -149,10 +149,10 @@ impl Lab {
     }
 }
 
-/// How many runs of a case take about as long as a round should, and what a run answers.
+/// Returns the number of runs that take about as long as a round, and the result of a run.
 fn calibrate(peer: &mut dyn Peer, case: &Case, goal: Duration) -> Result<(u32, String), String> {
     let mut times = 1;
-    // The first run of a process fills tables and caches.
+    // The first run of a process initialises tables and caches.
     peer.round(case, 1)?;
     loop {
         let round = peer.round(case, times)?;

@@ -1,4 +1,4 @@
-//! The pages that show the figures, which are written by the command and by nobody else.
+//! Writes the figures into the documentation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ pub const PERFORMANCE: &str = "docs/performance.md";
 /// The page with a few of them.
 pub const README: &str = "README.md";
 
-/// The folder of the plots.
+/// Returns the folder of the plots.
 #[must_use]
 pub fn plots() -> PathBuf {
     root().join(PERFORMANCE).with_extension("")
@@ -18,14 +18,14 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Replace parts of a page. A part stands between `<!-- NAME -->` and `<!-- /NAME -->`.
+/// Replaces parts of a page. A part is between `<!-- NAME -->` and `<!-- /NAME -->`.
 ///
 /// # Errors
-/// If the page cannot be read or written, or has no place for a part.
+/// The page cannot be read or written, or does not have the marks of a part.
 pub fn write(page: &str, parts: &[(&str, String)]) -> Result<(), String> {
     let path = root().join(page);
-    let told = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut text = fs::read_to_string(&path).map_err(told)?;
+    let with_path = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut text = fs::read_to_string(&path).map_err(with_path)?;
     for (name, part) in parts {
         let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
         let from = text.find(&begin).map(|place| place + begin.len());
@@ -33,5 +33,5 @@ pub fn write(page: &str, parts: &[(&str, String)]) -> Result<(), String> {
         let place = place.ok_or_else(|| format!("{}: no place for `{name}`", path.display()))?;
         text.replace_range(place, part);
     }
-    fs::write(&path, text).map_err(told)
+    fs::write(&path, text).map_err(with_path)
 }

@@ -1,4 +1,4 @@
-//! The engines, behind one small trait. The first is ours.
+//! The engines. The first one is AgentScript.
 
 pub mod agentscript;
 pub mod boa;
@@ -12,17 +12,17 @@ use std::time::Duration;
 
 /// An engine that runs scripts.
 pub trait Peer {
-    /// Run a case some times, each in a fresh sandbox and from the source text.
+    /// Runs a case several times, each in a fresh sandbox and from the source text.
     ///
     /// # Errors
-    /// What the script or the engine failed with.
+    /// The message of the script or the engine.
     fn round(&mut self, case: &Case, times: u32) -> Result<Round, String>;
 }
 
-/// What a round of runs gave.
+/// The result of a round.
 #[derive(Debug)]
 pub struct Round {
-    /// How long they took, all together.
+    /// The time of all runs together.
     pub time: Duration,
     /// JSON text of the last result.
     pub answer: String,
@@ -33,9 +33,9 @@ pub struct Round {
 pub struct Engine {
     /// Its name in tables.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub what: &'static str,
-    /// Start it: one for each thread.
+    /// Starts the engine; called for each thread.
     pub start: fn() -> Result<Box<dyn Peer + Send>, String>,
 }
 
@@ -52,7 +52,7 @@ pub static ENGINES: &[Engine] = &[
     Engine { name: "Boa", what: "an engine in Rust", start: || Ok(Box::new(boa::start()?)) },
 ];
 
-/// Call a function some times and take the thread's own time.
+/// Calls a function several times, and measures the CPU time of the thread.
 fn timed(times: u32, mut run: impl FnMut() -> Result<String, String>) -> Result<Round, String> {
     let mut answer = String::new();
     let start = ThreadTime::now();
@@ -62,11 +62,11 @@ fn timed(times: u32, mut run: impl FnMut() -> Result<String, String>) -> Result<
     Ok(Round { time: start.elapsed(), answer })
 }
 
-/// What a host defines for a script where the engine knows no tools. Calls are queued until the host answers them;
-/// all data crosses as JSON text.
+/// The definitions of a host for engines without tools. Calls are queued until the host answers them, and all data is passed
+/// as JSON text.
 const BRIDGE: &str = include_str!("peers/bridge.js");
 
-/// A script as the program of an engine that knows no tools.
+/// Wraps a script as a program for an engine without tools.
 fn wrapped(case: &Case) -> String {
     format!("{BRIDGE}__main(async () => {{\n{}\n}});", case.script)
 }

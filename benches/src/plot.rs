@@ -15,7 +15,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 const FONT: &str = "sans-serif";
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
-/// The colour of an engine, the same in all plots.
+/// Returns the colour of an engine, which is the same in all plots.
 fn color(engine: &str) -> RGBColor {
     match engine {
         "AgentScript" => RGBColor(200, 50, 60),
@@ -26,11 +26,11 @@ fn color(engine: &str) -> RGBColor {
     }
 }
 
-/// Time by size, a chart for each series, side by side. Both axes are logarithmic: what grows in proportion is a line
-/// as steep as the grey one.
+/// Draws time by size, with a chart for each series. Both axes are logarithmic; a line parallel to the grey one shows linear
+/// growth.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// The file cannot be written.
 pub fn growth(path: &Path, series: &[&Series]) -> Result {
     let width = 460 * series.len() as u32;
     let root = SVGBackend::new(path, (width, 320)).into_drawing_area();
@@ -64,7 +64,7 @@ fn chart(area: &Area<'_>, series: &Series) -> Result {
         .y_label_formatter(&|seconds| time(*seconds))
         .label_style((FONT, 14))
         .draw()?;
-    // In proportion, from the lower left corner.
+    // Linear growth, from the lower left corner.
     let slope = |size: f64| (size, low * 1.2 * size / first);
     chart.draw_series(LineSeries::new([slope(first), slope(last.min(first * high / low / 1.2))], GREY.mix(0.5)))?;
     for (engine, seconds) in &series.lines {
@@ -85,15 +85,14 @@ fn chart(area: &Area<'_>, series: &Series) -> Result {
     Ok(())
 }
 
-/// The time of each engine on each case as a multiple of one engine's: bars to the left are faster, bars to the right
-/// slower.
+/// Draws the time of each engine on each case relative to one engine: bars to the left are faster, bars to the right slower.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// The file cannot be written.
 pub fn bars(path: &Path, rows: &[Row], engines: &[&str], base: usize) -> Result {
     const BAR: u32 = 5;
-    let shown: Vec<usize> = (0..engines.len()).filter(|engine| *engine != base).collect();
-    let group = shown.len() as f64 + 1.5;
+    let compared: Vec<usize> = (0..engines.len()).filter(|engine| *engine != base).collect();
+    let group = compared.len() as f64 + 1.5;
     let height = (rows.len() as f64 * group) as u32 * BAR + 90;
     let root = SVGBackend::new(path, (820, height)).into_drawing_area();
     root.fill(&WHITE)?;
@@ -119,7 +118,7 @@ pub fn bars(path: &Path, rows: &[Row], engines: &[&str], base: usize) -> Result 
         let (x, y) = chart.backend_coord(&(0.01, middle));
         root.draw(&Text::new(row.name.clone(), (x - 8, y), name_style.clone()))?;
     }
-    for (place, engine) in shown.iter().enumerate() {
+    for (place, engine) in compared.iter().enumerate() {
         let fill = color(engines[*engine]).filled();
         let bars = rows.iter().enumerate().filter_map(|(number, row)| {
             let ratio = row.seconds.get(*engine).copied()?? / row.seconds.get(base).copied()??;

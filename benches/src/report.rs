@@ -1,27 +1,27 @@
-//! Tables: as aligned text, and as Markdown.
+//! Formats tables as aligned text and as Markdown.
 
 use std::fmt;
 
 /// A table. The first column is text, the others are figures.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of its place in the documentation.
+    /// The name of its marks in the documentation.
     pub id: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Head of each column.
+    /// The headings of the columns.
     pub columns: Vec<String>,
-    /// As many cells as columns each.
+    /// The rows, with a cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(id: &'static str, title: &str, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { id, title: title.into(), columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// The table in Markdown.
+    /// Returns the table in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
@@ -51,7 +51,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Seconds in the unit that fits, with three digits.
+/// Formats seconds in a suitable unit, with three digits.
 #[must_use]
 pub fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
@@ -63,7 +63,7 @@ pub fn time(seconds: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Bytes in the unit that fits, with three digits.
+/// Formats bytes in a suitable unit, with three digits.
 #[must_use]
 pub fn bytes(count: f64) -> String {
     let (value, unit) = match count {
@@ -75,7 +75,7 @@ pub fn bytes(count: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A number with three digits, or two below one: `0.012`, `0.12`, `1.23`, `12.3`, `123`.
+/// Formats a number with three digits, or two below one: `0.012`, `0.12`, `1.23`, `12.3`, `123`.
 #[must_use]
 pub fn digits(value: f64) -> String {
     match value {
@@ -86,7 +86,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
-/// A whole number with separators: `12,345`.
+/// Formats a whole number with separators: `12,345`.
 #[must_use]
 pub fn count(value: f64) -> String {
     let text = format!("{value:.0}");
@@ -100,7 +100,7 @@ pub fn count(value: f64) -> String {
     out
 }
 
-/// The geometric mean.
+/// Returns the geometric mean.
 #[must_use]
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()

@@ -1,4 +1,4 @@
-//! What is shown, one file a topic.
+//! The tables, a file for each topic.
 
 pub mod growth;
 pub mod memory;

@@ -45,7 +45,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
                 timeout: Duration::from_secs(1),
                 cancel: Default::default(),
                 run: None,
-                watcher: Default::default(),
+                sink: Default::default(),
             };
             // Who calls waits no longer than this, and no upstream need know it: one whose server does not answer does
             // not answer either.

@@ -126,6 +126,10 @@ codes! {
     ExecutionAborted "EXECUTION_ABORTED" RuntimeError Host,
     /// The script did not do what its journal says.
     ReplayMismatch "REPLAY_MISMATCH" RuntimeError Host,
+    /// The request for a step is invalid; the message says what to change.
+    InvalidRequest "INVALID_REQUEST" RuntimeError Host,
+    /// The conversation went on before the code in it had ended.
+    Interrupted "INTERRUPTED" RuntimeError Host,
     /// As many scripts wait for their turn as may; try again later.
     QueueFull "QUEUE_FULL" RuntimeError Host,
     /// The script waited too long for its turn; try again later.

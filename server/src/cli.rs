@@ -38,7 +38,7 @@ enum Command {
     Serve(serve::Serve),
     /// Run scripts and print each result as JSON.
     Run(Box<run::Run>),
-    /// Play a script against a recorded journal, call by call; no tool is called.
+    /// Replay a script with a recorded journal, call by call; no tool is called.
     Replay(Box<replay::Replay>),
     /// Check scripts without running them.
     Check(check::Check),

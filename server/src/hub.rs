@@ -4,7 +4,7 @@ use crate::stateless::Stateless;
 use agentscript::Dialect;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
-use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::event::{EventSink, RunEvent};
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ErrorCode, ToolError, ToolFilter, ToolResult};
 use codecall_config::{Config, Expose, StdioConfig, UpstreamConfig, UpstreamKind};
@@ -28,11 +28,11 @@ use tokio_util::sync::CancellationToken;
 /// How long after the start of the process requests wait for upstreams.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Number of queued notifications for clients. The oldest are dropped.
+/// Maximum number of queued notifications for clients. More drop the oldest.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// What an embedder adds to the configuration. Secrets that it knows before the start it adds to
-/// [`Config::secrets`], those that it learns later to [`Hub::secrets`], which is the same registry.
+/// The extensions of an embedder. Secrets that it knows before the start it adds to [`Config::secrets`], those that it
+/// learns later to [`Hub::secrets`], which is the same registry.
 #[derive(Default)]
 pub struct Extensions {
     /// More upstreams: tools written in Rust ([`Inline`](codecall_upstream::inline::Inline)), fixtures.
@@ -41,7 +41,7 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// Where results, answers, rates and vectors are stored; absent: in memory, and vectors in the file that the
+    /// The stores of results, answers, rates and vectors; `None`: in memory, and vectors in the file that the
     /// configuration names.
     pub stores: Option<Stores>,
 }
@@ -57,8 +57,8 @@ pub struct Hub {
     /// Runs of `code_execution`, which have permits of their own.
     code_runs: Option<Runs>,
     stateless: Stateless,
-    /// Notifications of upstreams, if resources and prompts are exposed.
-    news: broadcast::Sender<UpstreamNotification>,
+    /// Sends the notifications of upstreams to clients, if resources and prompts are exposed.
+    notifications: broadcast::Sender<UpstreamNotification>,
     /// Number of subscriptions to a resource, by its URI.
     subscribed: Mutex<BTreeMap<String, usize>>,
     /// The restrictions of confined MCP servers, a line for each.
@@ -67,19 +67,20 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Put everything together and start connecting the upstreams of the configuration. `upstreams` are those made by
-    /// the caller (fixtures, tools written in Rust). Needs a tokio runtime.
+    /// Creates a hub and begins to connect the upstreams of the configuration. `upstreams` are additional ones, such as
+    /// fixtures and tools written in Rust. This needs a tokio runtime.
     ///
     /// # Errors
-    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
+    /// The configuration of an upstream is unusable, the model for search cannot be loaded, or the audit file cannot be
+    /// written.
     pub fn start(config: Config, upstreams: Vec<Arc<dyn Upstream>>) -> Result<Arc<Self>, Error> {
         Self::start_with(config, Extensions { upstreams, ..Extensions::default() })
     }
 
-    /// The same with everything that an embedder can add.
+    /// Does the same as [`Hub::start`], with all extensions of an embedder.
     ///
     /// # Errors
-    /// An upstream that can never work, a model that cannot be used, an audit file that cannot be written.
+    /// Those of [`Hub::start`].
     pub fn start_with(config: Config, extensions: Extensions) -> Result<Arc<Self>, Error> {
         let Extensions { upstreams, hooks, mut run_hooks, stores } = extensions;
         let stores = stores.unwrap_or_else(|| Stores::configured(&config));
@@ -97,14 +98,17 @@ impl Hub {
         let pipeline = Arc::new(Pipeline::configured(Arc::clone(&catalogue), &config, &stores, hooks)?);
         let runs = Runs::new(Arc::clone(&catalogue), Arc::clone(&pipeline), config.pool);
         run_hooks.push(Arc::new(LogRuns));
-        let runs = runs.hooked(run_hooks).isolated(&config.isolation, &config.policy)?;
-        let code_runs = config.code_execution.enabled.then(|| runs.beside(config.code_execution.pool_size));
+        let runs = runs.with_hooks(run_hooks).with_isolation(&config.isolation, &config.policy)?;
+        let code_runs =
+            config.code_execution.enabled.then(|| runs.with_separate_permits(config.code_execution.pool_size));
         let results = Results::new(stores.results, config.result_store, Arc::clone(&config.secrets));
-        let news = broadcast::Sender::new(MAX_NOTIFICATIONS);
+        let notifications = broadcast::Sender::new(MAX_NOTIFICATIONS);
         if config.tools.expose == Expose::Direct {
             for upstream in catalogue.upstreams() {
                 if let Some(resources) = upstream.resources_and_prompts() {
-                    tokio::spawn(forward_notifications(resources.notifications(), Arc::clone(&pipeline), news.clone()));
+                    let forwarding =
+                        forward_notifications(resources.notifications(), Arc::clone(&pipeline), notifications.clone());
+                    tokio::spawn(forwarding);
                 }
             }
         }
@@ -119,7 +123,7 @@ impl Hub {
             code_runs,
             stateless,
             results,
-            news,
+            notifications,
             subscribed,
             confined,
             started,
@@ -128,8 +132,8 @@ impl Hub {
 
     /// Returns a receiver of the notifications of upstreams. There are none unless resources and prompts are exposed.
     #[must_use]
-    pub fn news(&self) -> broadcast::Receiver<UpstreamNotification> {
-        self.news.subscribe()
+    pub fn notifications(&self) -> broadcast::Receiver<UpstreamNotification> {
+        self.notifications.subscribe()
     }
 
     /// Subscribes to changes of a resource. Each call needs a call of [`Hub::unsubscribe`].
@@ -242,23 +246,23 @@ impl Hub {
     }
 
     /// Runs a script.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
+    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
         let runs = match (request.dialect, &self.code_runs) {
             (Dialect::Sync, Some(runs)) => runs,
             (Dialect::Sync | Dialect::Async, _) => &self.runs,
         };
-        runs.execute(request, self.redacting(watcher), cancel).await
+        runs.execute(request, self.redacting(sink), cancel).await
     }
 
-    /// Wraps a watcher, so that messages of the script are redacted. Events of tool calls are redacted already.
-    fn redacting(&self, watcher: Watcher) -> Watcher {
-        let watcher = watcher?;
+    /// Wraps an event sink so that messages of the script are redacted. Events of tool calls are redacted already.
+    fn redacting(&self, sink: EventSink) -> EventSink {
+        let sink = sink?;
         let secrets = Arc::clone(&self.config.secrets);
         Some(Arc::new(move |mut event| {
             if let RunEvent::Message(message) = &mut event {
                 secrets.redactor().redact_message(message);
             }
-            watcher(event);
+            sink(event);
         }))
     }
 
@@ -267,10 +271,10 @@ impl Hub {
         &self,
         name: &str,
         input: Map<String, Value>,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<Result<ToolResult, ToolError>> {
-        if cancel.run_until_cancelled(self.begun()).await.is_none() {
+        if cancel.run_until_cancelled(self.wait_for_startup()).await.is_none() {
             return Some(Err(ToolError::new(ErrorCode::ExecutionAborted, "The request was cancelled")));
         }
         // The pipeline checks again that the tool exists; this decides whether the name is one of a tool.
@@ -278,7 +282,7 @@ impl Hub {
         let call = ToolCall {
             tool: name.to_owned(),
             input,
-            context: self.context(Caller::Direct, watcher, cancel),
+            context: self.context(Caller::Direct, sink, cancel),
             allowed: None,
             apps: None,
         };
@@ -287,13 +291,13 @@ impl Hub {
 
     /// Returns the context of a call that no script makes.
     #[must_use]
-    pub fn context(&self, caller: Caller, watcher: Watcher, cancel: CancellationToken) -> CallContext {
+    pub fn context(&self, caller: Caller, sink: EventSink, cancel: CancellationToken) -> CallContext {
         let timeout = Duration::from_millis(self.config.policy.limits.tool_timeout_ms);
-        CallContext { caller, run: None, timeout, watcher, cancel }
+        CallContext { caller, run: None, timeout, sink, cancel }
     }
 
-    /// Waits for upstreams that are still starting, shortly after the start of the process.
-    pub async fn begun(&self) {
+    /// Waits for upstreams that are still starting, up to [`STARTUP_TIMEOUT`] after the start of the hub.
+    pub async fn wait_for_startup(&self) {
         let left = STARTUP_TIMEOUT.saturating_sub(self.started.elapsed());
         if !left.is_zero() {
             self.ready(left).await;
@@ -314,10 +318,10 @@ fn confinement(app: &str, upstream: &UpstreamConfig) -> Result<Option<String>, E
     let UpstreamKind::Stdio(StdioConfig { command, confine: Some(confine), .. }) = &upstream.kind else {
         return Ok(None);
     };
-    let walls = codecall_upstream::confine::check(confine, command)
+    let protections = codecall_upstream::confine::check(confine, command)
         .map_err(|message| Error::Upstream { app: app.to_owned(), message })?;
-    let line = format!("MCP server '{app}' is confined by: {}", walls.describe());
-    if walls.files && walls.calls {
+    let line = format!("MCP server '{app}' is confined by: {}", protections.describe());
+    if protections.files && protections.calls {
         tracing::info!("{line}");
     } else {
         tracing::warn!("{line}");

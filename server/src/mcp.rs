@@ -10,9 +10,9 @@ mod run_events;
 mod tool_list;
 
 use crate::hub::Hub;
-use crate::meta::{self, Answer};
+use crate::meta::{self, Answer, AnswerContent};
 use codecall_base::error::Error;
-use codecall_base::event::Watcher;
+use codecall_base::event::EventSink;
 use codecall_base::offload;
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES, ToolError, ToolResult};
 use codecall_upstream::UpstreamNotification;
@@ -114,7 +114,7 @@ impl Handler {
         tokio::spawn(self.dropped.clone().run_until_cancelled_owned(notify_tool_changes(changed, peers)));
         if resources::are_exposed(&self.hub) {
             let (peers, subscriptions) = (Arc::downgrade(&self.peers), Arc::downgrade(&self.subscriptions));
-            let forwarding = notifications::forward(self.hub.news(), peers, subscriptions);
+            let forwarding = notifications::forward(self.hub.notifications(), peers, subscriptions);
             tokio::spawn(self.dropped.clone().run_until_cancelled_owned(forwarding));
         }
     }
@@ -124,15 +124,14 @@ impl Handler {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Option<CallToolResult> {
         if meta::find(name).is_some() {
-            let answer = meta::call(&self.hub, name, Value::Object(arguments), watcher, cancel).await?;
-            let weight = offload::weight(&answer.value);
-            return Some(offload::run_without_permit(weight, || self.meta_tool_result(answer)));
+            let answer = meta::call(&self.hub, name, Value::Object(arguments), sink, cancel).await?;
+            return Some(offload::run_without_permit(answer.content.weight(), || self.meta_tool_result(answer)));
         }
-        let result = self.hub.direct(name, arguments, watcher, cancel).await?;
+        let result = self.hub.direct(name, arguments, sink, cancel).await?;
         let convert = |result: ToolResult| {
             offload::run_without_permit(offload::weight(result.value()), || self.tool_result(result))
         };
@@ -162,22 +161,23 @@ impl Handler {
         if !resources::are_exposed(&self.hub) {
             return Err(ErrorData::method_not_found::<M>());
         }
-        self.hub.begun().await;
+        self.hub.wait_for_startup().await;
         Ok(())
     }
 
     /// Converts the answer of a meta-tool.
-    fn meta_tool_result(&self, Answer { value, is_error, meta }: Answer) -> CallToolResult {
-        let result = match (value, self.hub.config().structured) {
-            (Value::String(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
-            (value, true) if is_error => CallToolResult::structured_error(value),
-            (value, true) => CallToolResult::structured(value),
-            (value, false) if is_error => CallToolResult::error(vec![ContentBlock::text(value.to_string())]),
-            (value, false) => CallToolResult::success(vec![ContentBlock::text(value.to_string())]),
+    fn meta_tool_result(&self, Answer { content, is_error, meta }: Answer) -> CallToolResult {
+        let text = |value: &Value| vec![ContentBlock::text(value.to_string())];
+        let result = match (content, self.hub.config().structured) {
+            (AnswerContent::Refusal(text), _) => CallToolResult::error(vec![ContentBlock::text(text)]),
+            (AnswerContent::Structured(value), true) if is_error => CallToolResult::structured_error(value),
+            (AnswerContent::Structured(value), true) => CallToolResult::structured(value),
+            (AnswerContent::Structured(value), false) if is_error => CallToolResult::error(text(&value)),
+            (AnswerContent::Structured(value), false) => CallToolResult::success(text(&value)),
         };
         match meta {
-            Some(Value::Object(meta)) => result.with_meta(Some(MetaObject(meta))),
-            Some(_) | None => result,
+            Some(meta) => result.with_meta(Some(MetaObject(meta))),
+            None => result,
         }
     }
 }
@@ -274,7 +274,7 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.news());
+        let (mut changed, mut notifications) = (self.hub.catalogue().changed(), self.hub.notifications());
         changed.mark_unchanged();
         let (accepted, sink) = (context.accepted(), context.sink());
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
@@ -355,7 +355,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if self.hub.config().tools.may_list() {
-            context.ct.run_until_cancelled(self.hub.begun()).await;
+            context.ct.run_until_cancelled(self.hub.wait_for_startup()).await;
         }
         tool_list::page(&self.hub, &self.meta_tools, request.and_then(|request| request.cursor))
     }
@@ -367,14 +367,14 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let single = meta::find(&request.name).is_none_or(|meta| meta.id() == "invoke");
         let answered = CancellationToken::new();
-        let (watcher, forwarding) = run_events::watcher(&context, self.subscriptions.level(), single, answered.clone());
+        let (sink, forwarding) = run_events::event_sink(&context, self.subscriptions.level(), single, answered.clone());
         let arguments = request.arguments.unwrap_or_default();
         if request.name.len() > MAX_NAME_BYTES {
             let length = request.name.len();
             let message = format!("Unknown tool: its name has {length} bytes, and names have at most {MAX_NAME_BYTES}");
             return Err(ErrorData::invalid_params(message, None));
         }
-        let answer = self.call(&request.name, arguments, watcher, context.ct.child_token());
+        let answer = self.call(&request.name, arguments, sink, context.ct.child_token());
         // After the end of the input, rmcp sends responses, but never completes the sending of notifications.
         let forwarding = self.input_ended.run_until_cancelled(forwarding);
         match run_events::after_events(answer, forwarding, &answered).await {

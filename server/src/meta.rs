@@ -13,12 +13,14 @@ mod step;
 
 use crate::hub::Hub;
 use codecall_base::call::Caller;
-use codecall_base::event::Watcher;
+use codecall_base::event::EventSink;
 use codecall_base::offload::{self, weight};
+use codecall_base::redact::Redactor;
 use codecall_base::tool::{MAX_NAME_BYTES, NameStyle, RESERVED_NAMES};
 use codecall_config::Config;
 use codecall_tools::typescript;
 use codecall_upstream::BoxFuture;
+use rmcp::model::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,8 +59,8 @@ pub trait MetaTool: Send + Sync {
     fn input_schema(&self) -> Value;
     /// Returns the JSON schema of an answer.
     fn output_schema(&self) -> Value;
-    /// Returns the MCP annotations: an object.
-    fn annotations(&self) -> Value;
+    /// Returns the MCP annotations.
+    fn annotations(&self) -> ToolAnnotations;
     /// Answers a request.
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer>;
 }
@@ -70,7 +72,7 @@ pub struct Request<'a> {
     /// The arguments: an object.
     pub arguments: Value,
     /// Receives the events of the run or call.
-    pub watcher: Watcher,
+    pub sink: EventSink,
     /// Cancelled when the client no longer waits for the answer.
     pub cancel: CancellationToken,
 }
@@ -78,17 +80,31 @@ pub struct Request<'a> {
 /// The answer of a meta-tool.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The result: an object of the output schema. If the request was refused, a string that says what to change.
-    pub value: Value,
+    /// The result, or why there is none.
+    pub content: AnswerContent,
     /// The `isError` of the result.
     pub is_error: bool,
-    /// The `_meta` of the result: an object with `codecall/stats`.
-    pub meta: Option<Value>,
+    /// The `_meta` of the result, with `codecall/stats`.
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// The content of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnswerContent {
+    /// An object of the output schema.
+    Structured(Value),
+    /// The reason why the request was refused, and what to change.
+    Refusal(String),
 }
 
 impl Answer {
+    /// Creates an answer with an object of the output schema.
+    fn structured(value: Value, is_error: bool) -> Self {
+        Self { content: AnswerContent::Structured(value), is_error, meta: None }
+    }
+
     fn ok(value: Value) -> Self {
-        Self { value, is_error: false, meta: None }
+        Self::structured(value, false)
     }
 
     /// Returns the answer to a cancelled request.
@@ -100,7 +116,39 @@ impl Answer {
     /// Returns the answer to a request that is invalid or exceeds a limit. `text` says what to do.
     #[must_use]
     pub fn refused(text: String) -> Self {
-        Self { value: Value::String(text), is_error: true, meta: None }
+        Self { content: AnswerContent::Refusal(text), is_error: true, meta: None }
+    }
+
+    /// Adds the `_meta` of the result.
+    fn with_meta(self, meta: Map<String, Value>) -> Self {
+        Self { meta: Some(meta), ..self }
+    }
+}
+
+impl AnswerContent {
+    /// Returns the object, or the reason as a string.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Structured(value) => value,
+            Self::Refusal(text) => text.into(),
+        }
+    }
+
+    /// Returns about how many bytes the content has.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Structured(value) => weight(value),
+            Self::Refusal(text) => text.len(),
+        }
+    }
+
+    fn redact(&mut self, secrets: &Redactor) {
+        match self {
+            Self::Structured(value) => secrets.redact_value(value),
+            Self::Refusal(text) => secrets.redact_string(text),
+        }
     }
 }
 
@@ -126,19 +174,19 @@ pub async fn call(
     hub: &Hub,
     name: &str,
     arguments: Value,
-    watcher: Watcher,
+    sink: EventSink,
     cancel: CancellationToken,
 ) -> Option<Answer> {
     let tool = find(name)?;
     if !tool.is_enabled(hub.config()) {
         return None;
     }
-    if cancel.run_until_cancelled(hub.begun()).await.is_none() {
+    if cancel.run_until_cancelled(hub.wait_for_startup()).await.is_none() {
         return Some(Answer::cancelled());
     }
     let pipeline = hub.pipeline();
     let mut answer = match pipeline.before_meta(tool.id()).await {
-        Ok(()) => tool.answer(Request { hub, arguments, watcher, cancel }).await,
+        Ok(()) => tool.answer(Request { hub, arguments, sink, cancel }).await,
         Err(error) => {
             let refused = Answer::refused(error.message.clone());
             let context = hub.context(Caller::Direct, None, cancel);
@@ -146,40 +194,51 @@ pub async fn call(
             refused
         }
     };
-    let weight = weight(&answer.value) + answer.meta.as_ref().map_or(0, weight);
+    let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, |meta| offload::weight_of(meta));
     let redact = || {
         let redactor = hub.secrets().redactor();
-        redactor.redact_value(&mut answer.value);
+        answer.content.redact(&redactor);
         // Its calls were logged without the secrets of that time.
-        answer.meta.iter_mut().for_each(|meta| redactor.redact_value(meta));
+        answer.meta.iter_mut().for_each(|meta| redactor.redact_members(meta));
     };
-    let cleaned = offload::run(weight, redact).await;
-    Some(cleaned.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
+    let redacted = offload::run(weight, redact).await;
+    Some(redacted.map_or_else(|busy| Answer::refused(busy.to_string()), |()| answer))
 }
 
 /// Deserializes the arguments of a request.
-fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, Box<Answer>> {
+fn parse<T: DeserializeOwned>(tool: &dyn MetaTool, arguments: Value) -> Result<T, InvalidArguments> {
     serde_path_to_error::deserialize(arguments).map_err(|error| {
         let problem = codecall_base::error::sanitize_serde_error(&error.inner().to_string());
-        Box::new(invalid_arguments(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem)))
+        InvalidArguments::new(tool, &codecall_base::error::with_path(&error.path().to_string(), &problem))
     })
 }
 
-/// Returns the answer to a request with invalid arguments: what is wrong, and what is expected.
-fn invalid_arguments(tool: &dyn MetaTool, problem: &str) -> Answer {
-    let schema = tool.input_schema();
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let members: Vec<String> = schema["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| {
-            let kind = typescript::type_of(schema, schema);
-            format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
-        })
-        .collect();
-    let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
-    Answer::refused(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+/// What is wrong with the arguments of a request, and what is expected.
+struct InvalidArguments(String);
+
+impl InvalidArguments {
+    fn new(tool: &dyn MetaTool, problem: &str) -> Self {
+        let schema = tool.input_schema();
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let members: Vec<String> = schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let kind = typescript::type_of(schema, schema);
+                format!("{name}{}: {kind}", if required.contains(&name.as_str()) { "" } else { "?" })
+            })
+            .collect();
+        let problem = codecall_base::text::truncate(problem, MAX_PROBLEM_BYTES);
+        Self(format!("Invalid arguments: {problem}. Expected {{ {} }}", members.join(", ")))
+    }
+}
+
+impl From<InvalidArguments> for Answer {
+    fn from(InvalidArguments(text): InvalidArguments) -> Self {
+        Self::refused(text)
+    }
 }
 
 /// A list of strings, or one string: models write both.

@@ -4,19 +4,22 @@
 //! lists of tools, histories of messages, tokens, recordings. [`Stateless`] takes steps for a server.
 
 mod evaluate;
+mod evaluation;
 mod history;
 mod id;
+pub mod messages;
 mod recorder;
 mod recording;
 mod service;
 mod tools;
 
-pub use evaluate::{Evaluate, Evaluation, Evaluator, LanguageName};
+pub use evaluate::{Evaluate, Evaluator, LanguageName};
+pub use evaluation::{ClientCall, Evaluation, Mismatch, PendingCalls, ScriptOutcome, StepResult};
 pub use history::{History, HistoryError};
 pub use id::CodeId;
 pub use recorder::Recorder;
 pub use recording::{RecordedTools, Recording, answer_line, call_line, compact};
-pub use service::{Refusal, Stateless};
+pub use service::{Refusal, Stateless, StepAnswer};
 pub use tools::{ClientToolset, ToolsError};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! docs/configuration.md: the tables of keys and the JSON schema are made from the structs of the configuration.
+//! Checks docs/configuration.md: the tables of keys and the JSON schema are generated from the structs of the configuration.
 
-use super::{read, rewritten, root};
+use super::{check_generated, read, root};
 use agentscript::Limit;
 use codecall::Config;
 use codecall::config::reference::Key;
@@ -11,17 +11,17 @@ const SCHEMA: &str = "docs/codecall.schema.json";
 const PART: &str = "keys of ";
 const TOP_LEVEL: &str = "the top level";
 
-/// The sections that have a table on the page.
+/// Returns the sections that have a table on the page.
 fn sections(page: &str) -> Vec<&str> {
     let marks = page.lines().filter_map(|line| line.strip_prefix("<!-- ")?.strip_prefix(PART)?.split_once(": "));
     marks.map(|(section, _)| section).collect()
 }
 
-/// The keys of a section that are rows of its table.
+/// Returns the keys of a section that are rows of its table.
 fn rows(section: &str, sections: &[&str]) -> Vec<Key> {
     let key = if section == TOP_LEVEL { Key::root() } else { Key::find(section).expect(section) };
     let mut rows = key.rows(&|path| sections.contains(&path));
-    // The limits have a page of their own, which is made from them.
+    // The limits have a page of their own.
     rows.retain(|row| row.path().strip_prefix("vm.").is_none_or(|name| Limit::named(name).is_none()));
     rows
 }
@@ -47,16 +47,16 @@ fn table(section: &str, sections: &[&str]) -> String {
 }
 
 #[test]
-fn keys_are_those_of_the_code() {
+fn keys_are_documented() {
     let page = read(PAGE);
     let sections = sections(&page);
     let parts: Vec<(String, String)> =
         sections.iter().map(|section| (format!("{PART}{section}"), table(section, &sections))).collect();
     let parts: Vec<(&str, String)> = parts.iter().map(|(name, part)| (name.as_str(), part.clone())).collect();
-    rewritten(PAGE, &parts);
+    check_generated(PAGE, &parts);
 }
 
-/// Each key is in one table: no section is forgotten, and none is told twice.
+/// Each key is in exactly one table.
 #[test]
 fn every_key_is_in_one_table() {
     let page = read(PAGE);
@@ -71,7 +71,7 @@ fn every_key_is_in_one_table() {
 }
 
 #[test]
-fn the_schema_is_that_of_the_code() {
+fn the_schema_is_up_to_date() {
     let fresh = serde_json::to_string_pretty(&schema()).expect("JSON") + "\n";
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(root().join(SCHEMA), &fresh).expect("the schema can be written");
@@ -80,7 +80,7 @@ fn the_schema_is_that_of_the_code() {
     }
 }
 
-/// Examples in TOML on any page, and in JSON on the page of the configuration, can be read, and fit the schema.
+/// The TOML examples of all pages, and the JSON examples of the configuration page, are valid and fit the schema.
 #[test]
 fn examples_are_valid() {
     let schema = jsonschema::draft7::new(&schema()).expect("a schema");

@@ -1,6 +1,6 @@
-//! The page of the language: tables made from the code, and samples that compile.
+//! Checks docs/language.md: its tables are generated from the code, and its samples compile.
 
-use super::{read, rewritten};
+use super::{check_generated, read};
 use agentscript::{BuiltIn, CompileOptions, Dialect, Policy, Preset, builtins, compile};
 use agentscript_lang::refused::{self, Refused};
 use codecall_tests::corpus::load;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 const PAGE: &str = "docs/language.md";
 
-/// Text between code marks in a table.
+/// Formats text as code in a table.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
@@ -80,17 +80,17 @@ fn short() -> String {
 }
 
 #[test]
-fn the_language_page_is_that_of_the_code() {
+fn the_language_page_is_up_to_date() {
     let parts = [
         ("short", short()),
         ("builtins", builtin_table()),
         ("refused", refused_table()),
         ("differences", differences()),
     ];
-    rewritten(PAGE, &parts);
+    check_generated(PAGE, &parts);
 }
 
-/// Every sample of the table of syntax is a script.
+/// Each sample of the table of syntax compiles.
 #[test]
 fn samples_of_syntax_compile() {
     let page = read(PAGE);

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Compares built-ins with Node on random calls. `calls.mjs FAMILY [COUNT] [SEED] -- COMMAND...`
-//   FAMILY: a file in `families/`, which makes expressions from a random generator
-//   COMMAND: what runs the script whose file is its last argument and prints the outcome as JSON, such as
+//   FAMILY: a file in `families/`, which generates random expressions
+//   COMMAND: runs the script in the file of its last argument and prints the outcome as JSON, such as
 //   `target/debug/codecall run --preset experimental`
-// Every expression is evaluated by both; prints those that differ; exit code 1 when any does.
+// Evaluates every expression with both and prints those that differ. The exit code is 1 if there are any.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ for (; done < Number(count); done += BATCH) {
     continue;
   }
   expressions.forEach((text, i) => {
-    // Messages of errors are text without lone surrogates here.
+    // Messages of errors contain no lone surrogates.
     if (outcome.result[i].toWellFormed() === expected[i].toWellFormed()) return;
     differences += 1;
     if (differences <= SHOWN) console.log(`${text}\n  Node ${expected[i]}\n  ours ${outcome.result[i]}`);
@@ -75,7 +75,7 @@ function run(file) {
   }
 }
 
-/** Numbers in [0, 1) from a seed: mulberry32. */
+/** Returns a generator of numbers in [0, 1): mulberry32. */
 function generator(state) {
   return () => {
     state = (state + 0x6d2b79f5) | 0;

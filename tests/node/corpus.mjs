@@ -1,4 +1,4 @@
-// The corpus files: reading and writing them. The format is described in ../corpus/README.md.
+// Reads and writes corpus files. ../corpus/README.md describes the format.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -6,7 +6,7 @@ const CASE = /^=== (.+)$/;
 const HEADER = /^@(tools|context|preset|limits|allowed|language|dialect|differs|no-node)(?: (.*))?$/;
 const SECTION = /^--- (logs|result|error|status)$/;
 
-/** All corpus files at or below the given paths, in a fixed order. */
+/** Returns all corpus files in these paths, in a fixed order. */
 export function corpusFiles(paths) {
   return paths.flatMap((path) => {
     if (!statSync(path).isDirectory()) return [path];
@@ -15,7 +15,7 @@ export function corpusFiles(paths) {
   });
 }
 
-/** `{prelude, cases}`; a case is `{name, headers, script, logs, outcome: {kind, text} | null}`. */
+/** Returns `{prelude, cases}`; a case is `{name, headers, script, logs, outcome: {kind, text} | null}`. */
 export function readCorpus(path) {
   const lines = readFileSync(path, 'utf8').split('\n');
   let at = lines.findIndex((line) => CASE.test(line));
@@ -53,7 +53,7 @@ function readCase(lines, place) {
   return one;
 }
 
-/** The text of a corpus file, in its one normal form. */
+/** Formats a corpus file. */
 export function writeCorpus({ prelude, cases }) {
   const parts = cases.map(({ name, headers, script, logs, outcome }) => {
     const lines = [`=== ${name}`];

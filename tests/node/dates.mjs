@@ -3,7 +3,7 @@
 //   node tests/node/dates.mjs (parse | methods | format | range) COUNT [SEED] -- COMMAND…
 // COMMAND reads a script from standard input and writes its outcome as JSON, such as
 //   target/release/codecall run - --preset experimental
-// Prints each difference, at most 40 of them; exit code 1 where there is any.
+// Prints at most 40 differences. The exit code is 1 if there are any.
 import { spawnSync } from 'node:child_process';
 
 process.env.TZ = 'UTC';
@@ -66,7 +66,7 @@ const options = {
   weekday: texts, era: texts, year: twoDigits, month: [...twoDigits, ...texts], day: twoDigits, dayPeriod: texts, hour: twoDigits, minute: twoDigits, second: twoDigits,
   fractionalSecondDigits: [1, 2, 3], timeZoneName: ['short', 'long', 'shortOffset', 'longOffset', 'shortGeneric', 'longGeneric'],
 };
-// Zones whose rules the two databases know differently, as one is newer.
+// Zones whose rules differ between the two databases, because one is newer.
 const unequal = /Edmonton|Winnipeg|Inuvik|Yellowknife|Regina|Rainy|Resolute|Rankin|Casablanca|Aaiun|Vancouver|Cambridge/;
 const allZones = [...Intl.supportedValuesOf('timeZone').filter((zone) => !unequal.test(zone)), 'Asia/Kolkata', 'EST', 'US/Pacific', 'GMT', 'Etc/GMT+5', 'Europe/Kyiv', 'utc'];
 const formatOptions = () => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The Node side of the differential fuzzer (tests/src/bin/differential.rs). `differential.mjs FIXTURE`
-// reads lines from stdin, each a JSON list of scripts, and answers each with one line: the JSON list of
-// `{logs, outcome: {kind, text}}`. A script that never ends never answers: whoever asks ends this process.
+// reads lines from stdin, each a JSON list of scripts, and responds to each with a line: the JSON list of
+// `{logs, outcome: {kind, text}}`. If a script does not end there is no response, and the caller kills this process.
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { runScript } from './sandbox.mjs';
@@ -15,7 +15,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const answers = [];
   for (const script of JSON.parse(line)) {
     const { logs, outcome } = await runScript(script, { tools, returns: script.slice(script.lastIndexOf('\n') + 1).startsWith('return') });
-    // Text that leaves a run is well-formed.
+    // Output of a run contains no lone surrogates.
     answers.push({ logs: logs.map((text) => text.toWellFormed()), outcome: { ...outcome, text: outcome.text.toWellFormed() } });
   }
   process.stdout.write(`${JSON.stringify(answers)}\n`);

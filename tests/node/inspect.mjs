@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Random values and what Node logs of them, as a corpus file on stdout: `inspect.mjs [COUNT] [SEED]`. Run by hand:
+// Writes random values, and how Node logs them, as a corpus file to stdout: `inspect.mjs [COUNT] [SEED]`. Run by hand:
 //   node tests/node/inspect.mjs 20000 1 > tests/corpus/random.txt
 //   CASE=random.txt cargo test -p codecall-tests --test corpus -- --exact corpus; rm tests/corpus/random.txt
 import { writeCorpus } from './corpus.mjs';

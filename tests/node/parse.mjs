@@ -1,5 +1,5 @@
-// Scripts as syntax trees, with the parser that Node carries inside: what gives a script its result, and a check
-// that a case meant for Node stays within AgentScript. The check is a help for writers of cases, not a definition.
+// Parses scripts with the parser that Node contains: to find the result of a script, and to check that a case for Node
+// is AgentScript. The check helps authors of cases; it does not define the language.
 const source = process.binding('natives')['internal/deps/acorn/acorn/dist/acorn'];
 const acorn = {};
 new Function('exports', 'module', source)(acorn, { exports: acorn });
@@ -14,7 +14,7 @@ const REFUSED_NODES = {
 
 const dotted = (callee) => (callee.type === 'MemberExpression' && !callee.computed ? `${callee.object.name}.${callee.property.name}` : callee.name);
 
-/** The tree, or null when the script is no JavaScript. */
+/** Returns the tree of a script; null if it is not JavaScript. */
 export function parseScript(script) {
   try {
     return acorn.parse(script, {
@@ -25,7 +25,7 @@ export function parseScript(script) {
   }
 }
 
-/** The tree of a module, or null when it is none. */
+/** Returns the tree of a module; null if it is not one. */
 export function parseModule(script) {
   try {
     return acorn.parse(script, { ecmaVersion: 2024, sourceType: 'module', allowAwaitOutsideFunction: true, allowReturnOutsideFunction: true });
@@ -34,7 +34,7 @@ export function parseModule(script) {
   }
 }
 
-/** The script with what the language adds at its end: an implied `return` of `main()` or of the last expression, which is called where it is a function. */
+/** Adds the implied `return` at the end of a script: of `main()`, or of the last expression, which is called if it is a function. */
 export function withImpliedReturn(script, tree, exported = null) {
   if (hasReturn(tree)) return script;
   const entry = exported ?? 'main';
@@ -51,7 +51,7 @@ function isFunction(node) {
   return /^(Arrow)?FunctionExpression$/.test(node?.type);
 }
 
-/** Names of constructs in the tree that AgentScript refuses. */
+/** Returns the names of constructs that AgentScript refuses. */
 export function refusals(tree) {
   const found = [];
   visit(tree, (node) => {

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Random regular expressions on random texts, here and on Node. `regexp.mjs [PAIRS] [SEED] [COMMAND...]`
-//   PAIRS:   how many pairs of a pattern and a text (50000)
+// Compares random regular expressions on random texts with Node. `regexp.mjs [PAIRS] [SEED] [COMMAND...]`
+//   PAIRS:   the number of pairs of a pattern and a text (50000)
 //   SEED:    the first seed (1); each batch has the next one
-//   COMMAND: what runs a file and prints its outcome as JSON (`target/debug/codecall run --preset experimental`)
+//   COMMAND: runs a file and prints its outcome as JSON (`target/debug/codecall run --preset experimental`)
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -101,7 +101,7 @@ function generator(seed) {
   return { pattern, text };
 }
 
-// What runs on both sides: one line for each pattern.
+// The script that both engines run; it logs a line for each pattern.
 const body = `
 const show = (found) => found === null ? null : [found.index, [...found].map((x) => x === undefined ? 0 : x), found.groups ? Object.entries(found.groups) : 0, found.indices ? found.indices.map((x) => x ?? 0) : 0];
 const out = [];
@@ -122,7 +122,7 @@ for (const [pattern, flags, texts] of cases) {
       line.push(found);
     }
   } catch (error) {
-    // Half a pair is shown as U+FFFD in messages.
+    // Messages show a lone surrogate as U+FFFD.
     line = [String(error).toWellFormed()];
   }
   out.push(JSON.stringify(line));

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Runs corpus files on Node. `run.mjs [--update | --check] [FILE | FOLDER]...`
-//   without a flag: one JSON line a case, `{file, name, logs, outcome}`
-//   --update: rewrites the expectations in the files; cases that Node cannot run keep theirs
-//   --check:  compares with the expectations in the files; exit code 1 when anything differs
+//   without a flag: prints a line of JSON for each case, `{file, name, logs, outcome}`
+//   --update: rewrites the expectations in the files, except for cases that Node cannot run
+//   --check:  compares the results with the expectations in the files; the exit code is 1 if any differ
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// Runs one script on Node as CodeCall would: what a script can call, the captured console, the conversion of the result.
-// Deliberately without limits and refusals: cases about those are marked `@no-node`.
+// Runs a script on Node as CodeCall does: with the functions of the host, a captured console, and the conversion of the
+// result. It has no limits and refusals; cases that test those are marked `@no-node`.
 import { isDeepStrictEqual, format, inspect, types } from 'node:util';
 import { parseScript, withImpliedReturn } from './parse.mjs';
 import { codeOf } from './shape.mjs';
@@ -7,7 +7,7 @@ import { codeOf } from './shape.mjs';
 const AsyncFunction = (async () => {}).constructor;
 const MAX_PARALLEL = 100;
 
-/** `{logs, outcome: {kind, text}}` of a script. `returns`: it is known to end with `return`, so it need not be parsed here. */
+/** Returns `{logs, outcome: {kind, text}}`. With `returns` the script ends with `return`, so it need not be parsed. */
 export async function runScript(text, { tools = [], context = {}, language, dialect, returns = false } = {}) {
   const logs = [];
   const time = virtualTime();
@@ -32,7 +32,7 @@ export async function runScript(text, { tools = [], context = {}, language, dial
   try {
     outcome = await settledOrStuck(async () => {
       const value = await run(...Object.values(names));
-      // The result is looked at when the script has done all that it can do without waiting.
+      // The result is converted when all microtasks are done.
       await new Promise((done) => process.nextTick(done));
       return resultOf(value, sync);
     }, time);
@@ -96,7 +96,7 @@ function toolHost(tools, time) {
     }
   }
 
-  /** The synchronous dialect: nothing else goes on, so a delay makes no difference. */
+  /** The synchronous dialect, in which delays have no effect, because nothing else runs. */
   function callNow(server, tool, args = {}) {
     if (typeof server !== 'string' || typeof tool !== 'string') throw new TypeError('Names of servers and tools are strings');
     if (args === null || typeof args !== 'object' || Array.isArray(args)) throw new TypeError('Tool input must be an object');
@@ -152,7 +152,7 @@ async function parallel(first, second, third) {
   throw new Error([`${failed.length} of ${work.length} parallel operations failed:`, ...failed.map(([i, text]) => `  [${i}]: ${text}`)].join('\n'));
 }
 
-/** What `work` gives; a script that waits for what never comes is a mistake in the corpus. */
+/** Returns the result of `work`. A script that waits forever is an error in the corpus. */
 async function settledOrStuck(work, time) {
   let ended;
   work().then((value) => { ended = { value }; }, (error) => { ended = { error }; }).then(time.stop);
@@ -162,7 +162,7 @@ async function settledOrStuck(work, time) {
   return ended.value;
 }
 
-/** Waits that take no time: they end in the order in which they would, each with the job queue empty. */
+/** Virtual timers: they fire in the order of their times, each when the job queue is empty. */
 function virtualTime() {
   const waits = [];
   let stopped = false;
@@ -208,7 +208,7 @@ async function resultOf(value, strict) {
   }
 }
 
-/** Whether JSON has a word for everything in it; properties that are undefined are left out. */
+/** Whether a value can be represented as JSON, without its undefined properties. */
 function isPlainData(value, above) {
   if (value === undefined || typeof value === 'function' || typeof value === 'bigint') return false;
   if (value === null || typeof value !== 'object') return true;
@@ -219,7 +219,7 @@ function isPlainData(value, above) {
   return plain;
 }
 
-/** A copy of plain data in which every promise is replaced by what it resolves to. */
+/** Copies plain data and replaces each promise by its value. */
 async function settle(value, seen) {
   const awaited = types.isPromise(value) ? await value : value;
   const isPlain = Array.isArray(awaited) || (inspect.custom in Object(awaited) === false && Object.prototype.toString.call(awaited) === '[object Object]');

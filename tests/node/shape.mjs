@@ -1,13 +1,13 @@
-// The shapes in which models send code, as the language takes them: a Markdown fence, a default export, types.
-// Gives the JavaScript that is meant; the rest of the comparison knows scripts only.
+// Converts the forms in which models send code to JavaScript, as the language does: Markdown fences, default exports,
+// types.
 import { parseModule, parseScript } from './parse.mjs';
 
 const amaro = await import('amaro').catch(() => null);
 
-/** Whether types can be erased here; they need the packages of `tests/node`. */
+/** Whether types can be erased, which needs the packages of `tests/node`. */
 export const canErase = amaro !== null;
 
-/** `{code, entry}`: the JavaScript in a text and the name of the function it exports, or null where there is none. */
+/** Returns `{code, entry}`: the JavaScript in a text, and the name of the function that it exports, or null. */
 export function codeOf(text, language) {
   const whole = /^[\s\ufeff]*```/.test(text) ? null : scriptOf(text, language);
   if (whole) return whole;
@@ -27,7 +27,7 @@ function scriptOf(text, language) {
   return (language === 'typescript' ? null : exported(plain)) ?? exported(erased(plain));
 }
 
-/** The text without its types; as the body of a function where it has a `return`. */
+/** Removes types from a text, which is parsed as the body of a function if it has a `return`. */
 function erased(text) {
   const head = 'async function $() {\n';
   const inside = () => strip(`${head}${text}\n}`)?.slice(head.length, -2) ?? null;

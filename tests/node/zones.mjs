@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// Writes runtime/src/builtins/intl/zones.txt: the names that Node gives to time zones, by zone, time and offset.
+// Writes runtime/src/builtins/intl/zones.txt: Node's names of time zones, by zone, time and offset.
 //   node tests/node/zones.mjs ALIASES > runtime/src/builtins/intl/zones.txt
-// ALIASES is a file with one name of a zone a line: all that the database of the interpreter knows.
-// A line of the result is one of
-//   =LONG;SHORT                              a pair of names; pairs are counted from 0
+// ALIASES is a file with a line for each name of a zone in the database of the interpreter.
+// A line of the result has one of these forms:
+//   =LONG;SHORT                              a pair of names; pairs are numbered from 0
 //   ALIAS>ZONE                               another name of a zone
 //   ZONE|FROM,OFFSET=PAIR,…|…                names of a zone: from a minute on, by offset in minutes
-//   ZONE~FROM,PAIR~…                         the generic names of a zone, the same way
+//   ZONE~FROM,PAIR~…                         the generic names of a zone, from a minute on
 import { readFileSync } from 'node:fs';
 
 const MINUTE = 60_000;
@@ -41,7 +41,7 @@ const minutes = (offset) => {
   return found[4] ? NaN : (found[1] === '-' ? -1 : 1) * (Number(found[2]) * 60 + Number(found[3] ?? 0));
 };
 
-/** Calls `visit(minute, state)` for every change of the state, which is a text. */
+/** Calls `visit(minute, state)` for each change of the state, which is a string. */
 function changes(state, visit) {
   let before = state(FIRST);
   visit(-Infinity, before);

@@ -1,12 +1,12 @@
-//! Expressions.
+//! Random expressions.
 //!
-//! Each of these gives what may stand as an argument; those called operand, what may stand beside any
-//! operator.
+//! Functions that end in `operand` return expressions that can be operands of any operator; the others return expressions
+//! that can be arguments.
 
 use super::{Around, Kind, Writer};
 
 impl Writer<'_> {
-    pub(super) fn of(&mut self, kind: Kind) -> String {
+    pub(super) fn expression(&mut self, kind: Kind) -> String {
         match kind {
             Kind::Number | Kind::Function | Kind::Async => self.number(),
             Kind::Text => self.text(),

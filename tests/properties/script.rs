@@ -1,22 +1,22 @@
-//! Random scripts: valid AgentScript that mostly runs without errors, made from a string of choices.
+//! Random scripts: valid AgentScript that mostly runs without errors, generated from a list of choices.
 //!
-//! The same choices make the same script, fewer and smaller ones a simpler one: what proptest and
-//! libFuzzer need to shrink it. Names are declared before they are used, loops and recursion are
-//! short; nothing depends on the time of day. Types are guessed: a script may still throw.
+//! The same choices always generate the same script, and fewer and smaller choices a simpler one, so that proptest and
+//! libFuzzer can shrink it. Names are declared before they are used, loops and recursion are short, and nothing depends on
+//! the time of day. Types are guessed, so a script may still throw.
 
 mod expression;
 mod template;
 
-/// What a variable holds.
+/// The kind of value that a variable has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Number,
     Text,
     List,
     Object,
-    /// From a number to a number.
+    /// A function from a number to a number.
     Function,
-    /// The same, `async`.
+    /// An async function from a number to a number.
     Async,
 }
 
@@ -26,14 +26,14 @@ struct Variable {
     constant: bool,
 }
 
-/// What stands around the statement that is written.
+/// The context of the statement that is generated.
 #[derive(Clone, Default)]
 struct Around {
     is_async: bool,
     is_function: bool,
     in_loop: bool,
     labels: Vec<String>,
-    /// The function around and its parameter.
+    /// The enclosing recursive function and its parameter.
     recursion: Option<(String, String)>,
 }
 
@@ -45,10 +45,10 @@ struct Writer<'a> {
     around: Around,
 }
 
-/// How deep expressions and statements nest.
-const DEEPEST: usize = 5;
+/// Maximum nesting of expressions and statements.
+const MAX_DEPTH: usize = 5;
 
-/// The script that some choices make.
+/// Generates the script of these choices.
 pub fn script(choices: &[u8]) -> String {
     let around = Around { is_async: true, ..Around::default() };
     let mut writer = Writer { choices: choices.iter(), variables: Vec::new(), names: 0, depth: 0, around };
@@ -65,14 +65,15 @@ impl Writer<'_> {
         self.choices.next().copied().unwrap_or(0).into()
     }
 
-    /// One of so many.
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.byte() % of.len()]
+    /// Returns one of the options.
+    fn pick<T: Copy>(&mut self, options: &[T]) -> T {
+        options[self.byte() % options.len()]
     }
 
-    /// A number of a form, of which there are `all`; the first ones nest nothing.
+    /// Returns the number of a form out of `all`. The first `leaves` forms are not nested; at the maximum depth, one of them
+    /// is returned.
     fn form(&mut self, leaves: usize, all: usize) -> usize {
-        let forms = if self.depth > DEEPEST { leaves } else { all };
+        let forms = if self.depth > MAX_DEPTH { leaves } else { all };
         self.byte() % forms
     }
 
@@ -92,7 +93,7 @@ impl Writer<'_> {
         self.variables.push(Variable { name: name.into(), kind, constant });
     }
 
-    /// A variable in scope.
+    /// Returns the name of a variable in scope.
     fn variable(&mut self, fits: impl Fn(&Variable) -> bool) -> Option<String> {
         let at = self.byte();
         let found: Vec<&Variable> = self.variables.iter().filter(|variable| fits(variable)).collect();
@@ -107,7 +108,7 @@ impl Writer<'_> {
         self.variable(|variable| variable.kind == kind && !variable.constant)
     }
 
-    /// What is written with its own scope.
+    /// Generates text with a scope of its own.
     fn scoped(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
         let count = self.variables.len();
         let text = self.nested(write);
@@ -115,7 +116,7 @@ impl Writer<'_> {
         text
     }
 
-    /// What is written inside a function, whose parameters are numbers.
+    /// Generates text inside a function whose parameters are numbers.
     fn inside(&mut self, around: Around, parameters: &[&str], write: impl FnOnce(&mut Self) -> String) -> String {
         self.scoped(|writer| {
             let outside = std::mem::replace(&mut writer.around, Around { is_function: true, ..around });
@@ -130,7 +131,7 @@ impl Writer<'_> {
         self.inside(around, parameters, |writer| writer.statements() + &writer.returned())
     }
 
-    /// The body of an arrow function that is an expression.
+    /// Generates the body of an arrow function that is an expression.
     fn callback(&mut self, around: Around, parameters: &[&str]) -> String {
         self.inside(around, parameters, Self::number)
     }
@@ -154,7 +155,7 @@ impl Writer<'_> {
         self.scoped(|writer| format!("{{\n{}}}", writer.statements()))
     }
 
-    /// The body of a loop.
+    /// Generates the body of a loop.
     fn body(&mut self) -> String {
         let outside = std::mem::replace(&mut self.around.in_loop, true);
         let body = self.block();
@@ -210,7 +211,7 @@ impl Writer<'_> {
     fn declaration(&mut self) -> String {
         let keyword = self.pick(&["let", "const", "var"]);
         let kind = self.pick(&[Kind::Number, Kind::Text, Kind::List, Kind::Object]);
-        let value = self.of(kind);
+        let value = self.expression(kind);
         let name = self.fresh("v");
         self.declare(&name, kind, keyword == "const");
         format!("{keyword} {name} = {value}{}", self.end())
@@ -235,7 +236,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The end of a property access.
+    /// Generates the end of a property access.
     fn member(&mut self) -> String {
         match self.byte() % 3 {
             0 => self.pick(&[".a", ".b", ".c"]).into(),
@@ -278,7 +279,7 @@ impl Writer<'_> {
         format!("const {pattern};")
     }
 
-    /// A computed key. V8 has no text for what is at fault within one, so nothing is.
+    /// Generates a computed key that does not throw, because V8's message for such an error does not show the expression.
     fn key(&mut self) -> String {
         self.named(Kind::Text).unwrap_or_else(|| self.pick(&["'a'", "`b`", "'b c'", "'1'"]).into())
     }
@@ -310,7 +311,7 @@ impl Writer<'_> {
                 1 => format!("; {name} < {turns}; {name} += 1"),
                 _ => format!(", end{name} = {turns}; {name} < end{name}; ++{name}"),
             };
-            // A body that changes the counter would be endless.
+            // A body that changes the counter could make the loop endless.
             writer.declare(&name, Kind::Number, true);
             format!("for ({keyword} {name} = 0{end}) {}", writer.body())
         })
@@ -417,7 +418,7 @@ impl Writer<'_> {
         format!("const {name} = {head} {body};")
     }
 
-    /// Functions that keep the variables of a loop.
+    /// Generates functions that capture the variables of a loop.
     fn closures(&mut self) -> String {
         let (list, item) = (self.fresh("fns"), self.fresh("c"));
         let keyword = self.pick(&["let", "var"]);

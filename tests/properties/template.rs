@@ -1,9 +1,8 @@
-//! Texts with gaps: built-in functions with odd arguments, and statements in rare combinations.
+//! Templates of calls of built-ins with unusual arguments, and of unusual combinations of statements.
 //!
-//! A gap is `$` and a letter (see [`Writer::gap`]) or a digit, which is a fresh name, the same wherever
-//! that digit stands in the text. Nothing here depends on what Node 20 lacks, or on the known differences
-//! (`@differs` in the corpus): a pattern with a default first does not meet `undefined`, and what a loop walks
-//! over has a name.
+//! A placeholder is `$` with a letter (see [`Writer::placeholder`]) or a digit. A digit is replaced by a new name, the same in
+//! the whole template. The templates avoid features that Node 20 does not have, and known differences (`@differs` in the
+//! corpus): a pattern that begins with a default does not match `undefined`, and loops iterate over variables.
 
 mod calls;
 mod statements;
@@ -13,19 +12,19 @@ use calls::{CALLS, ODD};
 use statements::{MUTATIONS, STATEMENTS, WAITING};
 
 impl Writer<'_> {
-    /// A call of a built-in function, or an operator with odd operands.
+    /// Generates a call of a built-in, or an operator with unusual operands.
     pub(super) fn odd_call(&mut self) -> String {
         let template = self.pick_wide(CALLS);
         self.nested(|writer| writer.fill(template))
     }
 
-    /// A statement out of the ordinary.
+    /// Generates an unusual statement.
     pub(super) fn odd_statement(&mut self) -> String {
         let template = self.pick_wide(STATEMENTS);
         self.fill(template)
     }
 
-    /// The same with promises.
+    /// Generates an unusual statement with promises.
     pub(super) fn odd_waiting(&mut self) -> String {
         let template = self.pick_wide(WAITING);
         self.fill(template)
@@ -33,7 +32,7 @@ impl Writer<'_> {
 
     fn odd(&mut self) -> String {
         let at = self.byte();
-        // Now and then it is what a variable holds.
+        // Sometimes it is the value of a variable.
         if at >= 230 {
             return self.variable(|variable| !matches!(variable.kind, Kind::Async)).unwrap_or_else(|| "1".into());
         }
@@ -48,7 +47,7 @@ impl Writer<'_> {
         while let Some(part) = parts.next() {
             let mut letters = part.chars();
             match letters.next() {
-                // `$$` is the sign itself.
+                // `$$` is a literal dollar sign.
                 None => text = text + "$" + parts.next().unwrap_or_default(),
                 Some(digit @ '0'..='9') => {
                     let at = digit as usize - '0' as usize;
@@ -56,15 +55,15 @@ impl Writer<'_> {
                     text = text + &name + letters.as_str();
                     names[at] = Some(name);
                 }
-                Some(letter) => text = text + &self.nested(|writer| writer.gap(letter)) + letters.as_str(),
+                Some(letter) => text = text + &self.nested(|writer| writer.placeholder(letter)) + letters.as_str(),
             }
         }
         text
     }
 
-    /// What stands for a letter.
-    fn gap(&mut self, letter: char) -> String {
-        let deep = self.depth > super::DEEPEST;
+    /// Generates the replacement of a placeholder.
+    fn placeholder(&mut self, letter: char) -> String {
+        let deep = self.depth > super::MAX_DEPTH;
         match letter {
             'x' => self.odd(),
             'd' => (self.byte() % 24).to_string(),
@@ -73,7 +72,7 @@ impl Writer<'_> {
             'l' => self.list(),
             'o' => format!("({})", self.object()),
             'c' => self.condition(),
-            // Where nothing can wait.
+            // In a function that is not async.
             'C' => self.inside(Around::default(), &[], Self::condition),
             'b' => self.pick(&["0n", "1n", "7n", "123n", "(-5n)", "(2n ** 64n)", "(-(10n ** 20n))"]).into(),
             'X' => self.pattern(&["", "g", "i", "gi", "m", "s", "u", "y", "gu", "iu"]),
@@ -110,7 +109,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A number of any size: its bits, or a decimal of a few digits.
+    /// Generates a number of any size: random bits, or a decimal of a few digits.
     fn any_number(&mut self) -> String {
         let form = self.byte() % 4;
         let mut bits = [0; 8];
@@ -125,7 +124,7 @@ impl Writer<'_> {
         if number.is_finite() { format!("({number:e})") } else { "NaN".into() }
     }
 
-    /// A regular expression with some flags.
+    /// Generates a regular expression with flags.
     fn pattern(&mut self, flags: &[&str]) -> String {
         let mut text = String::new();
         for _ in 0..=self.byte() % 5 {
@@ -145,7 +144,7 @@ impl Writer<'_> {
         format!("/{text}/{}", self.pick(flags))
     }
 
-    /// A text of units of every kind, halves of pairs too.
+    /// Generates a string of various code units, lone surrogates included.
     fn any_text(&mut self) -> String {
         let mut text = String::from("'");
         for _ in 0..self.byte() % 6 {
@@ -162,7 +161,7 @@ impl Writer<'_> {
         text + "'"
     }
 
-    /// One of more than a byte can count.
+    /// Returns one of the options, of which there may be more than 256.
     fn pick_wide<'t>(&mut self, of: &[&'t str]) -> &'t str {
         let at = self.byte() * 256 + self.byte();
         of[at % of.len()]

@@ -1,10 +1,10 @@
-//! Whether a run ended as it should.
+//! Compares the outcome of a run with the expectation of a case.
 
 use crate::corpus::{Case, Expected};
 use agentscript::Outcome;
 use serde_json::Value;
 
-/// What is wrong with the outcome of a case, if anything is.
+/// Returns how the outcome of a case differs from its expectation; `None` if it does not.
 #[must_use]
 pub fn problem(case: &Case, outcome: &Outcome) -> Option<String> {
     let json = outcome.to_json();
@@ -15,7 +15,7 @@ pub fn problem(case: &Case, outcome: &Outcome) -> Option<String> {
     (logs != case.logs).then(|| format!("logged {}\n expected {}", logs.join("\n  "), case.logs.join("\n  ")))
 }
 
-/// Text as a JSON string.
+/// Returns a text as a JSON string.
 ///
 /// # Panics
 /// Never: every text is JSON.

@@ -1,57 +1,57 @@
-//! The files of `tests/corpus`: see the README there.
+//! Reads the files of `tests/corpus`. `README.md` in that folder describes their format.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// One case.
+/// A case of the corpus.
 #[derive(Clone, Debug, Default)]
 pub struct Case {
-    /// The file it stands in.
+    /// Its file.
     pub file: PathBuf,
     /// Its name.
     pub name: String,
-    /// Fixture of its tools.
+    /// The fixture of its tools.
     pub tools: Option<PathBuf>,
-    /// JSON text of its context.
+    /// Its context: JSON text.
     pub context: Option<String>,
-    /// Name of its preset.
+    /// The name of its preset.
     pub preset: Option<String>,
-    /// Limits set on top of the preset.
+    /// Limits that replace those of the preset.
     pub limits: Option<Value>,
-    /// Tools the run may call.
+    /// The only tools that the run may call.
     pub allowed: Option<Vec<String>>,
     /// `javascript` or `typescript`.
     pub language: Option<String>,
-    /// `sync`, or absent for the usual one.
+    /// `sync`; `None` for the default dialect.
     pub dialect: Option<String>,
-    /// Why it is not what Node gives, where it is not.
+    /// Why its expectation differs from Node, if it does.
     pub differs: Option<String>,
-    /// Whether Node runs it too.
+    /// Whether it also runs on Node.
     pub on_node: bool,
     /// The script.
     pub script: String,
-    /// What is logged, each entry as JSON text.
+    /// The expected log lines, each as JSON text.
     pub logs: Vec<String>,
-    /// How it ends.
+    /// The expected end.
     pub expected: Expected,
 }
 
-/// How a case ends.
+/// The expected end of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Expected {
-    /// The file says nothing.
+    /// The file has no expectation.
     #[default]
     Nothing,
-    /// With that result, as JSON text.
+    /// A result: JSON text.
     Result(String),
-    /// With an uncaught error: `Name: message`.
+    /// An uncaught error: `Name: message`.
     Error(String),
-    /// With a status and code, and fields of `error` that contain these texts.
+    /// A status with a code, and the texts that fields of `error` contain.
     Status(String, Vec<(String, String)>),
 }
 
 impl Expected {
-    /// A kind of section (`result`, `error`, `status`) with its text.
+    /// Parses a section (`result`, `error`, `status`); `None` if it is another one.
     #[must_use]
     pub fn read(kind: &str, text: &str) -> Option<Self> {
         match kind {
@@ -69,10 +69,10 @@ impl Expected {
     }
 }
 
-/// All cases below a folder, in the order of their files.
+/// Returns all cases in a folder and its subfolders, in the order of their files.
 ///
 /// # Panics
-/// If a file cannot be read or is no corpus file.
+/// If a file cannot be read, or is not a file of the corpus.
 #[must_use]
 pub fn load(folder: &Path) -> Vec<Case> {
     let mut files = Vec::new();
@@ -92,7 +92,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The cases of one file.
+/// Parses the cases of a file.
 #[must_use]
 pub fn parse(file: &Path, text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();

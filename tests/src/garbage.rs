@@ -1,6 +1,6 @@
-//! Scripts that make much of one kind of thing, all of which lives a short time.
+//! Scripts that create much garbage of one kind.
 
-/// What is made, and the body of the loop that makes one; `sum` gets 1 for each.
+/// The kinds of garbage: a name, and the body of a loop that creates one and adds 1 to `sum`.
 pub const KINDS: &[(&str, &str)] = &[
     ("objects", "const o = { a: i, b: i }; sum += o.b - o.a + 1;"),
     ("nested objects", "const o = { a: { b: { c: 1 } } }; sum += o.a.b.c;"),
@@ -49,7 +49,7 @@ pub const KINDS: &[(&str, &str)] = &[
     ("names of properties", "record['k' + i % 10000] = i; sum += 1;"),
 ];
 
-/// What the bodies use.
+/// Declarations that the bodies use.
 const COMMON: &str = "
 let sum = 0, large = '', grown = '';
 const kept = [], map = new Map(), set = new Set(), pair = [0, 1];
@@ -59,7 +59,7 @@ const later = async (x) => { await null; return x; };
 const never = async (x) => { await new Promise(() => {}); return x; };
 ";
 
-/// The script that makes so many of a kind, by its body; its result is their number.
+/// Returns the script that runs a body `count` times. Its result is `count`.
 #[must_use]
 pub fn source(body: &str, count: u64) -> String {
     format!("{COMMON}for (let i = 0; i < {count}; i++) {{ {body} }}\nreturn sum")

@@ -1,5 +1,5 @@
-//! A host that answers tool calls from a fixture, in virtual time: a call with a delay is answered
-//! after those with a shorter one, without waiting.
+//! A host that answers tool calls from a fixture, in virtual time: calls are answered in the order of their delays, but
+//! without waiting.
 
 use crate::corpus::Case;
 use agentscript::{
@@ -21,10 +21,10 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// The tools of a file, or none.
+    /// Loads the tools of a file; without one, there are none.
     ///
     /// # Panics
-    /// If the file is no fixture.
+    /// If the file is not a fixture.
     #[must_use]
     pub fn load(file: Option<&Path>, allowed: Option<Vec<String>>) -> Self {
         let tools = file.map_or_else(Vec::new, |file| {
@@ -39,7 +39,7 @@ impl Fixture {
         self.tools.iter().enumerate().find(|(_, tool)| tool["name"] == name)
     }
 
-    /// The answer to a call, and after how many milliseconds it comes.
+    /// Returns the delay of a call in milliseconds, and the answer.
     pub fn answer(&self, call: &Call) -> (u64, Result<String, ToolError>) {
         let Some((number, tool)) = self.find(&call.tool) else {
             let message = format!("Tool '{}' is not known", call.tool);
@@ -83,14 +83,14 @@ impl Tools for Fixture {
     fn describe(&self, name: &str) -> Option<String> {
         let (_, tool) = self.find(name)?;
         let app = name.split_once(':').map_or(name, |(app, _)| app);
-        let or = |key: &str, other: Value| tool.get(key).cloned().unwrap_or(other);
+        let or_default = |key: &str, other: Value| tool.get(key).cloned().unwrap_or(other);
         Some(
             json!({
                 "name": name,
                 "appId": app,
-                "description": or("description", json!("")),
-                "inputSchema": or("inputSchema", json!({"type": "object"})),
-                "outputSchema": or("outputSchema", Value::Null),
+                "description": or_default("description", json!("")),
+                "inputSchema": or_default("inputSchema", json!({"type": "object"})),
+                "outputSchema": or_default("outputSchema", Value::Null),
                 "annotations": {},
             })
             .to_string(),
@@ -118,7 +118,7 @@ impl Tools for Fixture {
     }
 }
 
-/// A clock that a host moves: virtual waits on top of real time.
+/// A clock that adds virtual waiting time to the real time.
 #[derive(Default)]
 pub struct TestClock {
     waited: Mutex<Duration>,
@@ -134,10 +134,10 @@ impl Clock for TestClock {
     }
 }
 
-/// A clock in which every look takes a while, and waiting takes as long as it is told.
+/// A virtual clock, in which each reading takes five milliseconds.
 #[derive(Default)]
 pub struct FastClock {
-    /// Milliseconds since the first look.
+    /// The current time, in milliseconds.
     pub ms: AtomicU64,
 }
 
@@ -151,15 +151,15 @@ impl Clock for FastClock {
     }
 }
 
-/// The policy of a case.
+/// Returns the policy of a case.
 ///
 /// # Panics
-/// If the case names what does not exist.
+/// If the case names an unknown preset or limit.
 #[must_use]
 pub fn policy(case: &Case) -> Policy {
     let preset = case.preset.as_deref().map_or(Preset::Experimental, |name| Preset::named(name).expect("a preset"));
     let mut policy = Policy::preset(preset);
-    // A busy machine is no finding: only cases about time have little of it.
+    // Only cases that test the time limit have a short one, so that a busy machine causes no failures.
     if case.preset.is_none() {
         policy.limits.timeout_ms = 300_000;
     }
@@ -181,10 +181,10 @@ pub fn policy(case: &Case) -> Policy {
     policy
 }
 
-/// Run a case; `prepare` may change the run before it begins.
+/// Runs a case. `prepare` may change the run before it starts.
 ///
 /// # Panics
-/// If the case names what does not exist.
+/// If the case names an unknown preset, limit or dialect.
 #[must_use]
 pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     let policy = policy(case);
@@ -216,10 +216,10 @@ pub fn run(case: &Case, prepare: impl FnOnce(&mut Run)) -> Outcome {
     drive(run, &fixture, &clock)
 }
 
-/// Drive a run to its end.
+/// Resumes a run until its end.
 fn drive(mut run: Run, fixture: &Fixture, clock: &TestClock) -> Outcome {
     let mut events: Vec<Event> = Vec::new();
-    // Answers by the time they come and the order of their calls.
+    // Answers, sorted by their time and the order of their calls.
     let mut pending: Vec<(u64, usize, Event)> = Vec::new();
     let (mut now, mut count) = (0, 0);
     loop {

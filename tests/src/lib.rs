@@ -1,5 +1,5 @@
-//! What the tests share: the corpus, how its cases are compared, a host that answers from a
-//! fixture in virtual time, and a printer of syntax trees.
+//! Code that the tests share: the corpus and the comparison of its cases, a host that answers from fixtures in virtual
+//! time, a printer of syntax trees, and the sweep.
 
 pub mod compare;
 pub mod corpus;

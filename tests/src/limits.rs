@@ -1,7 +1,6 @@
-//! Every limit, met in every place of a script: one row each, run under every preset.
+//! Scripts that exceed each limit in each place of a script, under every preset.
 //!
-//! The limit has the value of the preset and everything else is allowed, so that nothing but this
-//! limit can end the run.
+//! The tested limit has the value of the preset and everything else is allowed, so only this limit can end the run.
 
 use crate::host::FastClock;
 use agentscript::{
@@ -12,37 +11,37 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Where in a script a limit is met.
+/// The place in a script at which a limit is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In the middle of the script.
     Plain,
-    /// After the script has waited.
+    /// After an `await`.
     Await,
-    /// In a function that a built-in calls.
+    /// In a callback of a built-in.
     Callback,
-    /// In the work of a built-in.
+    /// Inside a built-in.
     Native,
-    /// In a script that tries to go on with `catch` and `finally`.
+    /// In a script that tries to continue with `catch` and `finally`.
     Catch,
 }
 
 impl Place {
-    /// All of them, in the order of the documentation.
+    /// All places, in the order of the documentation.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Await, Self::Callback, Self::Native, Self::Catch];
 }
 
-/// One limit in one place.
+/// A limit in one place.
 pub struct Row {
     /// The key of the limit.
     pub limit: &'static str,
-    /// Where it is met.
+    /// The place.
     pub place: Place,
-    /// The script; `LIMIT` stands for the value of the limit.
+    /// The script, in which `LIMIT` is replaced by the value of the limit.
     pub script: &'static str,
-    /// The status and the code that the run ends with.
+    /// The expected status and code.
     pub ends: &'static str,
-    /// A part of the message, or of the result of a run that ends well; `LIMIT` as above.
+    /// A part of the expected message or, if the run succeeds, of its result. `LIMIT` is replaced too.
     pub message: &'static str,
 }
 
@@ -183,17 +182,17 @@ pub static ROWS: &[Row] = &[
     ),
 ];
 
-/// What a row ends with under a preset: status and code, then its message or result.
+/// Runs a row under a preset. Returns the status with the code, and the message or result.
 ///
 /// # Panics
-/// If the row names no limit.
+/// If the row names an unknown limit.
 #[must_use]
 pub fn run(row: &Row, preset: Preset) -> (String, String) {
     let limit = Limit::named(row.limit).expect("a limit");
     let value = limit.get(&Limits::preset(preset));
     let mut policy = Policy { loops: Loops::All, allow_console: true, ..Policy::preset(preset) };
     for other in LIMITS.iter().filter(|other| other.name != row.limit) {
-        // No run of a test needs more, and a depth without an end would be memory without an end.
+        // Unlimited depth would need unlimited memory.
         let plenty = if other.name == "maxCallDepth" { 10_000 } else { u64::MAX / 4 };
         other.set(&mut policy.limits, if other.name == "maxToolCalls" { 0 } else { plenty });
     }
@@ -208,7 +207,7 @@ pub fn run(row: &Row, preset: Preset) -> (String, String) {
     (format!("{}{code}", outcome.status().as_str()), text)
 }
 
-/// The app `users`, whose tools are answered below.
+/// The app `users`, whose calls [`execute`] answers.
 struct Users;
 
 impl Tools for Users {
@@ -229,8 +228,8 @@ impl Tools for Users {
     }
 }
 
-/// Run a script to its end: `users:wait` takes as long as it is told, `users:most` tells how many calls
-/// were under way at once, and others answer at once.
+/// Runs a script to its end. `users:wait` takes `ms` milliseconds, `users:most` returns the maximum number of concurrent
+/// calls, and other tools answer at once.
 fn execute(script: &str, policy: &Policy) -> Outcome {
     let script = match agentscript::compile(script, &CompileOptions::for_policy(policy)) {
         Ok(script) => script,
@@ -244,7 +243,7 @@ fn execute(script: &str, policy: &Policy) -> Outcome {
         ..Inputs::default()
     };
     let mut run = script.start(inputs, policy);
-    // Answers by the time they come.
+    // Answers, sorted by their time.
     let mut pending: Vec<(u64, Event)> = Vec::new();
     let (mut events, mut most) = (Vec::new(), 0);
     loop {

@@ -1,7 +1,7 @@
-//! From the syntax tree to JavaScript text.
+//! Prints syntax trees as JavaScript.
 //!
-//! Parsing what is printed gives the same tree again, places apart, for every tree the parser makes:
-//! its `Paren` nodes are the parentheses, none are added. Types are gone.
+//! Parsing the printed text results in the same tree, except for positions, for every tree that the parser creates: the
+//! parentheses are its `Paren` nodes, and no others are added. Types are omitted.
 
 mod expression;
 mod pattern;
@@ -11,7 +11,7 @@ use agentscript_lang::ast::{
     Body, Case, Catch, Declarator, Declares, Expr, ForHead, Function, Name, PatternKind, Script, Stmt, StmtKind,
 };
 
-/// The text of a script, one statement a line.
+/// Prints a script, with one statement per line.
 #[must_use]
 pub fn print(script: &Script<'_>) -> String {
     let mut printer = Printer { out: String::new(), indent: 0 };
@@ -176,7 +176,7 @@ impl Printer {
                 self.put(keyword(*declares));
                 self.pattern(target);
             }
-            // `for (async of` is no loop.
+            // `for (async of` is a syntax error.
             ForHead::Assign(target) if matches!(&target.kind, PatternKind::Name(name) if *name == "async") => {
                 self.put("(async)");
             }
@@ -225,7 +225,7 @@ impl Printer {
         }
     }
 
-    /// A function of any form but a method.
+    /// Prints a function that is not a method.
     fn function(&mut self, function: &Function<'_>) {
         if function.is_async {
             self.put("async ");
@@ -239,7 +239,7 @@ impl Printer {
         self.signature(function);
     }
 
-    /// Parameters and body.
+    /// Prints the parameters and the body.
     fn signature(&mut self, function: &Function<'_>) {
         self.put("(");
         self.list(function.params, Self::pattern);

@@ -1,36 +1,36 @@
-//! The sweep: every built-in with every kind of huge argument, in a process that is measured from outside.
+//! The sweep: calls every built-in with every kind of huge argument, in processes that are measured from outside.
 //!
-//! `kinds` has the values, `cases` puts them into calls of everything that [`agentscript::callables`] lists and of
-//! the forms in `forms`, `worker` runs them in a process of its own, those with the same values in one script, and
-//! `watch` hands them out, looks at what the kernel says of time and memory, and ends what takes far too much. What
-//! passes a bound is run again, by itself in a new process, before it is told.
+//! `kinds` has the values. `cases` combines them with everything that [`agentscript::callables`] lists and with the forms
+//! in `forms`. `worker` is the process that runs cases; those with the same values share a script. `runner` distributes
+//! the cases, reads CPU time and memory of the workers from the kernel, and kills those that far exceed a bound. A case
+//! that exceeds a bound is repeated alone in a new process before it is reported.
 
 pub mod cases;
 pub mod forms;
 pub mod kinds;
 pub mod report;
 pub mod server;
-pub mod watch;
+pub mod runner;
 pub mod worker;
 
-/// The limits of a case, and how large its values are.
+/// The limits of a case, and the size of its values.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// Its name in reports.
     pub name: &'static str,
     /// `maxMemoryBytes`.
     pub memory_bytes: u64,
-    /// `timeoutMs`: small, so that what looks at no clock is far over it, and what does takes no time.
+    /// `timeoutMs`: short, so that calls which do not check the clock far exceed it, and others end soon.
     pub timeout_ms: u64,
     /// `maxResultBytes`.
     pub result_bytes: u64,
     /// `maxConsoleBytes`.
     pub console_bytes: u64,
-    /// What part of their full size the values have.
+    /// The size of the values, as a fraction of the full size.
     pub scale: f64,
 }
 
-/// All settings: the roomiest preset, and the default one.
+/// All settings: the limits of the largest preset, and those of the default one.
 pub const SETTINGS: [Setting; 2] = [
     Setting {
         name: "256M",
@@ -51,51 +51,51 @@ pub const SETTINGS: [Setting; 2] = [
 ];
 
 impl Setting {
-    /// Milliseconds of processor time that a call may take.
+    /// Returns the maximum CPU time of a call, in milliseconds.
     #[must_use]
-    pub fn most_ms(&self) -> f64 {
+    pub fn max_ms(&self) -> f64 {
         self.timeout_ms as f64 * 1.2 + 100.0
     }
 
-    /// Bytes by which a process may grow.
+    /// Returns the maximum growth of the process, in bytes.
     #[must_use]
-    pub fn most_bytes(&self) -> u64 {
+    pub fn max_bytes(&self) -> u64 {
         self.memory_bytes / 10 * 12 + (20 << 20)
     }
 
-    /// Bytes that an answer may have: result and log, every byte of which may be written as six.
+    /// Returns the maximum size of an answer, in bytes: the result, and the log with up to six bytes for each of its bytes.
     #[must_use]
-    pub fn most_answer_bytes(&self) -> u64 {
+    pub fn max_answer_bytes(&self) -> u64 {
         self.result_bytes + 6 * self.console_bytes + (64 << 10)
     }
 }
 
-/// What is measured, and its limits.
+/// A case: a call with its values and limits.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is called, on what, with what: `String#at(r=text:ascii; a=number:1e9) r.at(a)`.
+    /// The call with its values: `String#at(r=text:ascii; a=number:1e9) r.at(a)`.
     pub name: String,
-    /// What is called alone: `String#at`.
+    /// The function: `String#at`.
     pub target: String,
-    /// The object or the group that it belongs to.
+    /// The object or group of the function.
     pub part: String,
-    /// The statements that make its values.
+    /// The statements that create the values.
     pub values: String,
-    /// The expression that is measured, or the whole source.
+    /// The measured expression, or the whole source.
     pub measured: String,
-    /// Whether no other case can have the same values: it changes them, or its answer is measured.
+    /// Whether it cannot share its values with other cases, because it changes them or its answer is measured.
     pub alone: bool,
-    /// Whether compiling is what is measured.
+    /// Whether compilation is measured.
     pub is_source: bool,
-    /// Which of [`SETTINGS`].
+    /// Its index in [`SETTINGS`].
     pub setting: usize,
 }
 
-/// The script of cases with the same values. What is measured comes after a call of `sweep:go` with the place of its
-/// case, up to the next one or the end.
+/// Returns the script of cases with the same values. Each measured part starts with a call of `sweep:go` with the index
+/// of the case, and ends at the next such call or at the end of the script.
 ///
 /// # Panics
-/// There is no case.
+/// If there is no case.
 #[must_use]
 pub fn script(cases: &[&Case]) -> String {
     let first = cases.first().expect("at least one case");
@@ -106,50 +106,50 @@ pub fn script(cases: &[&Case]) -> String {
     for (at, case) in cases.iter().enumerate() {
         let go = format!("await callTool('sweep:go', {{ at: {at} }});");
         let measured = &case.measured;
-        // Promises and iterators do their work when someone asks.
+        // Promises and iterators are lazy, so their results are consumed.
         script += &if measured == "RETURN" {
             format!("{go}\nreturn a;")
         } else if case.alone {
-            format!("{go}\nconst result = await ({measured});\n{NEXT}")
+            format!("{go}\nconst result = await ({measured});\n{CONSUME}")
         } else {
-            format!("{go}\ntry {{ const result = await ({measured}); {NEXT} }} catch {{}}\n")
+            format!("{go}\ntry {{ const result = await ({measured}); {CONSUME} }} catch {{}}\n")
         };
     }
     script
 }
 
-/// What is said of a case whose values take far too long.
+/// The end of a case whose values take too long.
 const NO_VALUES: &str = "killed while it made its values";
 
-/// Have an iterator do its work.
-const NEXT: &str = "if (typeof result?.next === 'function') while (!result.next().done);";
+/// Consumes the result if it is an iterator.
+const CONSUME: &str = "if (typeof result?.next === 'function') while (!result.next().done);";
 
-/// What a case took.
+/// The measurements of a case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
-    /// Processor time from its `sweep:go` to the next one, or to the end of the run and of what it held, in
+    /// CPU time from its `sweep:go` to the next one, or to the end of the run including the release of its memory, in
     /// milliseconds.
     pub call_ms: f64,
-    /// The most resident memory of the process in that time, less what it had before the script, in bytes.
+    /// Maximum resident memory of the process in that time, minus its memory before the script, in bytes.
     pub grown: u64,
-    /// Bytes of the answer.
+    /// Size of the answer, in bytes.
     pub answer_bytes: u64,
-    /// How the run ended: its status and code, or what became of the process.
+    /// The status and code of the run, or how the process ended.
     pub end: String,
     /// Whether `sweep:go` was called.
     pub reached: bool,
-    /// Whether the process ended, by itself or by the watch.
+    /// Whether the process ended or was killed.
     pub lost: bool,
 }
 
 impl Measured {
-    /// Whether its values could not be made, so that no other case will get them.
+    /// Whether its values could not be created, so cases that share them cannot run either.
     #[must_use]
     pub fn has_no_values(&self) -> bool {
         !self.reached && (!self.lost || self.end == NO_VALUES)
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns the bound that it exceeds, or how it failed; `None` if it did neither.
     #[must_use]
     pub fn fault(&self, setting: &Setting) -> Option<&'static str> {
         if self.lost && self.end != NO_VALUES {
@@ -158,12 +158,12 @@ impl Measured {
         if self.end.starts_with("panic") {
             return Some("panic");
         }
-        if self.grown > setting.most_bytes() {
+        if self.grown > setting.max_bytes() {
             return Some("memory");
         }
-        if self.call_ms > setting.most_ms() {
+        if self.call_ms > setting.max_ms() {
             return Some("time");
         }
-        (self.answer_bytes > setting.most_answer_bytes()).then_some("answer")
+        (self.answer_bytes > setting.max_answer_bytes()).then_some("answer")
     }
 }

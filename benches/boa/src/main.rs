@@ -1,5 +1,4 @@
-//! Runs scripts in Boa and takes the time; a fresh sandbox is a context. JSON lines in, JSON lines out, as
-//! `../src/peers/process.rs` says.
+//! Runs scripts in Boa and measures the time. A fresh sandbox is a context. `../src/peers/process.rs` describes the protocol.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +23,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Fresh runs, one after the other.
+/// Makes sequential fresh runs.
 fn round(bridge: &str, question: &Value) -> Result<Value, String> {
     let source = format!("{bridge}__main(async () => {{\n{}\n}});", question["script"].as_str().unwrap_or_default());
     let mut answer = String::new();
@@ -37,7 +36,7 @@ fn round(bridge: &str, question: &Value) -> Result<Value, String> {
 
 fn fresh(source: &str, question: &Value) -> JsResult<Result<String, String>> {
     let mut context = Context::default();
-    // Values that a caught exception leaves behind count here.
+    // The limit also counts values that a caught exception has left on the stack.
     context.runtime_limits_mut().set_stack_size_limit(1 << 24);
     let json = js_string!(question["context"].as_str().unwrap_or("{}"));
     context.register_global_property(js_string!("__context"), json, Attribute::all())?;
@@ -61,14 +60,14 @@ fn fresh(source: &str, question: &Value) -> JsResult<Result<String, String>> {
     }
 }
 
-/// Call a function of the bridge.
+/// Calls a function of the bridge.
 fn call(context: &mut Context, name: &str, arguments: &[JsValue]) -> JsResult<JsValue> {
     let function = context.global_object().get(JsString::from(name), context)?;
     let function = function.as_callable().expect("the bridge defines it");
     function.call(&JsValue::undefined(), arguments, context)
 }
 
-/// An element of what `__take` gives.
+/// Returns an element of the list that `__take` returns.
 fn text(context: &mut Context, list: &JsValue, index: u32) -> JsResult<String> {
     let list = list.to_object(context)?;
     Ok(list.get(index, context)?.to_string(context)?.to_std_string_escaped())

@@ -1,4 +1,4 @@
-//! Counts what fresh runs allocate: a JSON line for each case.
+//! Counts the allocations of fresh runs. Prints a line of JSON for each case.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), String> {
             let script = ours.compile(&case)?;
             AgentScript::finish(&mut ours.start(&script, &case), &case, Vec::new())
         };
-        // The first run of a process fills tables.
+        // The first run of a process initialises tables.
         run()?;
         let whole = measure(|| drop(black_box(run())));
         let script = ours.compile(&case)?;

@@ -1,7 +1,7 @@
-//! Things that live a short time, ten million of each kind, in a run that may use 16 MiB.
+//! Creates ten million short-lived values of each kind in runs with 16 MiB of memory.
 //!
-//! Panics where one of the scripts does not end or gives a wrong result. `--bin garbage -- 100000` makes
-//! another count of each, and words behind it choose kinds.
+//! Panics if a script fails or has a wrong result. `--bin garbage -- 100000` sets another number of values; further arguments
+//! select kinds.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -41,13 +41,13 @@ fn main() {
     }
 }
 
-/// Nanoseconds that this thread has been running: other processes do not count.
+/// Returns the CPU time of this thread, in nanoseconds.
 fn processor_time() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0)
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096

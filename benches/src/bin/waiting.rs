@@ -1,6 +1,6 @@
-//! Many runs that wait at the same time: a JSON line for each state they are in.
+//! Measures the memory of many runs that wait at the same time. Prints a line of JSON for each state.
 //!
-//! What counts is memory, so each part is done once. Panics where a result is wrong.
+//! Each state is measured once, because memory does not vary like time. Panics if a result is wrong.
 
 #![expect(clippy::print_stdout, reason = "the figures are its output")]
 
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Runs that wait at once.
+/// Number of runs that wait at the same time.
 const RUNS: usize = 100_000;
-/// Rows that each call gives.
+/// Number of rows in the answer to a call.
 const ROWS: usize = 5;
 const THREADS: usize = 2;
 
-/// Two tool calls, one after the other.
+/// A script with two sequential tool calls.
 const JOIN: &str = r#"
 const users = await callTool('users:list', { limit: 100 });
 const teams = await callTool('users:list', { limit: 100, page: 2 });
@@ -40,7 +40,7 @@ struct Waiting {
     call: CallId,
 }
 
-/// Start runs until all wait, then give each its results, in other orders and on other threads.
+/// Starts runs until all wait, then resumes them with their answers, in another order and on other threads.
 fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync) {
     let inputs = Inputs::default();
     let before = resident();
@@ -70,7 +70,7 @@ fn waiting(what: &str, policy: &Policy, script: impl Fn() -> Arc<Script> + Sync)
     report(what, "have ended", before, began.elapsed());
 }
 
-/// The call that a run has made.
+/// Returns the only call that a run has made.
 fn only_call(progress: Progress) -> CallId {
     let Progress::Calls(calls) = progress else { panic!("the script calls a tool") };
     assert_eq!(calls.len(), 1, "one call at a time");
@@ -81,7 +81,7 @@ fn answer(waiting: &mut Waiting) -> Progress {
     waiting.run.resume([Event::Settled { id: waiting.call, result: Ok(rows(waiting.number, ROWS)) }])
 }
 
-/// Rows that are different for each run.
+/// Returns rows that are different for each run.
 fn rows(number: usize, count: usize) -> String {
     let mut text = String::from("[");
     for index in 0..count {
@@ -95,7 +95,7 @@ fn rows(number: usize, count: usize) -> String {
     text + "]"
 }
 
-/// What the script makes of them.
+/// Returns the expected result of the script.
 fn expected(number: usize) -> String {
     let names: Vec<String> = (0..ROWS)
         .filter(|index| index % 2 == 0)
@@ -111,13 +111,13 @@ fn report(what: &str, state: &str, before: usize, took: Duration) {
     println!("{line}");
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
-/// Do something with each item, on several threads; gives what came of it.
+/// Processes items on several threads. Returns the results.
 fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> Option<U> + Sync) -> Vec<U> {
     let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
     let next = AtomicUsize::new(0);
@@ -135,7 +135,7 @@ fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> Option<U> + 
     })
 }
 
-/// Another order, the same each time.
+/// Shuffles items, always in the same way.
 fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut state = seed;
     for index in (1..items.len()).rev() {

@@ -1,4 +1,4 @@
-//! What grows, each size ten times the one before.
+//! Cases in several sizes, each ten times the one before.
 
 use super::{Case, orders, users};
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 pub struct Family {
     /// Its name.
     pub name: &'static str,
-    /// What a size counts.
+    /// The unit of the sizes.
     pub unit: &'static str,
     /// The sizes.
     pub sizes: Vec<usize>,
-    /// A case for each.
+    /// The case of each size.
     pub cases: Vec<Case>,
 }
 
-/// All families.
+/// Returns all families.
 #[must_use]
 pub fn families() -> Vec<Family> {
     let sizes = |from: usize, count: u32| (0..count).map(|power| from * 10_usize.pow(power)).collect::<Vec<_>>();
@@ -36,7 +36,7 @@ pub fn families() -> Vec<Family> {
     ]
 }
 
-/// Functions as models write them, which are compiled and not called.
+/// Returns a script of functions as models write them, which are compiled but not called.
 fn source(functions: usize) -> Case {
     let mut text = String::new();
     for i in 0..functions {
@@ -65,7 +65,7 @@ fn filter(rows: usize) -> Case {
     let script = "
 const users = await callTool('users:list', {});
 return users.filter((user) => user.active && user.score > 20).map((user) => user.name);";
-    Case::new("filter", "", script).tool("users:list", users(rows))
+    Case::new("filter", "", script).with_tool("users:list", users(rows))
 }
 
 fn join(rows: usize) -> Case {
@@ -74,10 +74,10 @@ const [users, orders] = await Promise.all([callTool('users:list', {}), callTool(
 const byId = new Map(users.map((user) => [user.id, user]));
 return orders.filter((order) => byId.get(order.userId)?.active).map((order) => ({ id: order.id, total: order.amount }));";
     let case = Case::new("join", "", script);
-    case.tool("users:list", users(rows)).tool("orders:list", orders(rows))
+    case.with_tool("users:list", users(rows)).with_tool("orders:list", orders(rows))
 }
 
-/// Tool calls, one after the other.
+/// Returns a script with sequential tool calls.
 #[must_use]
 pub fn sequence(calls: usize) -> Case {
     let script = format!(
@@ -86,7 +86,7 @@ let sum = 0;
 for (let id = 0; id < {calls}; id++) sum += (await callTool('items:get', {{ id }})).stock;
 return sum;"
     );
-    Case::new("sequence", "", script).tool("items:get", r#"{"id":7,"stock":12}"#.into())
+    Case::new("sequence", "", script).with_tool("items:get", r#"{"id":7,"stock":12}"#.into())
 }
 
 fn parallel(calls: usize) -> Case {
@@ -96,7 +96,7 @@ const ids = Array.from({{ length: {calls} }}, (_, id) => id);
 const items = await Promise.all(ids.map((id) => callTool('items:get', {{ id }})));
 return items.reduce((sum, item) => sum + item.stock, 0);"
     );
-    Case::new("parallel", "", script).tool("items:get", r#"{"id":7,"stock":12}"#.into())
+    Case::new("parallel", "", script).with_tool("items:get", r#"{"id":7,"stock":12}"#.into())
 }
 
 fn garbage(turns: usize) -> Case {

@@ -1,21 +1,21 @@
-//! Runs without a server that remembers them, somewhere in the middle: so many calls are answered, and one more comes.
+//! Steps of stateless runs that replay a number of answered calls and make one more.
 
 use agentscript::stateless::{Calls, Journal, Step, StepOptions, step};
 use agentscript::{NoTools, Policy, Preset, ScriptCache};
 use std::sync::{Arc, LazyLock};
 
-/// Steps compile once a process, as servers do.
+/// Compiled scripts. Like a server, a process compiles each script once.
 static SCRIPTS: LazyLock<ScriptCache> = LazyLock::new(ScriptCache::default);
 
-/// A run in the middle.
+/// A run with answered calls.
 pub struct Middle {
     script: String,
     options: StepOptions<'static>,
-    /// What happened so far, as the token of the last step and its answers tell it.
+    /// The journal so far.
     pub journal: Journal,
 }
 
-/// Makes a run with so many answered calls.
+/// Creates a run with this number of answered calls.
 pub type Begin = fn(usize) -> Result<Middle, String>;
 
 /// The shapes of runs.
@@ -39,7 +39,7 @@ return await callTool('items:sum', {{ sum: items.reduce((sum, item) => sum + ite
 }
 
 impl Middle {
-    /// Answer so many calls.
+    /// Starts a run and answers this number of calls.
     fn begin(script: String, calls: usize) -> Result<Self, String> {
         let mut policy = Policy::preset(Preset::Experimental);
         (policy.limits.max_tool_calls, policy.limits.max_concurrency) = (0, u64::MAX);
@@ -59,10 +59,10 @@ impl Middle {
         Ok(middle)
     }
 
-    /// The next step: it plays what happened so far and makes one more call.
+    /// Takes the next step, which replays the journal and makes one more call.
     ///
     /// # Errors
-    /// If it is something else.
+    /// The step does something else.
     pub fn step(&self) -> Result<Calls, String> {
         match step(&self.script, Arc::new(NoTools), &self.journal, &self.options) {
             Step::Calls(calls) => Ok(*calls),

@@ -1,4 +1,4 @@
-//! This interpreter, with all its counters: steps, iterations, memory, time.
+//! AgentScript, with all its limits: steps, iterations, memory, time.
 
 use super::{Peer, Round, timed};
 use crate::cases::Case;
@@ -7,61 +7,61 @@ use cpu_time::ThreadTime;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// This interpreter.
+/// The engine AgentScript.
 pub struct AgentScript {
     policy: Policy,
     options: CompileOptions,
-    /// Whether a script is compiled once a round, as by a host that keeps compiled scripts.
+    /// Whether a script is compiled once in each round, as by a host that caches compiled scripts.
     keep: bool,
 }
 
 impl AgentScript {
-    /// Every run compiles its script.
+    /// Creates an engine that compiles the script for every run.
     #[must_use]
     pub fn new() -> Self {
         let mut policy = Policy::preset(Preset::Experimental);
-        // Every limit is watched, and none is reached.
-        let far = 1 << 40;
+        // All limits are checked, but none is exceeded.
+        let unreachable = 1 << 40;
         let limits = &mut policy.limits;
-        (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (far, far, far);
-        (limits.timeout_ms, limits.max_duration_ms) = (far, far);
+        (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (unreachable, unreachable, unreachable);
+        (limits.timeout_ms, limits.max_duration_ms) = (unreachable, unreachable);
         (limits.max_memory_bytes, limits.max_script_bytes, limits.max_result_bytes) = (1 << 30, 1 << 30, 1 << 30);
         limits.max_concurrency = 1 << 16;
         Self { options: CompileOptions::for_policy(&policy), policy, keep: false }
     }
 
-    /// Scripts are compiled once a round.
+    /// Creates an engine that compiles the script once in each round.
     #[must_use]
     pub fn compiled_once() -> Self {
         Self { keep: true, ..Self::new() }
     }
 
-    /// Every run has so much memory for live data.
+    /// Creates an engine with this memory limit.
     #[must_use]
-    pub fn within(bytes: u64) -> Self {
+    pub fn with_memory_limit(bytes: u64) -> Self {
         let mut ours = Self::new();
         ours.policy.limits.max_memory_bytes = bytes;
         ours
     }
 
-    /// Compile.
+    /// Compiles the script of a case.
     ///
     /// # Errors
-    /// What is wrong with the script.
+    /// The message of the diagnostics.
     pub fn compile(&self, case: &Case) -> Result<Arc<Script>, String> {
         compile(&case.script, &self.options).map_err(|error| error.failure.message)
     }
 
-    /// A run that has not begun.
+    /// Creates a run.
     #[must_use]
     pub fn start(&self, script: &Arc<Script>, case: &Case) -> Run {
         script.start(Inputs { context: case.context.clone(), ..Inputs::default() }, &self.policy)
     }
 
-    /// Run to the end; `begin` events are settled first.
+    /// Resumes a run with the events `begin`, and then until its end. Returns the result.
     ///
     /// # Errors
-    /// What the script failed with.
+    /// The message of the failure.
     pub fn finish(run: &mut Run, case: &Case, begin: Vec<Event>) -> Result<String, String> {
         let mut events = begin;
         loop {
@@ -73,11 +73,11 @@ impl AgentScript {
         }
     }
 
-    /// Let runs wait for their first tool call at the same time, then end one after the other.
+    /// Measures runs that wait for their first tool call at the same time, and then end one after the other.
     ///
     /// # Errors
-    /// What a run failed with, or that it waits for nothing.
-    pub fn at_once(&self, case: &Case, count: usize) -> Result<Duration, String> {
+    /// A run fails, or makes no call.
+    pub fn time_concurrent(&self, case: &Case, count: usize) -> Result<Duration, String> {
         let script = self.compile(case)?;
         let clock = ThreadTime::now();
         let mut waiting = Vec::with_capacity(count);
@@ -92,7 +92,7 @@ impl AgentScript {
         Ok(clock.elapsed())
     }
 
-    /// What the tools answer to calls.
+    /// Returns the answers of the tools to calls.
     #[must_use]
     pub fn answers(case: &Case, calls: Vec<agentscript::Call>) -> Vec<Event> {
         let settle =

@@ -1,12 +1,12 @@
-//! Boa, which is built on first use: `boa/` beside `src/`, a package of its own.
+//! Boa, which is built on first use. Its program is the separate package `boa/`.
 
 use super::process::Process;
 use std::process::Command;
 
-/// Build and start it.
+/// Builds and starts the program.
 ///
 /// # Errors
-/// If it cannot be built.
+/// It cannot be built or started.
 pub fn start() -> Result<Process, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["run", "--release", "--locked", "--manifest-path"]);

@@ -1,8 +1,8 @@
-//! An engine in a process of its own, which takes the time itself: JSON lines to it, JSON lines back.
+//! An engine in a separate process, which measures the time itself. It gets and returns lines of JSON.
 //!
 //! ```text
-//! {bridge}                          what every sandbox is given          → {}
-//! {script, context, tools, times}   fresh runs, one after the other      → {ms, answer} or {error}
+//! {bridge}                          definitions for every sandbox        → {}
+//! {script, context, tools, times}   sequential fresh runs                → {ms, answer} or {error}
 //! ```
 
 use super::{BRIDGE, Peer, Round};
@@ -15,16 +15,16 @@ use std::time::Duration;
 /// A process that runs scripts.
 pub struct Process {
     child: Child,
-    /// Absent once it was told to end.
+    /// `None` when the process has been asked to exit.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Process {
-    /// Start it.
+    /// Starts the process.
     ///
     /// # Errors
-    /// If it cannot be started, or does not answer.
+    /// It cannot be started, or does not answer.
     pub fn start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
@@ -64,7 +64,7 @@ impl Peer for Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The end of its input is its end.
+        // The process exits at the end of its input.
         self.input = None;
         let _ = self.child.wait();
     }

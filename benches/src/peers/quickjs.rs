@@ -1,10 +1,10 @@
-//! QuickJS-ng. A fresh sandbox is a runtime with a context: what limits and isolates is the runtime.
+//! QuickJS-ng. A fresh sandbox is a runtime with a context, because limits and isolation belong to the runtime.
 
 use super::{Peer, Round, timed, wrapped};
 use crate::cases::Case;
 use rquickjs::{CatchResultExt as _, Context, Ctx, FromJs, Function, Runtime};
 
-/// QuickJS-ng.
+/// The engine QuickJS-ng.
 pub struct QuickJs;
 
 impl Peer for QuickJs {

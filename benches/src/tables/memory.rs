@@ -1,13 +1,13 @@
-//! What a run allocates, as another program of this package counts it: an allocator that counts costs time.
+//! The memory of runs, measured by other programs of this package, because a counting allocator takes time.
 
 use crate::report::{Table, bytes, count};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// What fresh runs allocate, by case.
+/// Returns the allocations of fresh runs, by case.
 ///
 /// # Errors
-/// If the program that counts cannot be built and run.
+/// The program that counts cannot be built or fails.
 pub fn memory() -> Result<Table, String> {
     let title = "Memory of fresh runs: AgentScript";
     let columns = ["case", "allocations", "allocated in all", "most at once", "while it waits for a tool"];
@@ -26,13 +26,13 @@ pub fn memory() -> Result<Table, String> {
     Ok(table)
 }
 
-/// What many waiting runs may take.
-const MOST: f64 = 1024.0 * 1024.0 * 1024.0;
+/// Maximum resident memory of the waiting runs, in bytes.
+const MAX_RESIDENT: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// Many runs that wait at once.
+/// Returns the memory of many runs that wait at the same time.
 ///
 /// # Errors
-/// If the program that lets them wait cannot be built and run.
+/// The program that starts them cannot be built or fails.
 pub fn waiting() -> Result<Table, String> {
     let mut table = Table::new("waiting", "", ["runs", "resident", "≤ 1 GiB", "for each", "got there, a second"]);
     for line in program("waiting")?.lines() {
@@ -42,17 +42,17 @@ pub fn waiting() -> Result<Table, String> {
             return Err(format!("the program `waiting` says {line}"));
         };
         table.title = format!("{} runs at once, on two threads: AgentScript", count(runs));
-        let verdict = if resident <= MOST { "yes" } else { "NO" };
+        let verdict = if resident <= MAX_RESIDENT { "yes" } else { "NO" };
         let name = format!("{} {}", text("what"), text("state"));
         table.rows.push(vec![name, bytes(resident), verdict.into(), bytes(resident / runs), count(rate)]);
     }
     Ok(table)
 }
 
-/// What another program of this package prints, built like this one.
+/// Builds another program of this package with the same profile, and returns its output.
 ///
 /// # Errors
-/// If it cannot be built, or fails.
+/// It cannot be built or fails.
 pub fn program(name: &str) -> Result<String, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = this.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();

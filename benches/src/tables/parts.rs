@@ -1,4 +1,4 @@
-//! Where the time of a fresh run goes.
+//! The parts of the time of a fresh run.
 
 use crate::cases::{Case, orders};
 use crate::measure::{Lab, Plan};
@@ -7,16 +7,16 @@ use crate::report::{Table, digits, time};
 use cpu_time::ThreadTime;
 use std::time::Duration;
 
-/// The parts of a fresh run; conversions of JSON belong to `run`.
+/// The parts of a fresh run. JSON conversions are part of `run`.
 pub const PARTS: [&str; 4] = ["compile", "start", "run", "drop"];
 
-/// Runs whose parts are measured together: a clock is too slow for one.
+/// Number of runs whose parts are measured together, because reading the clock takes too long for a single one.
 pub const BATCH: usize = 50;
 
-/// Our own parts, the best of some rounds.
+/// Measures the parts of AgentScript, the best of several rounds.
 ///
 /// # Errors
-/// If a case fails.
+/// A case fails.
 pub fn parts(plan: &Plan, cases: &[Case]) -> Result<Table, String> {
     let title = "Parts of a fresh run: AgentScript";
     let mut table = Table::new("parts", title, ["case"].into_iter().chain(PARTS).chain(["sum"]));
@@ -35,10 +35,10 @@ pub fn parts(plan: &Plan, cases: &[Case]) -> Result<Table, String> {
     Ok(table)
 }
 
-/// How long each of the [`PARTS`] takes, of so many runs together.
+/// Measures each of the [`PARTS`], of this number of runs together.
 ///
 /// # Errors
-/// If the case fails.
+/// The case fails.
 pub fn laps(ours: &AgentScript, case: &Case, runs: usize) -> Result<[Duration; PARTS.len()], String> {
     let mut laps = [Duration::ZERO; PARTS.len()];
     let mut clock = ThreadTime::now();
@@ -59,19 +59,19 @@ pub fn laps(ours: &AgentScript, case: &Case, runs: usize) -> Result<[Duration; P
     Ok(laps)
 }
 
-/// Megabytes that the cases of [`conversions`] take or give.
+/// Returns the size of the data of [`conversions`], in megabytes.
 fn megabytes(cases: &[Case]) -> f64 {
     cases[1].answer(ORDERS).len() as f64 / 1e6
 }
 
 const ORDERS: &str = "orders:list";
 
-/// Runs with much data: none of it, all of it in, all of it in and out, and all of it beside the one field that is used.
+/// Returns cases with much data: none is passed, all is passed in, all is passed in and out, and one field of it is used.
 #[must_use]
 pub fn conversions() -> [Case; 4] {
     let data = orders(5_000);
     let page = format!("{{\"count\":5000,\"orders\":{data}}}");
-    let case = |name: &str, script: &str, json: &str| Case::new(name, "", script).tool(ORDERS, json.into());
+    let case = |name: &str, script: &str, json: &str| Case::new(name, "", script).with_tool(ORDERS, json.into());
     let take = "const orders = await callTool('orders:list', {}); return orders.length;";
     let give = "return await callTool('orders:list', {});";
     let look = "const page = await callTool('orders:list', {}); return page.count;";
@@ -80,7 +80,7 @@ pub fn conversions() -> [Case; 4] {
     cases.map(|(name, script, json)| case(name, script, json))
 }
 
-/// JSON on its way in and out: what runs with much data take more than runs with none.
+/// Measures JSON conversions: the difference between runs with much data and without.
 pub fn convert(lab: &mut Lab) -> Table {
     let cases = conversions();
     let megabytes = megabytes(&cases);

@@ -1,32 +1,32 @@
-//! Fresh runs and kernels: ours beside every peer.
+//! Fresh runs and kernels of AgentScript and its peers.
 
 use crate::cases::Case;
 use crate::measure::Lab;
 use crate::report::{Table, digits, geometric_mean, time};
 
-/// What a case took.
+/// The times of a case.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Name of the case.
     pub name: String,
-    /// Seconds by engine, ours first.
+    /// Seconds by engine, AgentScript first.
     pub seconds: Vec<Option<f64>>,
 }
 
 impl Row {
-    /// Our time as a part of an engine's.
+    /// Returns the time of AgentScript divided by that of an engine.
     #[must_use]
     pub fn ratio(&self, engine: usize) -> Option<f64> {
         Some((*self.seconds.first()?)? / (*self.seconds.get(engine)?)?)
     }
 }
 
-/// Fresh runs, from the text to the answer.
+/// Measures fresh runs, from the source text to the result.
 pub fn fresh(lab: &mut Lab, cases: &[Case]) -> (Table, Vec<Row>) {
     compare(lab, cases, "fresh", "Fresh runs: source text in, JSON text out, compile included (× ours / theirs)")
 }
 
-/// Programs that compute for a while.
+/// Measures programs that compute for some milliseconds.
 pub fn kernels(lab: &mut Lab, cases: &[Case]) -> (Table, Vec<Row>) {
     compare(lab, cases, "kernels", "Kernels, compile included (× ours / theirs)")
 }

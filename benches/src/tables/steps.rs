@@ -1,4 +1,4 @@
-//! What a step costs that begins with so many calls behind it.
+//! The cost of a step that replays previous calls.
 
 use crate::cases::steps::{Middle, SHAPES};
 use crate::measure::Plan;
@@ -7,15 +7,15 @@ use agentscript::stateless::Journal;
 use cpu_time::ThreadTime;
 use std::hint::black_box;
 
-/// How many calls are behind.
+/// Numbers of previous calls.
 pub const SIZES: [usize; 4] = [1, 10, 100, 1_000];
 
 const KEY: &[u8] = b"a key of sixteen bytes or more";
 
-/// Steps of all shapes and sizes, with their tokens.
+/// Measures steps of all shapes and sizes, and their tokens.
 ///
 /// # Errors
-/// If a step fails.
+/// A step fails.
 pub fn steps(plan: &Plan) -> Result<Table, String> {
     let title = "Steps: the time of one, by the calls behind it";
     let columns = ["calls behind", "step", "for each call", "read token", "write token", "token", "journal as JSON"];
@@ -48,7 +48,7 @@ fn row(plan: &Plan, name: String, calls: usize, middle: &Middle) -> Result<Vec<S
     Ok(vec![name, time(step), time(step / calls as f64), time(read), time(write), token, json])
 }
 
-/// Seconds in the best round.
+/// Returns the time of the best round, in seconds.
 fn best(plan: &Plan, mut work: impl FnMut() -> Result<(), String>) -> Result<f64, String> {
     work()?;
     let (mut best, began) = (f64::INFINITY, ThreadTime::now());

@@ -1,4 +1,4 @@
-//! How many runs a second, on several threads.
+//! Runs per second on several threads.
 
 use crate::cases::Case;
 use crate::measure::Plan;
@@ -7,13 +7,13 @@ use crate::peers::{Engine, Peer};
 use crate::report::{Table, count};
 use std::time::{Duration, Instant};
 
-/// What hosts of one process have at least.
+/// Number of threads.
 const THREADS: usize = 2;
 
-/// Runs of a case a second, in fresh sandboxes on two threads; in engines that are processes, on two of them.
+/// Measures runs of a case per second, in fresh sandboxes on two threads, or in two processes.
 ///
 /// # Errors
-/// If an engine fails.
+/// An engine fails.
 pub fn throughput(plan: &Plan, engines: &[Engine], case: &Case) -> Result<Table, String> {
     let kept = Engine {
         name: "AgentScript, compiled once",
@@ -28,7 +28,7 @@ pub fn throughput(plan: &Plan, engines: &[Engine], case: &Case) -> Result<Table,
     let mut best = vec![0.0_f64; engines.len()];
     for _ in 0..plan.rounds.div_ceil(4) {
         for (peers, best) in peers.iter_mut().zip(&mut best) {
-            *best = best.max(runs_a_second(peers, case, plan.round * 20)?);
+            *best = best.max(runs_per_second(peers, case, plan.round * 20)?);
         }
     }
     let title = format!("Throughput of `{}`: runs a second on {THREADS} threads", case.name);
@@ -37,8 +37,8 @@ pub fn throughput(plan: &Plan, engines: &[Engine], case: &Case) -> Result<Table,
     Ok(table)
 }
 
-/// Let each peer run on its own thread for some time.
-fn runs_a_second(peers: &mut [Box<dyn Peer + Send>], case: &Case, duration: Duration) -> Result<f64, String> {
+/// Runs each peer on a thread of its own for this time. Returns the runs per second.
+fn runs_per_second(peers: &mut [Box<dyn Peer + Send>], case: &Case, duration: Duration) -> Result<f64, String> {
     let began = Instant::now();
     let work = |peer: &mut Box<dyn Peer + Send>| {
         let mut runs = 0;

@@ -1,6 +1,6 @@
 //! The context of a tool call: who makes it, in which run, and how long it may take.
 
-use crate::event::{RunId, Watcher};
+use crate::event::{EventSink, RunId};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
@@ -51,7 +51,7 @@ pub struct CallContext {
     /// The time limit of the call.
     pub timeout: Duration,
     /// Receives the events of the call.
-    pub watcher: Watcher,
+    pub sink: EventSink,
     /// Cancelled when the result is no longer wanted.
     pub cancel: CancellationToken,
 }

@@ -42,7 +42,7 @@ impl fmt::Display for RunId {
 /// An event of a run.
 #[derive(Clone, Debug)]
 pub enum RunEvent {
-    /// A script starts. All later events of this watcher belong to its run.
+    /// A script starts. All later events of this sink belong to its run.
     Started {
         /// The id of the run.
         run: RunId,
@@ -81,8 +81,8 @@ pub enum RunEvent {
     },
 }
 
-/// Receives the events of a run as they happen; `None` if nobody wants them. It must return at once.
-pub type Watcher = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
+/// A callback that receives the events of a run or call; `None` discards them. It must return at once.
+pub type EventSink = Option<Arc<dyn Fn(RunEvent) + Send + Sync>>;
 
 /// What an upstream sends about a call before its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,12 +111,12 @@ pub struct LogMessage {
     pub data: Value,
 }
 
-/// Receives the updates of one call. The callback must return at once.
+/// A callback that receives the updates of one call. It must return at once.
 #[derive(Clone, Default)]
-pub struct CallWatcher(Option<Arc<dyn Fn(CallUpdate) + Send + Sync>>);
+pub struct UpdateSink(Option<Arc<dyn Fn(CallUpdate) + Send + Sync>>);
 
-impl CallWatcher {
-    /// Creates a watcher that calls a function for each update.
+impl UpdateSink {
+    /// Creates a sink that calls a function for each update.
     #[must_use]
     pub fn new(callback: impl Fn(CallUpdate) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(callback)))
@@ -130,8 +130,8 @@ impl CallWatcher {
     }
 }
 
-impl fmt::Debug for CallWatcher {
+impl fmt::Debug for UpdateSink {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.0.is_some() { "CallWatcher(…)" } else { "CallWatcher(none)" })
+        formatter.write_str(if self.0.is_some() { "UpdateSink(…)" } else { "UpdateSink(none)" })
     }
 }

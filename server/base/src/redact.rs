@@ -111,7 +111,8 @@ impl Redactor {
         }
     }
 
-    fn redact_members(&self, members: &mut Map<String, Value>) {
+    /// Redacts the members of an object in place, also their names.
+    pub fn redact_members(&self, members: &mut Map<String, Value>) {
         if members.keys().any(|key| matches!(self.redact_text(key), Cow::Owned(_))) {
             let mut counts: HashMap<String, usize> = HashMap::new();
             for (key, member) in std::mem::take(members) {

@@ -1,4 +1,4 @@
-//! Admission of what needs a thread: so many permits, and a bounded queue of those who wait for one.
+//! Admission control: a fixed number of permits, and a bounded queue for them.
 
 use codecall_base::tool::ErrorCode;
 use codecall_config::Pool;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// Why something was not let in, or did not come to its end.
+/// Why work was not admitted, or did not complete.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refused {
     /// `QUEUE_FULL`, `QUEUE_TIMEOUT`, `POOL_DISPOSED`, `EXECUTION_ABORTED`, `WORKER_CRASHED`,
     /// `WORKER_STARTUP_FAILED`.
     pub code: ErrorCode,
-    /// For people and models.
+    /// The message for people and models.
     pub message: String,
 }
 
@@ -44,37 +44,41 @@ impl Refused {
     }
 }
 
-/// Permits with a queue in front of them, bounded in length and in time.
+/// Permits with a queue, which is limited in length and in waiting time.
 pub struct Admission {
-    free: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    most_waiting: usize,
-    patience: Duration,
+    permits: Arc<Semaphore>,
+    queued: AtomicUsize,
+    max_queue: usize,
+    queue_timeout: Duration,
     closed: CancellationToken,
 }
 
 impl Admission {
+    /// Creates `permits`, with a queue of the size and timeout of the pool.
     pub fn new(permits: usize, pool: &Pool) -> Self {
         Self {
-            free: Arc::new(Semaphore::new(permits)),
-            waiting: AtomicUsize::new(0),
-            most_waiting: pool.max_queue,
-            patience: pool.queue_timeout,
+            permits: Arc::new(Semaphore::new(permits)),
+            queued: AtomicUsize::new(0),
+            max_queue: pool.max_queue,
+            queue_timeout: pool.queue_timeout,
             closed: CancellationToken::new(),
         }
     }
 
-    /// Let nobody in any more.
+    /// Refuses all requests from now on, those in the queue included.
     pub fn close(&self) {
         self.closed.cancel();
     }
 
-    /// Fires when nobody is let in any more.
+    /// Returns the token that [`Admission::close`] cancels.
     pub fn closed(&self) -> &CancellationToken {
         &self.closed
     }
 
-    /// One of the permits, now or in time; given back when dropped.
+    /// Acquires a permit, which is returned when it is dropped.
+    ///
+    /// # Errors
+    /// The queue is full, the wait is longer than its timeout, the admission is closed, or `cancel` is cancelled.
     pub async fn enter(&self, cancel: &CancellationToken) -> Result<OwnedSemaphorePermit, Refused> {
         tokio::select! {
             biased;
@@ -82,47 +86,48 @@ impl Admission {
             () = cancel.cancelled() => {
                 Err(Refused::new(ErrorCode::ExecutionAborted, "The execution was cancelled before it began"))
             }
-            permit = self.take() => permit,
+            permit = self.acquire() => permit,
         }
     }
 
-    async fn take(&self) -> Result<OwnedSemaphorePermit, Refused> {
-        if let Some(permit) = self.try_take() {
+    async fn acquire(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        if let Some(permit) = self.try_acquire() {
             return Ok(permit);
         }
-        let most = self.most_waiting;
-        let _waiting = Waiting::join(&self.waiting, most).ok_or_else(|| {
-            Refused::new(ErrorCode::QueueFull, format!("{most} scripts are waiting already; try again later"))
+        let max_queue = self.max_queue;
+        let _position = QueuePosition::new(&self.queued, max_queue).ok_or_else(|| {
+            Refused::new(ErrorCode::QueueFull, format!("{max_queue} scripts are waiting already; try again later"))
         })?;
-        match tokio::time::timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await {
+        match tokio::time::timeout(self.queue_timeout, Arc::clone(&self.permits).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) => Err(Refused::disposed()),
             Err(_) => {
-                let waited = self.patience.as_millis();
+                let waited = self.queue_timeout.as_millis();
                 let message = format!("The script waited {waited} ms for its turn; try again later");
                 Err(Refused::new(ErrorCode::QueueTimeout, message))
             }
         }
     }
 
-    /// A permit that nobody has at the moment.
-    pub fn try_take(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.free).try_acquire_owned().ok()
+    /// Acquires a permit without waiting; `None` if all are in use.
+    pub fn try_acquire(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).try_acquire_owned().ok()
     }
 }
 
-/// A position in the queue, given back when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+/// A position in the queue, which is free again when it is dropped.
+struct QueuePosition<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
-    fn join(count: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let joined =
-            count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < most).then_some(count + 1));
-        joined.ok().map(|_| Self(count))
+impl<'a> QueuePosition<'a> {
+    /// Takes a position; `None` if all `max` are taken.
+    fn new(queued: &'a AtomicUsize, max: usize) -> Option<Self> {
+        let taken =
+            queued.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < max).then_some(count + 1));
+        taken.ok().map(|_| Self(queued))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

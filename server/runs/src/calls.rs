@@ -1,7 +1,7 @@
-//! The tool calls of one run: made one by one, each noted in a log that the client gets.
+//! The tool calls of one run, and the log of them that the client gets.
 
 use super::context::RunContext;
-use super::{RunEvent, Watcher};
+use super::{EventSink, RunEvent};
 use agentscript::{Call, CallId, Outcome, ToolError};
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::json;
@@ -10,7 +10,8 @@ use codecall_base::text::truncate;
 use codecall_base::tool::{ErrorCode, MAX_NAME_BYTES};
 use codecall_tools::pipeline::{Pipeline, ToolCall};
 use codecall_tools::sample;
-use serde_json::{Value, json as object};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,52 +19,55 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
 
-/// Calls that the log of a run has room for.
-const MOST: usize = 100;
-/// The same in a dry run, whose log is its answer.
-const MOST_DRY: usize = 1_000;
-/// Longest input in the log, in bytes; a longer one is cut.
-const LONGEST_INPUT: usize = 2_048;
-/// Longest message of an error in the log, in bytes.
-const LONGEST_MESSAGE: usize = 500;
+/// Maximum number of calls in the log of a run.
+const MAX_LOGGED: usize = 100;
+/// Maximum number of calls in the log of a dry run, which is its answer.
+const MAX_LOGGED_DRY_RUN: usize = 1_000;
+/// Maximum size of an input in the log, in bytes. A larger one is truncated.
+const MAX_INPUT_BYTES: usize = 2_048;
+/// Maximum length of the message of an error in the log, in bytes.
+const MAX_MESSAGE_BYTES: usize = 500;
 
-/// What the tool calls of one run share.
+/// Makes the tool calls of one run.
 #[derive(Clone)]
 pub struct Calls {
     pub pipeline: Arc<Pipeline>,
+    /// The only tools that the run may call; `None`: all.
     pub allowed: Option<Arc<[String]>>,
+    /// The only apps whose tools the run may call; `None`: all.
     pub apps: Option<Arc<[String]>>,
-    pub at_once: Arc<Semaphore>,
+    /// One permit for each call that may be in flight.
+    pub permits: Arc<Semaphore>,
     pub context: Arc<RunContext>,
     pub log: Arc<CallLog>,
-    /// Whether no tool may be reached.
-    pub dry: bool,
+    pub is_dry_run: bool,
 }
 
 impl Calls {
+    /// Makes a call when there is a permit for it. Returns the result as JSON text.
     pub async fn make(self, call: Call) -> (CallId, Result<String, ToolError>) {
-        let _turn = self.at_once.acquire().await;
+        let _permit = self.permits.acquire().await;
         let id = call.id;
-        (id, self.answer(call).await)
+        (id, self.call(call).await)
     }
 
-    async fn answer(&self, call: Call) -> Result<String, ToolError> {
+    async fn call(&self, call: Call) -> Result<String, ToolError> {
         let Call { id, tool, input: text, timeout_ms, .. } = call;
-        let named = truncate(&tool, MAX_NAME_BYTES);
-        if !self.context.fits(&format!("The input of tool '{named}'"), text.len()) {
-            return Err(aborted(named));
+        let name = truncate(&tool, MAX_NAME_BYTES);
+        if !self.context.check_size(&format!("The input of tool '{name}'"), text.len()) {
+            return Err(aborted(name));
         }
         let input = match offload::run(text.len(), || json::parse(&text)).await {
             Ok(Ok(Value::Object(input))) => input,
             Ok(Ok(_)) => {
                 return Err(ToolError::new(
                     ErrorCode::InvalidInput,
-                    format!("The input of tool '{named}' must be an object"),
+                    format!("The input of tool '{name}' must be an object"),
                 ));
             }
             Ok(Err(_)) => {
-                self.context.unreadable(&format!("The input of tool '{named}'"));
-                return Err(aborted(named));
+                self.context.end_too_deep(&format!("The input of tool '{name}'"));
+                return Err(aborted(name));
             }
             Err(busy) => return Err(busy.into()),
         };
@@ -74,47 +78,47 @@ impl Calls {
                 caller: Caller::Script,
                 run: Some(self.context.scope.clone()),
                 timeout: Duration::from_millis(timeout_ms),
-                watcher: self.noted(id),
+                sink: self.logging_sink(id),
                 cancel: self.context.cancel.clone(),
             },
             allowed: self.allowed.clone(),
             apps: self.apps.clone(),
         };
-        if self.dry { self.dry_run(id, &call) } else { self.reach(call).await }
+        if self.is_dry_run { self.dry_run(id, &call) } else { self.call_tool(call).await }
     }
 
-    /// Who watches a call: the log of the run, and whoever watches the run.
-    fn noted(&self, id: CallId) -> Watcher {
-        let (log, watcher) = (Arc::clone(&self.log), self.context.watcher.clone());
+    /// Returns the sink of a call, which logs its events and forwards them to the sink of the run.
+    fn logging_sink(&self, id: CallId) -> EventSink {
+        let (log, sink) = (Arc::clone(&self.log), self.context.sink.clone());
         Some(Arc::new(move |event| {
             match &event {
                 RunEvent::CallStarted { tool, call, input } => log.begin(id, *call, tool, input),
                 RunEvent::CallEnded { duration, error, .. } => log.end(id, *duration, error.as_ref()),
                 RunEvent::Started { .. } | RunEvent::Message(_) | RunEvent::CallUpdated { .. } => {}
             }
-            if let Some(watcher) = &watcher {
-                watcher(event);
+            if let Some(sink) = &sink {
+                sink(event);
             }
         }))
     }
 
-    async fn reach(&self, call: ToolCall) -> Result<String, ToolError> {
+    async fn call_tool(&self, call: ToolCall) -> Result<String, ToolError> {
         let tool = call.tool.clone();
-        // A task of its own: a crash of an upstream is the failure of this call alone.
+        // In a task of its own, a panic of an upstream only fails this call. Dropping the set aborts the task.
         let pipeline = Arc::clone(&self.pipeline);
-        let mut made = JoinSet::new();
-        made.spawn(async move { pipeline.data(call).await }.in_current_span());
-        let text = match made.join_next().await {
+        let mut task = JoinSet::new();
+        task.spawn(async move { pipeline.data(call).await }.in_current_span());
+        let text = match task.join_next().await {
             Some(Ok(result)) => {
                 let result = result?;
                 offload::run(offload::weight(&result), || result.to_string()).await?
             }
             Some(Err(_)) | None => return Err(ToolError::new(ErrorCode::ToolExecutionError, "The tool crashed")),
         };
-        let most = self.context.bounds.max_message_bytes;
-        if text.len() > most {
+        let max = self.context.pool.max_message_bytes;
+        if text.len() > max {
             let message = format!(
-                "The answer of tool '{tool}' has {} bytes, more than the {most} that a script can get; ask for less",
+                "The answer of tool '{tool}' has {} bytes, more than the {max} that a script can get; ask for less",
                 text.len()
             );
             return Err(ToolError::new(ErrorCode::MessageTooLarge, message));
@@ -122,54 +126,66 @@ impl Calls {
         Ok(text)
     }
 
+    /// Checks a call as the pipeline does, and returns a sample result.
     fn dry_run(&self, id: CallId, call: &ToolCall) -> Result<String, ToolError> {
         let weight = offload::weight_of(&call.input);
-        let shown =
+        let input =
             offload::run_without_permit(weight, || self.pipeline.shown(&Arc::new(Value::Object(call.input.clone()))));
-        self.log.begin(id, u64::from(id.0), &call.tool, &shown);
+        self.log.begin(id, u64::from(id.0), &call.tool, &input);
         let entry = self.pipeline.admit(call);
         self.log.end(id, Duration::ZERO, entry.as_ref().err());
-        let (result, known) = sample::result(entry?.definition.output_schema.as_ref());
-        self.log.is_example(id, known);
+        let (result, is_known) = sample::result(entry?.definition.output_schema.as_ref());
+        self.log.set_result_known(id, is_known);
         Ok(result.to_string())
     }
 }
 
-/// The answer to a call of a run that has to end.
+/// Returns the error of a call of a run that has to end.
 fn aborted(tool: &str) -> ToolError {
     ToolError::new(ErrorCode::ExecutionAborted, format!("The call of tool '{tool}' was not made"))
 }
 
-/// What a run has done with tools, in the order of its calls; the first ones, where there are many.
+/// The log of the tool calls of a run, in their order. It is limited to the first ones.
 #[derive(Debug)]
 pub struct CallLog {
-    most: usize,
+    max_calls: usize,
     rows: Mutex<Rows>,
 }
 
 #[derive(Debug, Default)]
 struct Rows {
     calls: BTreeMap<CallId, Record>,
-    made: u64,
+    /// Number of all calls, those that are not logged included.
+    total: u64,
 }
 
-/// One call.
+/// A call in the log.
 #[derive(Clone, Debug)]
 struct Record {
-    /// Its number in the process, as notifications tell it.
+    /// Its number in the process, which notifications contain.
     number: u64,
     tool: String,
     input: Value,
     began: Instant,
     duration: Option<Duration>,
     error: Option<ToolError>,
-    /// In a dry run: whether the schema of the tool says what its result looks like.
-    known: bool,
+    /// In a dry run: whether the result follows from the output schema of the tool.
+    is_result_known: bool,
+}
+
+/// The log of a dry run.
+pub struct DryRunCalls {
+    /// The calls, as JSON.
+    pub calls: Vec<Value>,
+    /// Number of calls that are not logged.
+    pub omitted: u64,
+    /// Whether there are tools without a usable output schema.
+    pub has_unknown_results: bool,
 }
 
 impl CallLog {
-    pub fn new(dry: bool) -> Self {
-        Self { most: if dry { MOST_DRY } else { MOST }, rows: Mutex::default() }
+    pub fn new(is_dry_run: bool) -> Self {
+        Self { max_calls: if is_dry_run { MAX_LOGGED_DRY_RUN } else { MAX_LOGGED }, rows: Mutex::default() }
     }
 
     fn rows(&self) -> MutexGuard<'_, Rows> {
@@ -178,11 +194,11 @@ impl CallLog {
 
     fn begin(&self, id: CallId, number: u64, tool: &str, input: &Value) {
         let mut rows = self.rows();
-        rows.made += 1;
-        if rows.calls.len() < self.most {
-            let (tool, input) = (truncate(tool, MAX_NAME_BYTES).to_owned(), shortened(input));
-            let record =
-                Record { number, tool, input, began: Instant::now(), duration: None, error: None, known: false };
+        rows.total += 1;
+        if rows.calls.len() < self.max_calls {
+            let (tool, input) = (truncate(tool, MAX_NAME_BYTES).to_owned(), truncate_input(input));
+            let began = Instant::now();
+            let record = Record { number, tool, input, began, duration: None, error: None, is_result_known: false };
             rows.calls.insert(id, record);
         }
     }
@@ -194,35 +210,36 @@ impl CallLog {
         }
     }
 
-    fn is_example(&self, id: CallId, known: bool) {
+    fn set_result_known(&self, id: CallId, is_known: bool) {
         if let Some(record) = self.rows().calls.get_mut(&id) {
-            record.known = known;
+            record.is_result_known = is_known;
         }
     }
 
-    /// How many calls were made.
-    pub fn made(&self) -> u64 {
-        self.rows().made
+    /// Returns the number of all calls.
+    pub fn total(&self) -> u64 {
+        self.rows().total
     }
 
-    /// The log as clients see it, with the calls that the run has left behind. `shown` masks an input.
-    pub fn to_json(&self, outcome: &Outcome, shown: &dyn Fn(&str) -> Arc<Value>) -> Value {
+    /// Returns the log for clients, with the calls that had no answer at the end of the run. `redact` redacts an input,
+    /// which is JSON text.
+    pub fn to_json(&self, outcome: &Outcome, redact: &dyn Fn(&str) -> Arc<Value>) -> Value {
         let rows = self.rows();
         let calls: Vec<Value> = rows.calls.values().map(Record::to_json).collect();
         let unanswered: Vec<Value> = outcome
             .unanswered
             .iter()
             .map(|call| {
-                let (input, started, awaited) = (shortened(&shown(&call.input)), call.started, call.awaited);
-                let mut row = object!({"toolName": call.tool, "input": input, "started": started, "awaited": awaited});
+                let (input, started, awaited) = (truncate_input(&redact(&call.input)), call.started, call.awaited);
+                let mut row = json!({"toolName": call.tool, "input": input, "started": started, "awaited": awaited});
                 if let Some(record) = rows.calls.get(&call.id) {
                     row["callId"] = record.number.to_string().into();
                 }
                 row
             })
             .collect();
-        let mut log = object!({ "calls": calls });
-        let omitted = rows.made - rows.calls.len() as u64;
+        let mut log = json!({ "calls": calls });
+        let omitted = rows.omitted();
         if omitted > 0 {
             log["omitted"] = omitted.into();
         }
@@ -232,68 +249,77 @@ impl CallLog {
         log
     }
 
-    /// The calls of a dry run as clients see them, and how many there is no room for.
-    pub fn dry_run(&self) -> (Vec<Value>, u64) {
+    /// Returns the log of a dry run for clients.
+    pub fn dry_run(&self) -> DryRunCalls {
         let rows = self.rows();
-        let calls = rows.calls.values().map(Record::dry_run).collect();
-        (calls, rows.made - rows.calls.len() as u64)
+        let is_unknown = |record: &Record| record.error.is_none() && !record.is_result_known;
+        DryRunCalls {
+            calls: rows.calls.values().map(Record::to_dry_run_json).collect(),
+            omitted: rows.omitted(),
+            has_unknown_results: rows.calls.values().any(is_unknown),
+        }
+    }
+}
+
+impl Rows {
+    fn omitted(&self) -> u64 {
+        self.total - self.calls.len() as u64
     }
 }
 
 impl Record {
     fn to_json(&self) -> Value {
-        let status = match (self.duration, &self.error) {
-            (None, _) => "cancelled",
-            (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => "cancelled",
-            (Some(_), None) => "ok",
-            (Some(_), Some(_)) => "error",
+        let (status, error) = match (self.duration, &self.error) {
+            (None, _) => ("cancelled", None),
+            (Some(_), Some(error)) if error.code == ErrorCode::ExecutionAborted => ("cancelled", None),
+            (Some(_), None) => ("ok", None),
+            (Some(_), Some(error)) => ("error", Some(error)),
         };
         let duration = self.duration.unwrap_or_else(|| self.began.elapsed());
-        let mut call = object!({
+        let mut call = json!({
             "callId": self.number.to_string(),
             "toolName": self.tool,
             "input": self.input,
             "status": status,
             "durationMs": (duration.as_secs_f64() * 1e6).round() / 1e3,
         });
-        if let Some(error) = self.error.as_ref().filter(|_| status == "error") {
-            call["error"] = told(error);
+        if let Some(error) = error {
+            call["error"] = error_json(error);
         }
         call
     }
 
-    fn dry_run(&self) -> Value {
-        let mut call = object!({"toolName": self.tool, "input": self.input});
+    fn to_dry_run_json(&self) -> Value {
+        let mut call = json!({"toolName": self.tool, "input": self.input});
         match &self.error {
             None => {
                 call["fits"] = true.into();
-                call["result"] = if self.known { "example" } else { "unknown" }.into();
+                call["result"] = if self.is_result_known { "example" } else { "unknown" }.into();
             }
             Some(error) => {
-                // Whether the input of a call fits that is refused for another reason was not asked.
+                // If the call is refused for another reason, its input was not checked.
                 if error.code == ErrorCode::InvalidInput {
                     call["fits"] = false.into();
                 }
-                call["refused"] = told(error);
+                call["refused"] = error_json(error);
             }
         }
         call
     }
 }
 
-fn told(error: &ToolError) -> Value {
-    object!({"code": error.code, "message": truncate(&error.message, LONGEST_MESSAGE)})
+fn error_json(error: &ToolError) -> Value {
+    json!({"code": error.code, "message": truncate(&error.message, MAX_MESSAGE_BYTES)})
 }
 
-/// An input for the log: its text, cut, where it is long.
-fn shortened(input: &Value) -> Value {
-    if let Value::String(text) = input {
-        return if text.len() <= LONGEST_INPUT {
-            input.clone()
-        } else {
-            format!("{}…", truncate(text, LONGEST_INPUT)).into()
-        };
+/// Returns an input for the log. A large one is its JSON text, truncated.
+fn truncate_input(input: &Value) -> Value {
+    let text = match input {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        _ => Cow::Owned(input.to_string()),
+    };
+    if text.len() <= MAX_INPUT_BYTES {
+        return input.clone();
     }
-    let text = input.to_string();
-    if text.len() <= LONGEST_INPUT { input.clone() } else { format!("{}…", truncate(&text, LONGEST_INPUT)).into() }
+    format!("{}…", truncate(&text, MAX_INPUT_BYTES)).into()
 }

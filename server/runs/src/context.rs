@@ -1,170 +1,171 @@
-//! What belongs to one run from its beginning to its end, whoever works on it at the moment: who
-//! watches it, what ends it before its time, and what it has used of what all runs share.
+//! The context of a run: its event sink, its cancellation, and its share of the memory of all runs.
 
 use super::executor::Evaluation;
 use super::{Refused, refused};
 use agentscript::{Message, Outcome};
 use codecall_base::call::RunScope;
-use codecall_base::event::{RunEvent, Watcher};
+use codecall_base::event::{EventSink, RunEvent};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::Pool;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio_util::sync::CancellationToken;
 
-/// One run.
+/// The context of a run.
 pub struct RunContext {
-    /// Its id and the permit that it has until no thread works on it any more.
+    /// The id of the run, and its permit, which it keeps until no thread works on it any more.
     pub scope: RunScope,
-    /// What is logged within it is logged with its id.
+    /// Adds the id of the run to log lines.
     pub span: tracing::Span,
-    pub watcher: Watcher,
-    /// Fires when the run has to end, for whatever reason.
+    pub sink: EventSink,
+    /// Cancelled when the run has to end, for any reason.
     pub cancel: CancellationToken,
-    /// The same for the interpreter, which looks at it in the middle of a long step.
+    /// The same flag for the interpreter, which checks it in the middle of long operations.
     pub stop: Arc<AtomicBool>,
-    /// Why it has to; empty: nobody wants its result any more.
-    why: OnceLock<Why>,
-    pub bounds: Pool,
-    /// Whether a thread has the run, or will have it when its turn has come.
+    /// Why the run has to end; empty if its client has cancelled it.
+    reason: OnceLock<Reason>,
+    /// The limits of each run.
+    pub pool: Pool,
+    /// Whether a thread evaluates the run, or the run is queued for one.
     in_slice: AtomicBool,
-    /// Messages that the script has sent.
+    /// Number of messages that the script has sent.
     messages: AtomicU64,
-    ledger: Arc<Ledger>,
-    /// Its number in the ledger.
+    memory: Arc<MemoryBudget>,
+    /// The key of the run in `memory`.
     number: u64,
 }
 
-struct Why {
+/// Why a run has to end.
+struct Reason {
     code: ErrorCode,
     message: String,
 }
 
 impl RunContext {
-    pub fn begin(
+    pub fn new(
         scope: RunScope,
-        ledger: &Arc<Ledger>,
-        bounds: Pool,
-        watcher: Watcher,
+        memory: &Arc<MemoryBudget>,
+        pool: Pool,
+        sink: EventSink,
         cancel: CancellationToken,
     ) -> Arc<Self> {
-        if let Some(watcher) = &watcher {
-            watcher(RunEvent::Started { run: scope.id.clone() });
+        if let Some(sink) = &sink {
+            sink(RunEvent::Started { run: scope.id.clone() });
         }
         let context = Arc::new(Self {
-            // Of the highest level, so that it is there however little is logged.
+            // The highest level, so that the span is enabled whatever the log filter is.
             span: tracing::error_span!("run", id = %scope.id),
             scope,
-            watcher,
+            sink,
             cancel,
             stop: Arc::default(),
-            why: OnceLock::new(),
-            bounds,
+            reason: OnceLock::new(),
+            pool,
             in_slice: AtomicBool::new(false),
             messages: AtomicU64::new(0),
-            ledger: Arc::clone(ledger),
-            number: ledger.numbers.fetch_add(1, Ordering::Relaxed),
+            memory: Arc::clone(memory),
+            number: memory.next_number.fetch_add(1, Ordering::Relaxed),
         });
-        ledger.open(context.number, Arc::downgrade(&context));
+        memory.add_run(context.number, Arc::downgrade(&context));
         context
     }
 
-    /// The run has to end, with this code. The first reason counts.
+    /// Ends the run with a code and a message. Only the first reason counts.
     pub fn end(&self, code: ErrorCode, message: impl Into<String>) {
-        let _ = self.why.set(Why { code, message: message.into() });
+        let _ = self.reason.set(Reason { code, message: message.into() });
         self.stop();
     }
 
-    /// The run has to end: nobody wants its result, or it must not go on.
+    /// Cancels the run.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.cancel.cancel();
     }
 
-    /// A slice is over and the run is not: what it uses now.
-    pub fn used(&self, run: &dyn Evaluation) {
-        let most = self.bounds.max_pending_calls;
-        if run.unanswered_calls() > most {
+    /// Checks the resources of the run after a slice, and ends a run that uses too many.
+    pub fn check_usage(&self, run: &dyn Evaluation) {
+        let max = self.pool.max_pending_calls;
+        if run.unanswered_calls() > max {
             let message =
-                format!("More than {most} tool calls wait for an answer at once; await them in smaller groups");
+                format!("More than {max} tool calls wait for an answer at once; await them in smaller groups");
             self.end(ErrorCode::TooManyPendingCalls, message);
         }
-        self.ledger.used(self.number, run.memory_bytes());
+        self.memory.record(self.number, run.memory_bytes());
     }
 
-    /// A slice begins, or has ended and its thread has let go of the run.
+    /// Sets whether a thread evaluates the run, or the run is queued for one.
     pub fn set_in_slice(&self, in_slice: bool) {
         self.in_slice.store(in_slice, Ordering::Release);
     }
 
-    /// Nobody waits for the run any more. A thread that is in a slice of it may take as much memory as the script may,
-    /// which is `most`, until that slice ends.
-    pub fn leave(&self, most: u64) {
-        // Where the run has ended there is nobody to hear it.
+    /// Cancels a run that nobody waits for. If a thread evaluates it, its memory counts as `max_bytes`, the limit of its
+    /// script, until the slice ends.
+    pub fn abandon(&self, max_bytes: u64) {
         self.stop();
         if self.in_slice.load(Ordering::Acquire) {
-            self.ledger.give_up(self.number, most);
+            self.memory.abandon(self.number, max_bytes);
         }
     }
 
-    /// The script has sent these: each is told to whoever watches, unless it is too much.
-    pub fn heard(&self, messages: Vec<Message>) {
+    /// Forwards messages of the script to the event sink. Too many messages, or too large ones, end the run.
+    pub fn forward(&self, messages: Vec<Message>) {
         for message in messages {
-            let most = self.bounds.max_messages;
-            if self.messages.fetch_add(1, Ordering::Relaxed) >= most {
-                return self
-                    .end(ErrorCode::MessageFlood, format!("The script sent more than {most} messages; send fewer"));
+            let max = self.pool.max_messages;
+            if self.messages.fetch_add(1, Ordering::Relaxed) >= max {
+                let message = format!("The script sent more than {max} messages; send fewer");
+                return self.end(ErrorCode::MessageFlood, message);
             }
             let data = match &message {
                 Message::Log { metadata, .. } => metadata.as_deref(),
                 Message::Notify { payload, .. } => Some(payload.as_str()),
             };
-            if !self.fits("A message of the script", length(&message)) {
+            if !self.check_size("A message of the script", length(&message)) {
                 return;
             }
             if data.is_some_and(|data| json::parse(data).is_err()) {
-                return self.unreadable("The data of a message");
+                return self.end_too_deep("The data of a message");
             }
-            if let Some(watcher) = &self.watcher {
-                watcher(RunEvent::Message(message));
+            if let Some(sink) = &self.sink {
+                sink(RunEvent::Message(message));
             }
         }
     }
 
-    /// Whether something that the script sends is not too long; else the run has to end.
-    pub fn fits(&self, what: &str, length: usize) -> bool {
-        let most = self.bounds.max_message_bytes;
-        if length > most {
-            self.end(ErrorCode::MessageTooLarge, format!("{what} is longer than {most} bytes; send less at a time"));
+    /// Returns whether data of the script may be sent. Data that is too large ends the run. `what` names it in the message.
+    pub fn check_size(&self, what: &str, length: usize) -> bool {
+        let max = self.pool.max_message_bytes;
+        if length > max {
+            self.end(ErrorCode::MessageTooLarge, format!("{what} is longer than {max} bytes; send less at a time"));
         }
-        length <= most
+        length <= max
     }
 
-    /// Something that the script sends cannot be read by anybody: the run has to end.
-    pub fn unreadable(&self, what: &str) {
+    /// Ends a run that sends data which JSON parsers refuse because of its depth.
+    pub fn end_too_deep(&self, what: &str) {
         self.end(ErrorCode::MessageInvalid, format!("{what} is nested too deeply to be sent; send a flat form of it"));
     }
 
-    /// The outcome, with the reason where the run was ended for one.
-    pub fn settle(&self, mut outcome: Outcome) -> Outcome {
-        let Some(why) = self.why.get() else { return outcome };
-        // What ends with a message that it must not send has not ended well.
-        let sent = matches!(why.code, ErrorCode::MessageTooLarge | ErrorCode::MessageInvalid | ErrorCode::MessageFlood);
+    /// Returns the final outcome: with the reason if the run was ended for one.
+    pub fn final_outcome(&self, mut outcome: Outcome) -> Outcome {
+        let Some(reason) = self.reason.get() else { return outcome };
+        // A run whose last message is invalid has failed, even if it has returned a result.
+        let is_message =
+            matches!(reason.code, ErrorCode::MessageTooLarge | ErrorCode::MessageInvalid | ErrorCode::MessageFlood);
         match &mut outcome.result {
             Err(failure) if failure.code == ErrorCode::ExecutionAborted => {
-                failure.code = why.code.into();
-                failure.message.clone_from(&why.message);
+                failure.code = reason.code.into();
+                failure.message.clone_from(&reason.message);
             }
-            Ok(_) if sent => outcome.result = refused(why.code, why.message.as_str()).result,
+            Ok(_) if is_message => outcome.result = refused(reason.code, reason.message.as_str()).result,
             Ok(_) | Err(_) => {}
         }
         outcome
     }
 }
 
-/// Bytes of a message of a script.
+/// Returns the size of a message of a script, in bytes.
 pub fn length(message: &Message) -> usize {
     match message {
         Message::Log { level, message, metadata } => {
@@ -176,98 +177,96 @@ pub fn length(message: &Message) -> usize {
 
 impl Drop for RunContext {
     fn drop(&mut self) {
-        self.ledger.close(self.number);
+        self.memory.remove_run(self.number);
     }
 }
 
-/// The memory of all runs together.
-pub struct Ledger {
-    most: u64,
-    numbers: AtomicU64,
-    rows: Mutex<Rows>,
+/// The memory budget that all runs share.
+pub struct MemoryBudget {
+    max_bytes: u64,
+    next_number: AtomicU64,
+    usage: Mutex<MemoryUsage>,
 }
 
 #[derive(Default)]
-struct Rows {
+struct MemoryUsage {
     total: u64,
-    runs: HashMap<u64, Row>,
+    runs: HashMap<u64, RunMemory>,
 }
 
-struct Row {
+struct RunMemory {
     bytes: u64,
     context: Weak<RunContext>,
-    /// Whether nobody can end it any more.
-    given_up: bool,
+    /// Whether the run was cancelled while a thread evaluated it, so that its memory is free at an unknown time.
+    is_abandoned: bool,
 }
 
-impl Ledger {
-    pub fn new(most: u64) -> Arc<Self> {
-        Arc::new(Self { most, numbers: AtomicU64::new(0), rows: Mutex::default() })
+impl MemoryBudget {
+    pub fn new(max_bytes: u64) -> Arc<Self> {
+        Arc::new(Self { max_bytes, next_number: AtomicU64::new(0), usage: Mutex::default() })
     }
 
-    fn open(&self, number: u64, context: Weak<RunContext>) {
-        self.rows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .runs
-            .insert(number, Row { bytes: 0, context, given_up: false });
+    fn usage(&self) -> MutexGuard<'_, MemoryUsage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self, number: u64) {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = rows.runs.remove(&number);
-        rows.total -= gone.map_or(0, |row| row.bytes);
+    fn add_run(&self, number: u64, context: Weak<RunContext>) {
+        self.usage().runs.insert(number, RunMemory { bytes: 0, context, is_abandoned: false });
     }
 
-    /// Whether there is memory for one more run.
+    fn remove_run(&self, number: u64) {
+        let mut usage = self.usage();
+        let removed = usage.runs.remove(&number);
+        usage.total -= removed.map_or(0, |run| run.bytes);
+    }
+
+    /// Checks that there is memory for another run.
     ///
     /// # Errors
-    /// Those that are there have all of it.
-    pub fn admit(&self) -> Result<(), Refused> {
-        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        if rows.total < self.most {
+    /// The budget is used up.
+    pub fn check_available(&self) -> Result<(), Refused> {
+        let max = self.max_bytes;
+        if self.usage().total < max {
             return Ok(());
         }
-        let most = self.most;
-        Err(Refused::new(
-            ErrorCode::WorkerMemoryExceeded,
-            format!("The scripts that are running have all of the {most} bytes that there are; try again later"),
-        ))
+        let message = format!("The running scripts use all of the {max} bytes of memory; try again later");
+        Err(Refused::new(ErrorCode::WorkerMemoryExceeded, message))
     }
 
-    fn give_up(&self, number: u64, most: u64) {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(row) = rows.runs.get_mut(&number) else { return };
-        let more = most.saturating_sub(row.bytes);
-        row.bytes += more;
-        row.given_up = true;
-        rows.total += more;
+    /// Counts the memory of a run as `max_bytes` until its context is dropped.
+    fn abandon(&self, number: u64, max_bytes: u64) {
+        let mut usage = self.usage();
+        let Some(run) = usage.runs.get_mut(&number) else { return };
+        let more = max_bytes.saturating_sub(run.bytes);
+        run.bytes += more;
+        run.is_abandoned = true;
+        usage.total += more;
     }
 
-    /// A run has so many bytes now. Where all have too many, the largest one has to end; until it has,
-    /// it is the largest one still, so that no other follows it.
-    fn used(&self, number: u64, bytes: u64) {
-        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(row) = rows.runs.get_mut(&number) else { return };
-        if row.given_up {
+    /// Records the memory of a run. If the budget is exceeded, the largest run has to end. Until it has ended it stays
+    /// the largest one, so no other run is ended as well.
+    fn record(&self, number: u64, bytes: u64) {
+        let mut usage = self.usage();
+        let Some(run) = usage.runs.get_mut(&number) else { return };
+        if run.is_abandoned {
             return;
         }
-        let before = std::mem::replace(&mut row.bytes, bytes);
-        rows.total = rows.total - before + bytes;
-        if rows.total <= self.most {
+        let before = std::mem::replace(&mut run.bytes, bytes);
+        usage.total = usage.total - before + bytes;
+        if usage.total <= self.max_bytes {
             return;
         }
-        let largest = rows
+        let largest = usage
             .runs
             .values()
-            .filter(|row| !row.given_up)
-            .max_by_key(|row| row.bytes)
-            .and_then(|row| row.context.upgrade());
-        drop(rows);
+            .filter(|run| !run.is_abandoned)
+            .max_by_key(|run| run.bytes)
+            .and_then(|run| run.context.upgrade());
+        drop(usage);
         if let Some(context) = largest {
-            let most = self.most;
+            let max = self.max_bytes;
             let message = format!(
-                "All running scripts together need more than {most} bytes, and this one has the most; keep less data"
+                "All running scripts together need more than {max} bytes, and this one has the most; keep less data"
             );
             context.end(ErrorCode::WorkerMemoryExceeded, message);
         }

@@ -1,4 +1,4 @@
-//! What can be put around every run.
+//! Hooks around runs.
 
 use crate::calls::CallLog;
 use agentscript::{Dialect, Outcome};
@@ -11,55 +11,55 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 
-/// A run that begins: it has its permit, and its script has not been compiled.
+/// The start of a run. It has a permit; its script has not been compiled.
 #[derive(Clone, Debug)]
 pub struct RunStart {
-    /// The run.
+    /// The id of the run.
     pub id: RunId,
-    /// The run whose tool call it is; absent: a client has asked for it.
+    /// The run that has made the call in which this run is nested; `None`: a client has requested it.
     pub parent: Option<RunId>,
-    /// How many runs it is nested in.
+    /// Number of runs that it is nested in.
     pub depth: u32,
     /// The script.
     pub script: Arc<str>,
-    /// What the script sees of the host.
+    /// The functions of the host that the script sees.
     pub dialect: Dialect,
-    /// Whether no tool is reached.
-    pub is_dry: bool,
-    /// When it begins.
+    /// Whether it is a dry run, which calls no tool.
+    pub is_dry_run: bool,
+    /// The time of the start.
     pub at: SystemTime,
 }
 
-/// A run that has ended, however it has.
+/// The end of a run.
 pub struct RunEnd<'a> {
-    /// What was known at its beginning.
+    /// Its start.
     pub start: &'a RunStart,
-    /// How it has ended. One whose client has gone before that is `EXECUTION_ABORTED`.
+    /// The outcome: `EXECUTION_ABORTED` if the client has disconnected before the end.
     pub outcome: &'a Outcome,
-    /// How long it took.
+    /// The duration of the run.
     pub duration: Duration,
     pub(crate) log: &'a CallLog,
     pub(crate) pipeline: &'a Pipeline,
 }
 
 impl RunEnd<'_> {
-    /// Its tool calls, as `codecall/calls` of the result of `codecall_execute` has them: masked, without secrets, and
-    /// the first ones where there are many.
+    /// Returns its tool calls in the format of `codecall/calls` in the `_meta` of a result: without secrets and personal
+    /// data, and only the first ones if there are many.
     #[must_use]
     pub fn calls(&self) -> Value {
-        self.log.to_json(self.outcome, &|input| crate::shown(self.pipeline, input))
+        self.log.to_json(self.outcome, &|input| crate::redact_input(self.pipeline, input))
     }
 }
 
-/// Something that happens around every run, nested ones too. A run that is not admitted is none.
+/// A hook around every run that is admitted, nested runs included.
 pub trait RunHook: Send + Sync {
-    /// The run begins. It goes on when this has returned.
+    /// Called before the script is compiled. The run waits for it.
     fn begin<'a>(&'a self, start: &'a RunStart) -> BoxFuture<'a, ()> {
         let _ = start;
         Box::pin(std::future::ready(()))
     }
 
-    /// The run has ended. Its client gets the outcome when this has returned.
+    /// Called when the run has ended. The client gets the outcome after it.
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
         let _ = end;
         Box::pin(std::future::ready(()))
@@ -73,32 +73,32 @@ pub struct LogRuns;
 impl RunHook for LogRuns {
     fn end<'a>(&'a self, end: &'a RunEnd<'a>) -> BoxFuture<'a, ()> {
         let (outcome, duration_ms) = (end.outcome, end.duration.as_millis());
-        let (status, code) = match &outcome.result {
-            Ok(_) => ("ok", ""),
-            Err(failure) => (failure.status.as_str(), failure.code.as_str()),
-        };
+        let status = outcome.status().as_str();
+        let code = outcome.result.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "");
         let (run, tool_calls, steps) = (&end.start.id, outcome.stats.tool_calls, outcome.stats.steps);
         tracing::info!(%run, status, code, duration_ms, tool_calls, steps, "run ended");
         Box::pin(std::future::ready(()))
     }
 }
 
-/// The hooks of a run that has begun. Dropped before [`Hooked::end`], its client has gone, which they are told too.
-pub(crate) struct Hooked {
+/// Guarantees that the hooks of a run see its end: if it is dropped before [`HookGuard::end`], because the client has
+/// disconnected, they are called in the background.
+pub(crate) struct HookGuard {
     hooks: Arc<[Arc<dyn RunHook>]>,
-    ends: Option<Ends>,
+    /// `None` after the end.
+    active: Option<ActiveRun>,
 }
 
-/// What the end of a run is told with.
-struct Ends {
+/// A run whose hooks have seen its start, but not its end.
+struct ActiveRun {
     start: RunStart,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
     began: Instant,
 }
 
-impl Ends {
-    async fn call(&self, hooks: &[Arc<dyn RunHook>], outcome: &Outcome) {
+impl ActiveRun {
+    async fn end(&self, hooks: &[Arc<dyn RunHook>], outcome: &Outcome) {
         let Self { start, log, pipeline, began } = self;
         let end = RunEnd { start, outcome, duration: began.elapsed(), log, pipeline };
         for hook in hooks.iter().rev() {
@@ -107,8 +107,8 @@ impl Ends {
     }
 }
 
-impl Hooked {
-    /// Call `begin` of all hooks.
+impl HookGuard {
+    /// Calls `begin` of all hooks.
     pub async fn begin(
         hooks: &Arc<[Arc<dyn RunHook>]>,
         start: RunStart,
@@ -119,26 +119,26 @@ impl Hooked {
             hook.begin(&start).await;
         }
         let (log, pipeline) = (Arc::clone(log), Arc::clone(pipeline));
-        Self { hooks: Arc::clone(hooks), ends: Some(Ends { start, log, pipeline, began: Instant::now() }) }
+        Self { hooks: Arc::clone(hooks), active: Some(ActiveRun { start, log, pipeline, began: Instant::now() }) }
     }
 
-    /// Call `end` of all hooks, the last one first.
+    /// Calls `end` of all hooks, the last one first.
     pub async fn end(mut self, outcome: &Outcome) {
-        if let Some(ends) = self.ends.take() {
-            ends.call(&self.hooks, outcome).await;
+        if let Some(run) = self.active.take() {
+            run.end(&self.hooks, outcome).await;
         }
     }
 }
 
-impl Drop for Hooked {
+impl Drop for HookGuard {
     fn drop(&mut self) {
-        let Some(ends) = self.ends.take() else { return };
+        let Some(run) = self.active.take() else { return };
         let hooks = Arc::clone(&self.hooks);
-        // Without a runtime the process ends.
+        // Without a runtime, the process is about to exit.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 let outcome = crate::refused(ErrorCode::ExecutionAborted, "Nobody waits for the result any more");
-                ends.call(&hooks, &outcome).await;
+                run.end(&hooks, &outcome).await;
             });
         }
     }

@@ -1,4 +1,4 @@
-//! Where a run is recorded while it goes on, so that it can be replayed.
+//! Journals, which record runs while they execute, so that they can be replayed.
 
 use crate::{StartInputs, refused};
 use agentscript::{Call, Event, Outcome};
@@ -6,33 +6,33 @@ use codecall_base::tool::{ErrorCode, ToolLookups};
 use futures_util::future::BoxFuture;
 use std::fmt;
 
-/// The journal of one run. What it is given is appended when the future is ready, and only then does the run go on: a
-/// call is in the journal before it is dispatched, and an answer before the script sees it.
+/// The journal of one run. The run waits until an append is complete: a call is in the journal before it is dispatched,
+/// and an answer before the script sees it.
 pub trait RunJournal: fmt::Debug + Send + Sync {
-    /// Returns what the run is started with, instead of `start`: a clock that stands still, random numbers that can be
-    /// made again, and `record_lookups`.
+    /// Adjusts the inputs of the run, so that it can be replayed: a fixed clock, a seed that is recorded, and
+    /// `record_lookups`.
     fn start(&self, start: StartInputs) -> StartInputs;
 
-    /// Append what the script has looked up about tools since the last time.
+    /// Appends what the script has looked up about tools since the last append.
     ///
     /// # Errors
     /// It cannot be appended, and the run ends.
     fn append_lookups(&self, lookups: ToolLookups) -> BoxFuture<'_, Result<(), JournalError>>;
 
-    /// Append calls that the script has made since the last time.
+    /// Appends the calls that the script has made since the last append.
     ///
     /// # Errors
     /// They cannot be appended. None of them is dispatched, and the run ends.
     fn append_calls<'a>(&'a self, calls: &'a [Call]) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// Append answers in the order in which the script gets them.
+    /// Appends answers, in the order in which the script gets them.
     ///
     /// # Errors
     /// They cannot be appended. The script gets none of them, and the run ends.
     fn append_answers<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Result<(), JournalError>>;
 }
 
-/// Why something could not be appended to a journal.
+/// The error of an append to a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The journal of the run cannot be written: {0}")]
 pub struct JournalError(pub String);

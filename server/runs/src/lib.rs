@@ -1,9 +1,9 @@
-//! Running scripts: many runs share a few threads, their tool calls are on tokio.
+//! Runs of scripts: many runs share a few threads, and their tool calls run on tokio.
 //!
-//! A run goes on in slices; one that is not done goes to the end of the queue. While it waits for
-//! tools it takes no thread. Dropping the future of [`Runs::execute`] drops the run.
+//! A run is evaluated in slices. After a slice, a run that is not complete goes to the end of the queue. While it waits
+//! for tools it occupies no thread. Dropping the future of [`Runs::execute`] drops the run.
 //!
-//! It must not know who records a run, nor what a client sees of one.
+//! This crate does not know who records a run, or what a client sees of it.
 
 #![forbid(unsafe_code)]
 
@@ -18,28 +18,27 @@ mod queue;
 #[cfg(unix)]
 pub mod worker;
 
-pub use admission::Admission;
-pub use admission::Refused;
+pub use admission::{Admission, Refused};
 use agentscript::{CallId, Dialect, Event, Failure, Language, Outcome, Policy, Progress, ScriptCache, ToolError};
 use calls::{CallLog, Calls};
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
-use codecall_base::event::{RunEvent, RunId, Watcher};
+use codecall_base::event::{EventSink, RunEvent, RunId};
 use codecall_base::json;
 use codecall_base::tool::ErrorCode;
 use codecall_config::{IsolationConfig, Pool};
 use codecall_tools::catalogue::Catalogue;
 use codecall_tools::pipeline::Pipeline;
 pub use context::length;
-use context::{Ledger, RunContext};
+use context::{MemoryBudget, RunContext};
 use executor::executor;
 pub use executor::{Evaluation, Executor, Replayed, StartInputs, ThreadExecutor};
-use hook::Hooked;
+use hook::HookGuard;
 pub use hook::{LogRuns, RunEnd, RunHook, RunStart};
 pub use journal::{JournalError, RunJournal};
 use queue::{Queue, Step, Task};
 pub use queue::{SLICE, STACK};
-use serde_json::{Value, json as object};
+use serde_json::{Map, Value};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -48,42 +47,42 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-/// How long a cancelled run may take to end: it may be in the middle of one long step. Then it is left
-/// alone, and ends there.
+/// How long to wait for a cancelled run to end, which may be in the middle of a long operation. After it the client gets
+/// its answer, and the run ends in the background.
 const GRACE_PERIOD: Duration = Duration::from_millis(500);
 
-/// How many runs a run may be nested in.
+/// Maximum number of runs that a run is nested in.
 const MAX_NESTING: u32 = 8;
 
-/// One script to run.
+/// A request to run a script.
 #[derive(Clone, Debug)]
 pub struct ExecuteRequest {
     /// The script.
     pub script: Arc<str>,
-    /// Its language; absent: found out.
+    /// The language; `None`: it is detected.
     pub language: Option<Language>,
-    /// JSON text of an object: `codecallContext`.
+    /// What the script sees as `codecallContext`: JSON text of an object.
     pub context: Option<String>,
-    /// What it sees of the host.
+    /// The functions of the host that the script sees.
     pub dialect: Dialect,
-    /// The only tools it may call, by any spelling or as patterns; absent: all.
+    /// The only tools that the script may call, by any spelling or as patterns; `None`: all.
     pub allowed_tools: Option<Vec<String>>,
-    /// The only apps whose tools it may call; absent: all. A call of another one ends the run.
+    /// The only apps whose tools the script may call; `None`: all. A call of another one ends the run.
     pub allowed_apps: Option<Vec<String>>,
     /// Limits and permissions.
     pub policy: Policy,
-    /// Seed of random numbers; absent: a fresh one.
+    /// Seed of random numbers; `None`: a random one.
     pub seed: Option<u64>,
-    /// Whether no tool is reached: results are examples made from output schemas.
+    /// Whether to call no tool. Results are samples generated from output schemas.
     pub dry_run: bool,
-    /// Where its calls and their answers are appended, so that it can be replayed; absent: nowhere.
+    /// Records the run for replay; `None`: it is not recorded.
     pub journal: Option<Arc<dyn RunJournal>>,
-    /// The run that it is nested in: a tool that runs scripts has it from its call. Absent: a client asks for it.
+    /// The run that this one is nested in, from the context of its tool call; `None`: a client requests it.
     pub parent: Option<RunScope>,
 }
 
 impl ExecuteRequest {
-    /// A script under a policy, and nothing else.
+    /// Creates a request with default options.
     #[must_use]
     pub fn new(script: impl Into<Arc<str>>, policy: Policy) -> Self {
         Self {
@@ -101,15 +100,14 @@ impl ExecuteRequest {
         }
     }
 
-    /// What hooks are told of its beginning.
-    fn start(&self, scope: &RunScope) -> RunStart {
+    fn to_start(&self, scope: &RunScope) -> RunStart {
         RunStart {
             id: scope.id.clone(),
             parent: self.parent.as_ref().map(|parent| parent.id.clone()),
             depth: scope.depth,
             script: Arc::clone(&self.script),
             dialect: self.dialect,
-            is_dry: self.dry_run,
+            is_dry_run: self.dry_run,
             at: SystemTime::now(),
         }
     }
@@ -117,16 +115,16 @@ impl ExecuteRequest {
 
 /// A run that has ended.
 pub struct Finished {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Which.
+    /// The id of the run.
     pub id: RunId,
     log: Arc<CallLog>,
     pipeline: Arc<Pipeline>,
 }
 
 impl Finished {
-    /// About how many bytes a client gets of it, or of what has to be read for that.
+    /// Returns about how many bytes have to be processed for the answer to the client.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let outcome = &self.outcome;
@@ -138,22 +136,24 @@ impl Finished {
         result + unanswered + outcome.logs.iter().map(String::len).sum::<usize>()
     }
 
-    /// What machines see beside the result (`_meta`): `codecall/stats`, and `codecall/calls` with every
-    /// call of a tool (the first ones, where there are many) and those that were left without an answer.
+    /// Returns the `_meta` of the result: the id of the run, its statistics, and its tool calls (only the first ones if
+    /// there are many), including those without an answer.
     #[must_use]
-    pub fn meta(&self) -> Value {
-        let shown = |input: &str| shown(&self.pipeline, input);
+    pub fn meta(&self) -> Map<String, Value> {
+        let redact = |input: &str| redact_input(&self.pipeline, input);
         let stats = json::parse(&self.outcome.stats.to_json()).unwrap_or_default();
-        object!({"codecall/run": self.id.as_str(), "codecall/stats": stats, "codecall/calls": self.log.to_json(&self.outcome, &shown)})
+        let calls = self.log.to_json(&self.outcome, &redact);
+        let members = [("codecall/run", self.id.as_str().into()), ("codecall/stats", stats), ("codecall/calls", calls)];
+        members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 
-/// The input of a call, JSON text, as clients see it.
-fn shown(pipeline: &Pipeline, input: &str) -> Arc<Value> {
+/// Parses the input of a call, and removes secrets and personal data.
+fn redact_input(pipeline: &Pipeline, input: &str) -> Arc<Value> {
     pipeline.shown(&Arc::new(json::parse(input).unwrap_or_default()))
 }
 
-/// All runs of a process.
+/// Executes the runs of a process.
 pub struct Runs {
     catalogue: Arc<Catalogue>,
     pipeline: Arc<Pipeline>,
@@ -161,13 +161,13 @@ pub struct Runs {
     queue: Arc<Queue>,
     executor: Arc<dyn Executor>,
     scripts: Arc<ScriptCache>,
-    ledger: Arc<Ledger>,
+    memory: Arc<MemoryBudget>,
     admission: Admission,
     hooks: Arc<[Arc<dyn RunHook>]>,
 }
 
 impl Runs {
-    /// No run yet; threads are started when there is one.
+    /// Creates an executor of runs. Its threads are started by the first run.
     #[must_use]
     pub fn new(catalogue: Arc<Catalogue>, pipeline: Arc<Pipeline>, pool: Pool) -> Self {
         let scripts = Arc::new(ScriptCache::default());
@@ -177,72 +177,72 @@ impl Runs {
             queue: Arc::new(Queue::new(pool.threads, pool.watchdog)),
             executor: Arc::new(ThreadExecutor::new(Arc::clone(&scripts))),
             scripts,
-            ledger: Ledger::new(pool.max_memory_bytes),
+            memory: MemoryBudget::new(pool.max_memory_bytes),
             admission: Admission::new(pool.max_runs, &pool),
             hooks: Arc::default(),
             pool,
         }
     }
 
-    /// The same with `hooks` around each run.
+    /// Adds hooks around each run.
     #[must_use]
-    pub fn hooked(mut self, hooks: Vec<Arc<dyn RunHook>>) -> Self {
+    pub fn with_hooks(mut self, hooks: Vec<Arc<dyn RunHook>>) -> Self {
         self.hooks = hooks.into();
         self
     }
 
-    /// The same in processes of their own, where the configuration says so.
+    /// Evaluates scripts as the configuration says, on threads or in worker processes.
     ///
     /// # Errors
-    /// No process can be started, or confined as it has to be.
-    pub fn isolated(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
+    /// No worker process can be started, or a required protection is not available.
+    pub fn with_isolation(mut self, isolation: &IsolationConfig, policy: &Policy) -> Result<Self, Error> {
         let workers = isolation.workers.unwrap_or(self.pool.threads);
         self.executor = executor(isolation, workers, policy, &self.scripts)?;
         Ok(self)
     }
 
-    /// Where runs are evaluated, and what of the machine they could reach there, as one line.
+    /// Describes in one line where scripts are evaluated, and which protections are enforced.
     #[must_use]
     pub fn isolation(&self) -> String {
         self.executor.describe()
     }
 
-    /// What evaluates runs.
+    /// Returns the executor, which evaluates scripts.
     #[must_use]
     pub fn executor(&self) -> &Arc<dyn Executor> {
         &self.executor
     }
 
-    /// Scripts that were compiled: agents repeat themselves, and loops around them even more.
+    /// Returns the cache of compiled scripts. Agents often send the same script again.
     #[must_use]
     pub fn scripts(&self) -> &Arc<ScriptCache> {
         &self.scripts
     }
 
-    /// Runs with permits of their own on the same threads, within the same memory.
+    /// Creates runs with separate permits, but the same threads and memory budget.
     #[must_use]
-    pub fn beside(&self, max_runs: usize) -> Self {
+    pub fn with_separate_permits(&self, max_runs: usize) -> Self {
         Self {
             catalogue: Arc::clone(&self.catalogue),
             pipeline: Arc::clone(&self.pipeline),
             queue: Arc::clone(&self.queue),
             executor: Arc::clone(&self.executor),
             scripts: Arc::clone(&self.scripts),
-            ledger: Arc::clone(&self.ledger),
+            memory: Arc::clone(&self.memory),
             admission: Admission::new(max_runs, &self.pool),
             hooks: Arc::clone(&self.hooks),
             pool: Pool { max_runs, ..self.pool },
         }
     }
 
-    /// End all runs; new ones are refused.
+    /// Ends all runs, and refuses new ones.
     pub fn close(&self) {
         self.admission.close();
         self.executor.close();
     }
 
-    /// Run a script to its end.
-    pub async fn execute(&self, request: ExecuteRequest, watcher: Watcher, cancel: CancellationToken) -> Finished {
+    /// Runs a script to its end.
+    pub async fn execute(&self, request: ExecuteRequest, sink: EventSink, cancel: CancellationToken) -> Finished {
         let cancel = cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let log = Arc::new(CallLog::new(request.dry_run));
@@ -250,17 +250,17 @@ impl Runs {
         let id = RunId::random();
         let outcome = match self.admit(&id, request.parent.as_ref(), &cancel).await {
             Ok(scope) => {
-                let hooked = Hooked::begin(&self.hooks, request.start(&scope), &log, &self.pipeline).await;
-                let outcome = accounted(self.run(scope, request, watcher, cancel, &log).await, &log, began);
-                hooked.end(&outcome).await;
+                let hooks = HookGuard::begin(&self.hooks, request.to_start(&scope), &log, &self.pipeline).await;
+                let outcome = complete_stats(self.run(scope, request, sink, cancel, &log).await, &log, began);
+                hooks.end(&outcome).await;
                 outcome
             }
-            Err(refusal) => accounted(refusal.into(), &log, began),
+            Err(refusal) => complete_stats(refusal.into(), &log, began),
         };
         Finished { outcome, id, log, pipeline: Arc::clone(&self.pipeline) }
     }
 
-    /// Wait for a permit. A nested run shares that of the run which it is nested in.
+    /// Waits for a permit. A nested run shares the permit of its parent.
     async fn admit(
         &self,
         id: &RunId,
@@ -275,7 +275,7 @@ impl Runs {
             Some(parent) => RunScope { id: id.clone(), depth: parent.depth + 1, permit: parent.permit.clone() },
             None => RunScope { id: id.clone(), depth: 0, permit: Some(Arc::new(self.admission.enter(cancel).await?)) },
         };
-        self.ledger.admit()?;
+        self.memory.check_available()?;
         Ok(scope)
     }
 
@@ -283,14 +283,15 @@ impl Runs {
         &self,
         scope: RunScope,
         request: ExecuteRequest,
-        watcher: Watcher,
+        sink: EventSink,
         cancel: CancellationToken,
         log: &Arc<CallLog>,
     ) -> Outcome {
-        // The client of a dry run is not told of what does not happen.
-        let watcher = watcher.filter(|_| !request.dry_run);
-        let context = RunContext::begin(scope, &self.ledger, self.pool, watcher, cancel);
-        let _left = Left { context: Arc::clone(&context), bytes: request.policy.limits.max_memory_bytes };
+        // A dry run makes no calls, so its client gets no events of calls.
+        let sink = sink.filter(|_| !request.dry_run);
+        let context = RunContext::new(scope, &self.memory, self.pool, sink, cancel);
+        let max_bytes = request.policy.limits.max_memory_bytes;
+        let _abandon = AbandonOnDrop { context: Arc::clone(&context), max_bytes };
         let mut driven = std::pin::pin!(self.drive(request, &context, log).instrument(context.span.clone()));
         let outcome = tokio::select! {
             outcome = &mut driven => outcome,
@@ -299,7 +300,7 @@ impl Runs {
                 driven.await
             }
         };
-        context.settle(outcome)
+        context.final_outcome(outcome)
     }
 
     async fn drive(&self, request: ExecuteRequest, context: &Arc<RunContext>, log: &Arc<CallLog>) -> Outcome {
@@ -308,10 +309,10 @@ impl Runs {
             pipeline: Arc::clone(&self.pipeline),
             allowed: request.allowed_tools.map(Into::into),
             apps: request.allowed_apps.map(Into::into),
-            at_once: Arc::new(Semaphore::new(permits(request.policy.limits.max_concurrency))),
+            permits: Arc::new(Semaphore::new(permits(request.policy.limits.max_concurrency))),
             context: Arc::clone(context),
             log: Arc::clone(log),
-            dry: request.dry_run,
+            is_dry_run: request.dry_run,
         };
         let start = StartInputs {
             script: request.script,
@@ -344,11 +345,11 @@ impl Runs {
             let step = match step {
                 Step::GivenUp(outcome) => return *outcome,
                 Step::Ended(outcome) => Err(*outcome),
-                Step::Went(run, progress) => Ok((run, progress)),
+                Step::Progressed(run, progress) => Ok((run, progress)),
             };
             context.set_in_slice(false);
             let (mut run, progress) = match step {
-                Ok(went) => went,
+                Ok(progressed) => progressed,
                 Err(outcome) => return outcome,
             };
             if let Some(journal) = &journal {
@@ -392,7 +393,7 @@ impl Runs {
         }
     }
 
-    /// Wait until something has happened that the run must know.
+    /// Waits for the next events of the run: answers, its cancellation, or its deadline.
     async fn events(
         &self,
         pending: &mut JoinSet<(CallId, Result<String, ToolError>)>,
@@ -404,7 +405,7 @@ impl Runs {
             biased;
             () = cancel.cancelled() => return vec![Event::Cancel],
             Some(ended) = pending.join_next() => ended,
-            // Resumed at its deadline, the run ends itself.
+            // A run that is resumed at its deadline ends itself.
             () = tokio::time::sleep(left) => return Vec::new(),
         };
         let mut events = Vec::new();
@@ -416,36 +417,36 @@ impl Runs {
             }
             next = pending.try_join_next();
         }
-        // Whatever ended first, a run sees results that come together in the order of its calls.
+        // Answers that arrive together are delivered in the order of the calls, so that runs are reproducible.
         events.sort_by_key(|event| if let Event::Settled { id, .. } = event { Some(*id) } else { None });
         events
     }
 }
 
-/// A run that nobody drives any more, whether it has ended or was given up.
-struct Left {
+/// Abandons a run when its future is dropped. This has no effect on a run that has ended.
+struct AbandonOnDrop {
     context: Arc<RunContext>,
-    /// What its script may take.
-    bytes: u64,
+    /// The memory limit of its script.
+    max_bytes: u64,
 }
 
-impl Drop for Left {
+impl Drop for AbandonOnDrop {
     fn drop(&mut self) {
-        self.context.leave(self.bytes);
+        self.context.abandon(self.max_bytes);
     }
 }
 
-/// Resolves when a cancelled run has had time enough to end.
+/// Resolves when a cancelled run has not ended within its grace period.
 async fn overdue(context: &RunContext) {
     context.cancel.cancelled().await;
     context.stop();
     tokio::time::sleep(GRACE_PERIOD).await;
 }
 
-/// An outcome that the runtime has not made knows nothing of what was before.
-fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
+/// Adds the number of calls and the duration to an outcome that was not created by the runtime.
+fn complete_stats(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
     let stats = &mut outcome.stats;
-    stats.tool_calls = stats.tool_calls.max(log.made());
+    stats.tool_calls = stats.tool_calls.max(log.total());
     if stats.duration_ms == 0.0 {
         stats.duration_ms = began.elapsed().as_secs_f64() * 1_000.0;
     }
@@ -456,7 +457,7 @@ fn accounted(mut outcome: Outcome, log: &CallLog, began: Instant) -> Outcome {
     outcome
 }
 
-/// An outcome without what nests deeper than JSON readers follow: theirs as well as ours.
+/// Removes what JSON parsers refuse because of its depth: a result becomes an error, an error loses its data.
 #[must_use]
 pub fn without_depth(mut outcome: Outcome) -> Outcome {
     match &mut outcome.result {
@@ -472,7 +473,7 @@ pub fn without_depth(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// A limit as a number of permits; 0 is one.
+/// Converts a limit to a number of permits, at least 1.
 fn permits(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS)
 }
@@ -483,7 +484,7 @@ impl From<Refused> for Outcome {
     }
 }
 
-/// A run that was not let in or that went wrong outside of its script.
+/// Returns the outcome of a run that was not admitted, or that failed outside of its script.
 fn refused(code: ErrorCode, message: impl Into<String>) -> Outcome {
     Outcome::not_compiled(Box::new(Failure::from_code(code, message)))
 }

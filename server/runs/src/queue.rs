@@ -1,14 +1,14 @@
-//! The threads that run scripts, the queue in front of them, and a watch over both.
+//! The scheduler of runs: a queue, the threads that evaluate slices, and a watchdog thread.
 //!
-//! Runs are ready or preempted, as in a multilevel feedback queue: a run that comes from outside is ready, one that was
-//! cut off by the end of its slice is preempted. Each level has threads of its own, and those of preempted runs give way
-//! to all others where there is more than one run: what is short does not wait for what is long, and what is long goes on.
+//! Runs are ready or preempted, as in a multilevel feedback queue: a run that is new or has got answers is ready, a run
+//! whose slice is over is preempted. Each level has its own threads. If there is more than one run, threads of preempted
+//! runs have a lower priority, so short runs do not wait for long ones, and long runs still make progress.
 //!
-//! A slice cannot be interrupted from outside: where a run is in the middle of one long step (a sort,
-//! a JSON text of megabytes), its thread is late, and another one takes its place in the meantime. So
-//! at most so many slices of a level are on time, and no run waits for a step of another one. A late thread gives
-//! way to the others where there are any, and then ends with its slice. What a thread starts has its priority, so
-//! threads are started by the watch, which is never lowered, and by those who bring runs.
+//! A slice cannot be interrupted from outside. If a run is in the middle of one long operation (a sort, a JSON text of
+//! megabytes), its thread becomes late, and another thread takes its place: only slices that are not late count towards
+//! the limit of the level, so no run waits for an operation of another one. A late thread gets a lower priority if there
+//! are other runs, and then ends with its slice. A new thread inherits the priority of the thread that starts it, so
+//! only the watchdog, whose priority is never lowered, and the callers of the queue start threads.
 
 use super::context::RunContext;
 use super::executor::{Evaluation, Executor, StartInputs};
@@ -22,40 +22,40 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long a run goes on before others have their turn.
+/// How long a run is evaluated before it is preempted.
 pub const SLICE: Duration = Duration::from_millis(2);
-/// How long a thread has a processor in a slice, after the first look at it, until it gives way to others. On a busy
-/// machine a slice is late without having had one.
-const LONG: Duration = Duration::from_millis(4);
-/// How often slices are looked at while there are any.
-const LOOK: Duration = Duration::from_millis(2);
-/// Looks without any slice after which the watch goes to sleep.
-const QUIET: u32 = 50;
-/// Slices of ready runs at once, for each thread of preempted ones.
+/// CPU time of a slice, from the first check of the watchdog, after which the priority of its thread is lowered. Elapsed
+/// time would not do: on a busy machine a slice may be late although it has had no processor.
+const MAX_CPU_TIME: Duration = Duration::from_millis(4);
+/// How often the watchdog checks the slices in progress.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
+/// Number of checks without a slice after which the watchdog sleeps until there is one.
+const MAX_IDLE_CHECKS: u32 = 50;
+/// Number of ready runs that are evaluated at once, for each thread of preempted runs.
 const READY_PER_THREAD: usize = 4;
-/// Threads that wait for ready runs while there are others: on a busy machine it takes tens of milliseconds until a new
-/// thread begins, and next to nothing to wake one up.
-const SPARE: usize = 3;
-/// Threads of a level that may be late at the same time; further ones make others wait.
-const MOST_LATE: usize = 32;
-/// Native stack of a script thread. Scripts themselves need none; parsing and printing nest.
+/// Number of idle threads that are kept for ready runs while there are other runs. On a busy machine it takes tens of
+/// milliseconds to start a thread, but almost no time to wake one.
+const SPARE_THREADS: usize = 3;
+/// Maximum number of late threads of a level. Further ones count towards the limit of the level.
+const MAX_LATE: usize = 32;
+/// Size of the native stack of a script thread, in bytes. Scripts themselves need none, but parsing and printing recurse.
 pub const STACK: usize = 16 * 1024 * 1024;
 
-/// What a thread does next for a run.
+/// What to do in the next slice of a run.
 pub enum Task {
-    /// Compile and start.
+    /// Compile the script and start the run.
     Begin(Arc<dyn Executor>, Box<StartInputs>),
-    /// Go on.
+    /// Resume the run.
     Resume(Box<dyn Evaluation>, Vec<Event>),
 }
 
-/// How far a task has come: as far as it can go alone.
+/// The result of a task.
 pub enum Step {
-    /// The run waits for tools, or is done.
-    Went(Box<dyn Evaluation>, Progress),
-    /// There is no run (any more).
+    /// The run waits for tools, or is complete.
+    Progressed(Box<dyn Evaluation>, Progress),
+    /// There is no run: its script does not compile, or its evaluation has failed.
     Ended(Box<Outcome>),
-    /// The run has taken too long, and its thread still has it.
+    /// The slice has taken too long. Its thread still evaluates the run.
     GivenUp(Box<Outcome>),
 }
 
@@ -65,26 +65,25 @@ struct Job {
     answer: oneshot::Sender<Step>,
 }
 
-/// Whether a run comes from outside, or was cut off by the end of its slice.
+/// The level of a run in the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// It is new, or its tools have answered.
+    /// The run is new, or has got answers of its tools.
     Ready,
-    /// Its slice was over.
+    /// The last slice of the run was used up.
     Preempted,
 }
 
 impl Level {
-    /// The name of its threads.
-    fn name(self) -> &'static str {
+    fn thread_name(self) -> &'static str {
         match self {
             Self::Ready => "script",
             Self::Preempted => "script-preempt",
         }
     }
 
-    /// A slice that takes longer than this is late. Those of preempted runs wait for a processor, too.
-    fn late(self) -> Duration {
+    /// How long a slice may take before it is late. Slices of preempted runs may also wait for a processor.
+    fn late_after(self) -> Duration {
         match self {
             Self::Ready => Duration::from_millis(4),
             Self::Preempted => Duration::from_millis(50),
@@ -92,7 +91,7 @@ impl Level {
     }
 }
 
-/// Tasks in their order. The threads end with it.
+/// The queue. Its threads end when it is dropped.
 pub struct Queue(Arc<Shared>);
 
 struct Shared {
@@ -100,10 +99,11 @@ struct Shared {
     watchdog: Duration,
     stack: usize,
     state: Mutex<State>,
-    /// There is a job of this level.
-    more_ready: Condvar,
-    more_preempted: Condvar,
-    /// There is a slice to be watched.
+    /// Wakes a thread of ready runs.
+    ready_job: Condvar,
+    /// Wakes a thread of preempted runs.
+    preempted_job: Condvar,
+    /// Wakes the watchdog.
     watch: Condvar,
 }
 
@@ -111,53 +111,54 @@ struct Shared {
 struct State {
     ready: LevelState,
     preempted: LevelState,
-    /// Slices under way, by number.
+    /// Slices in progress, by number.
     slices: BTreeMap<u64, Slice>,
     slice_number: u64,
-    /// Whether there is a thread that watches, and whether it is awake.
-    watched: bool,
-    watching: bool,
-    closed: bool,
+    has_watchdog: bool,
+    is_watchdog_awake: bool,
+    is_closed: bool,
 }
 
-/// Runs of one level.
+/// The state of a level.
 #[derive(Default)]
 struct LevelState {
-    /// Those that wait for their turn.
+    /// The queued jobs.
     jobs: VecDeque<Job>,
-    /// Slices under way that are not late.
+    /// Number of slices in progress that are not late.
     on_time: usize,
-    /// Threads, and how many of them have no slice.
-    workers: usize,
-    free: usize,
+    /// Number of threads.
+    threads: usize,
+    /// Number of threads without a slice.
+    idle: usize,
 }
 
+/// A slice in progress.
 struct Slice {
     level: Level,
     thread: Thread,
     began: Instant,
-    late: bool,
-    /// How long its thread had had a processor at the first look.
-    spent: Option<Duration>,
-    /// Whether its thread gives way to others.
-    lowered: bool,
-    /// Who waits for its end; absent: it was given up.
+    is_late: bool,
+    /// CPU time of the thread at the first check of the watchdog.
+    cpu_time: Option<Duration>,
+    /// Whether its thread has a lower priority.
+    is_lowered: bool,
+    /// Receives the result; `None` if the slice was given up.
     answer: Option<oneshot::Sender<Step>>,
 }
 
 impl Queue {
-    /// A queue for `threads` slices of preempted runs at a time, and several times as many of ready ones. A slice that
-    /// holds its thread for longer than `watchdog` is given up. Threads are started when they are needed.
+    /// Creates a queue that evaluates `threads` preempted runs at once, and [`READY_PER_THREAD`] times as many ready runs.
+    /// A slice that takes longer than `watchdog` is given up. Threads are started when they are needed.
     pub fn new(threads: usize, watchdog: Duration) -> Self {
         Self::with_stack(threads, watchdog, STACK)
     }
 
     pub(super) fn with_stack(threads: usize, watchdog: Duration, stack: usize) -> Self {
-        let (more_ready, more_preempted, watch) = (Condvar::new(), Condvar::new(), Condvar::new());
-        Self(Arc::new(Shared { threads, watchdog, stack, state: Mutex::default(), more_ready, more_preempted, watch }))
+        let (ready_job, preempted_job, watch) = (Condvar::new(), Condvar::new(), Condvar::new());
+        Self(Arc::new(Shared { threads, watchdog, stack, state: Mutex::default(), ready_job, preempted_job, watch }))
     }
 
-    /// Do a task; other tasks have their turns in between.
+    /// Executes a task, in as many slices as it takes until the run waits for tools or is complete.
     pub async fn run(&self, task: Task, context: Arc<RunContext>) -> Step {
         let (answer, answered) = oneshot::channel();
         if let Err(error) = self.0.push(Job { task, context, answer }) {
@@ -173,12 +174,12 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        state.closed = true;
+        state.is_closed = true;
         let jobs = (std::mem::take(&mut state.ready.jobs), std::mem::take(&mut state.preempted.jobs));
         drop(state);
         drop(jobs);
-        self.0.more_ready.notify_all();
-        self.0.more_preempted.notify_all();
+        self.0.ready_job.notify_all();
+        self.0.preempted_job.notify_all();
         self.0.watch.notify_all();
     }
 }
@@ -188,16 +189,16 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn more(&self, level: Level) -> &Condvar {
+    fn job_added(&self, level: Level) -> &Condvar {
         match level {
-            Level::Ready => &self.more_ready,
-            Level::Preempted => &self.more_preempted,
+            Level::Ready => &self.ready_job,
+            Level::Preempted => &self.preempted_job,
         }
     }
 
-    /// How many slices of a level may be on time at once. Ready runs share the processors rather than wait for each
-    /// other: few of them need a whole slice.
-    fn at_once(&self, level: Level) -> usize {
+    /// Returns the maximum number of slices of a level that are not late. Ready runs share the processors instead of
+    /// waiting for each other, because few of them need a whole slice.
+    fn max_slices(&self, level: Level) -> usize {
         match level {
             Level::Ready => self.threads * READY_PER_THREAD,
             Level::Preempted => self.threads,
@@ -206,17 +207,17 @@ impl Shared {
 
     fn push(self: &Arc<Self>, job: Job) -> std::io::Result<()> {
         let mut state = self.lock();
-        if !state.watched {
+        if !state.has_watchdog {
             self.start("script-watch", watch)?;
-            (state.watched, state.watching) = (true, true);
+            (state.has_watchdog, state.is_watchdog_awake) = (true, true);
         }
         state.ready.jobs.push_back(job);
-        let wanted = self.wanted(&mut state, Level::Ready, 0);
+        let count = self.reserve_threads(&mut state, Level::Ready, 0);
         drop(state);
-        self.more(Level::Ready).notify_one();
-        let Err(error) = self.hire(Level::Ready, wanted) else { return Ok(()) };
+        self.job_added(Level::Ready).notify_one();
+        let Err(error) = self.start_threads(Level::Ready, count) else { return Ok(()) };
         let mut state = self.lock();
-        if state.ready.workers > 0 {
+        if state.ready.threads > 0 {
             return Ok(());
         }
         let jobs = std::mem::take(&mut state.ready.jobs);
@@ -225,38 +226,37 @@ impl Shared {
         Err(error)
     }
 
-    /// A run whose slice is over waits for its next turn.
+    /// Queues a run whose slice is used up.
     fn push_preempted(&self, job: Job) {
         let mut state = self.lock();
         state.preempted.jobs.push_back(job);
-        if state.preempted.free > 0 {
-            self.more(Level::Preempted).notify_one();
+        if state.preempted.idle > 0 {
+            self.job_added(Level::Preempted).notify_one();
         } else {
             self.watch.notify_one();
         }
     }
 
-    /// How many threads a level lacks for the jobs that may have their turns now, and to have a few to spare. They are
-    /// counted as if they were there, and started by [`Self::hire`] when the lock is free again: what a thread needs of
-    /// the system may take long.
-    fn wanted(&self, state: &mut State, level: Level, spare: usize) -> usize {
-        let most = self.at_once(level);
-        let lane = state.state_of(level);
-        let turns = lane.jobs.len().min(most.saturating_sub(lane.on_time));
-        let wanted = (turns + spare).saturating_sub(lane.free).min((most + MOST_LATE).saturating_sub(lane.workers));
-        lane.workers += wanted;
-        lane.free += wanted;
-        wanted
+    /// Returns how many threads a level needs for the jobs that can start now, and for `spare` idle ones. They are counted
+    /// as existing; [`Self::start_threads`] starts them without the lock, because this may take long.
+    fn reserve_threads(&self, state: &mut State, level: Level, spare: usize) -> usize {
+        let max = self.max_slices(level);
+        let level = state.level_mut(level);
+        let startable = level.jobs.len().min(max.saturating_sub(level.on_time));
+        let count = (startable + spare).saturating_sub(level.idle).min((max + MAX_LATE).saturating_sub(level.threads));
+        level.threads += count;
+        level.idle += count;
+        count
     }
 
-    /// Start threads that are counted already. Those that cannot be started are not there.
-    fn hire(self: &Arc<Self>, level: Level, wanted: usize) -> std::io::Result<()> {
-        for at in 0..wanted {
-            if let Err(error) = self.start(level.name(), move |shared| work(shared, level)) {
+    /// Starts threads that are reserved. Those that cannot be started are no longer counted.
+    fn start_threads(self: &Arc<Self>, level: Level, count: usize) -> std::io::Result<()> {
+        for started in 0..count {
+            if let Err(error) = self.start(level.thread_name(), move |shared| work(shared, level)) {
                 let mut state = self.lock();
-                let lane = state.state_of(level);
-                lane.workers -= wanted - at;
-                lane.free -= wanted - at;
+                let level = state.level_mut(level);
+                level.threads -= count - started;
+                level.idle -= count - started;
                 return Err(error);
             }
         }
@@ -271,98 +271,99 @@ impl Shared {
 }
 
 impl State {
-    fn state_of(&mut self, level: Level) -> &mut LevelState {
+    fn level_mut(&mut self, level: Level) -> &mut LevelState {
         match level {
             Level::Ready => &mut self.ready,
             Level::Preempted => &mut self.preempted,
         }
     }
 
-    /// How many runs want a processor.
-    fn busy(&self) -> usize {
+    /// Returns the number of runs that need a processor.
+    fn active_runs(&self) -> usize {
         self.slices.len() + self.ready.jobs.len() + self.preempted.jobs.len()
     }
 
-    fn begin(&mut self, thread: Thread, level: Level, answer: oneshot::Sender<Step>, lowered: bool) -> u64 {
+    /// Adds a slice. Returns its number.
+    fn begin_slice(&mut self, thread: Thread, level: Level, answer: oneshot::Sender<Step>, is_lowered: bool) -> u64 {
         self.slice_number += 1;
         let began = Instant::now();
-        let slice = Slice { level, thread, began, late: false, spent: None, lowered, answer: Some(answer) };
+        let slice = Slice { level, thread, began, is_late: false, cpu_time: None, is_lowered, answer: Some(answer) };
         self.slices.insert(self.slice_number, slice);
-        let lane = self.state_of(level);
-        lane.on_time += 1;
-        lane.free -= 1;
+        let level = self.level_mut(level);
+        level.on_time += 1;
+        level.idle -= 1;
         self.slice_number
     }
 
-    /// The slices whose threads have not given way to others, and those threads.
-    fn unlowered(&self) -> Vec<(u64, Thread)> {
-        let slices = self.slices.iter().filter(|(_, slice)| !slice.lowered);
+    /// Returns the slices whose threads have their normal priority, with these threads.
+    fn unlowered_slices(&self) -> Vec<(u64, Thread)> {
+        let slices = self.slices.iter().filter(|(_, slice)| !slice.is_lowered);
         slices.map(|(number, slice)| (*number, slice.thread)).collect()
     }
 
-    /// How long the threads of some slices have had a processor by now. Those that have had it for long give way to
-    /// others.
-    fn lower_long(&mut self, spent: Vec<(u64, Duration)>) {
-        for (number, now) in spent {
-            // One that has ended has nothing to give way with.
+    /// Lowers the priority of threads whose slices have used too much CPU time. `cpu_times` has slices and the current
+    /// CPU times of their threads.
+    fn lower_priorities(&mut self, cpu_times: Vec<(u64, Duration)>) {
+        for (number, now) in cpu_times {
+            // The slice may have ended in the meantime.
             let Some(slice) = self.slices.get_mut(&number) else { continue };
-            if now.saturating_sub(*slice.spent.get_or_insert(now)) > LONG {
-                slice.lowered = true;
+            if now.saturating_sub(*slice.cpu_time.get_or_insert(now)) > MAX_CPU_TIME {
+                slice.is_lowered = true;
                 slice.thread.lower_priority();
             }
         }
     }
 
-    /// A slice has ended. Gives whether its thread was made to give way to others, and who waits for it.
-    fn end(&mut self, number: u64) -> (bool, Option<oneshot::Sender<Step>>) {
+    /// Removes a slice that has ended. Returns whether its thread has a lower priority, and who receives the result.
+    fn end_slice(&mut self, number: u64) -> (bool, Option<oneshot::Sender<Step>>) {
         let Some(slice) = self.slices.remove(&number) else { return (false, None) };
-        let lane = self.state_of(slice.level);
-        lane.free += 1;
-        if !slice.late {
-            lane.on_time -= 1;
+        let level = self.level_mut(slice.level);
+        level.idle += 1;
+        if !slice.is_late {
+            level.on_time -= 1;
         }
-        (slice.lowered, slice.answer)
+        (slice.is_lowered, slice.answer)
     }
 }
 
-/// A thread that runs slices of a level.
+/// The main function of a thread that evaluates slices of a level.
 fn work(shared: &Arc<Shared>, level: Level) {
     let thread = Thread::current();
     let mut state = shared.lock();
-    // It cannot get its priority back, so it ends when there is nothing to do.
+    // A lowered priority cannot be raised again, so the thread ends when there is no job.
     let mut is_lowered = false;
-    while !state.closed {
-        let lane = state.state_of(level);
-        if lane.on_time < shared.at_once(level)
-            && let Some(Job { task, context, answer }) = lane.jobs.pop_front()
+    while !state.is_closed {
+        let jobs = state.level_mut(level);
+        if jobs.on_time < shared.max_slices(level)
+            && let Some(Job { task, context, answer }) = jobs.jobs.pop_front()
         {
-            // Nobody waits any more: the run is dropped here.
+            // Nobody waits for the result: drop the run, without the lock.
             if answer.is_closed() {
                 drop(state);
                 drop((task, context));
                 state = shared.lock();
                 continue;
             }
-            let gives_way = level == Level::Preempted && !is_lowered && state.busy() > 0;
-            let number = state.begin(thread, level, answer, is_lowered || gives_way);
-            if !state.watching {
+            let lower = level == Level::Preempted && !is_lowered && state.active_runs() > 0;
+            let number = state.begin_slice(thread, level, answer, is_lowered || lower);
+            if !state.is_watchdog_awake {
                 shared.watch.notify_one();
             }
             drop(state);
-            if gives_way {
+            if lower {
                 thread.lower_priority();
             }
-            let step = catch_unwind(AssertUnwindSafe(|| slice(task, &context)))
+            let step = catch_unwind(AssertUnwindSafe(|| evaluate_slice(task, &context)))
                 .unwrap_or_else(|_| Step::Ended(Box::new(Refused::crashed().into())));
-            let (lowered, answer) = shared.lock().end(number);
+            let (lowered, answer) = shared.lock().end_slice(number);
             is_lowered = lowered;
             match (step, answer) {
-                (Step::Went(run, Progress::Yielded), Some(answer)) => {
+                (Step::Progressed(run, Progress::Yielded), Some(answer)) => {
                     let job = Job { task: Task::Resume(run, Vec::new()), context, answer };
                     shared.push_preempted(job);
                 }
                 (step, answer) => {
-                    // First its permit: whoever hears of the end may come back at once.
+                    // Return the permit first, because the client may send the next request at once.
                     drop(context);
                     drop(answer.map(|answer| answer.send(step)));
                 }
@@ -371,64 +372,63 @@ fn work(shared: &Arc<Shared>, level: Level) {
             if is_lowered && level == Level::Ready {
                 break;
             }
-        } else if is_lowered || lane.free > shared.at_once(level) {
-            // It has stood in for one that was late, or cannot be what it was.
+        } else if is_lowered || jobs.idle > shared.max_slices(level) {
+            // Its priority is lowered, or there are more threads than needed, because some were late.
             break;
         } else {
-            state = shared.more(level).wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared.job_added(level).wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    let lane = state.state_of(level);
-    lane.workers -= 1;
-    lane.free -= 1;
-    // What it leaves, its own run perhaps, is for another one. The watch
-    // sees that there is one.
-    shared.more(level).notify_one();
+    let jobs = state.level_mut(level);
+    jobs.threads -= 1;
+    jobs.idle -= 1;
+    // Jobs that it leaves, perhaps its own run, need another thread. The watchdog starts one if necessary.
+    shared.job_added(level).notify_one();
     shared.watch.notify_one();
 }
 
-/// The thread that looks whether others are late.
+/// The main function of the watchdog, which replaces late threads and gives up slices that do not end.
 fn watch(shared: &Arc<Shared>) {
     let mut state = shared.lock();
-    let mut quiet = 0;
-    while !state.closed {
-        // The lock was free in between: there may be something to do again.
-        if quiet > QUIET && state.busy() == 0 {
-            state.watching = false;
+    let mut idle_checks = 0;
+    while !state.is_closed {
+        // The lock was released since the last check, so there may be new runs.
+        if idle_checks > MAX_IDLE_CHECKS && state.active_runs() == 0 {
+            state.is_watchdog_awake = false;
             state = shared.watch.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.watching = true;
+            state.is_watchdog_awake = true;
         }
-        state = shared.watch.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
-        quiet = if state.slices.is_empty() { quiet + 1 } else { 0 };
+        state = shared.watch.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
+        idle_checks = if state.slices.is_empty() { idle_checks + 1 } else { 0 };
         let now = Instant::now();
-        let (mut late, mut lost) = (Vec::new(), Vec::new());
-        let looked_at = if state.busy() > 1 { state.unlowered() } else { Vec::new() };
+        let (mut late, mut given_up) = (Vec::new(), Vec::new());
+        let unlowered = if state.active_runs() > 1 { state.unlowered_slices() } else { Vec::new() };
         for slice in state.slices.values_mut() {
-            let took = now.saturating_duration_since(slice.began);
-            if took > slice.level.late() && !slice.late {
-                slice.late = true;
+            let elapsed = now.saturating_duration_since(slice.began);
+            if elapsed > slice.level.late_after() && !slice.is_late {
+                slice.is_late = true;
                 late.push(slice.level);
             }
-            if took > shared.watchdog {
-                lost.extend(slice.answer.take());
+            if elapsed > shared.watchdog {
+                given_up.extend(slice.answer.take());
             }
         }
         for level in late {
-            state.state_of(level).on_time -= 1;
-            shared.more(level).notify_one();
+            state.level_mut(level).on_time -= 1;
+            shared.job_added(level).notify_one();
         }
-        let wanted = [(Level::Ready, SPARE), (Level::Preempted, 0)]
-            .map(|(level, spare)| (level, shared.wanted(&mut state, level, spare)));
+        let reserved = [(Level::Ready, SPARE_THREADS), (Level::Preempted, 0)]
+            .map(|(level, spare)| (level, shared.reserve_threads(&mut state, level, spare)));
         drop(state);
-        // The system is asked without the lock: nobody waits for its answer.
-        let spent = looked_at.into_iter().filter_map(|(number, thread)| Some((number, thread.cpu_time()?)));
-        let spent: Vec<(u64, Duration)> = spent.collect();
-        for (level, wanted) in wanted {
-            if let Err(error) = shared.hire(level, wanted) {
+        // These system calls may take long, so they are made without the lock.
+        let cpu_times: Vec<(u64, Duration)> =
+            unlowered.into_iter().filter_map(|(number, thread)| Some((number, thread.cpu_time()?))).collect();
+        for (level, count) in reserved {
+            if let Err(error) = shared.start_threads(level, count) {
                 tracing::warn!(%error, "no thread could be started in place of one that is late");
             }
         }
-        for answer in lost {
+        for answer in given_up {
             tracing::error!("a slice of a script does not end; its thread is given up");
             let message = format!(
                 "The script did not let go of its thread for {} ms and was given up; this is a bug in CodeCall",
@@ -437,19 +437,19 @@ fn watch(shared: &Arc<Shared>) {
             drop(answer.send(Step::GivenUp(Box::new(refused(ErrorCode::WorkerTimeout, message)))));
         }
         state = shared.lock();
-        state.lower_long(spent);
-        // Runs that take long go on with the others where they have no thread.
-        if state.preempted.workers == 0 && !state.preempted.jobs.is_empty() {
+        state.lower_priorities(cpu_times);
+        // If there is no thread for preempted runs, the threads of ready runs continue them.
+        if state.preempted.threads == 0 && !state.preempted.jobs.is_empty() {
             let mut jobs = std::mem::take(&mut state.preempted.jobs);
             state.ready.jobs.append(&mut jobs);
-            shared.more(Level::Ready).notify_one();
+            shared.job_added(Level::Ready).notify_one();
         }
     }
 }
 
-/// Let a run go on until it waits, is done, or its slice is over.
-fn slice(task: Task, context: &RunContext) -> Step {
-    let _logged = context.span.enter();
+/// Evaluates a run until it waits for tools, is complete, or its slice is used up.
+fn evaluate_slice(task: Task, context: &RunContext) -> Step {
+    let _span = context.span.enter();
     let (mut run, mut events) = match task {
         Task::Begin(executor, start) => {
             #[cfg(test)]
@@ -465,13 +465,13 @@ fn slice(task: Task, context: &RunContext) -> Step {
         events.push(Event::Cancel);
     }
     let mut progress = run.resume(events, &context.cancel);
-    context.heard(run.take_messages());
+    context.forward(run.take_messages());
     if !matches!(progress, Progress::Done(_)) {
-        context.used(&*run);
-        // What has happened in this slice may have been too much.
+        context.check_usage(&*run);
+        // The messages or the usage of this slice may have ended the run.
         if context.cancel.is_cancelled() {
             progress = run.resume(vec![Event::Cancel], &context.cancel);
         }
     }
-    Step::Went(run, progress)
+    Step::Progressed(run, progress)
 }

@@ -9,8 +9,7 @@ use serde_json::json as data;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, Weak};
 
-/// What no script can do: crash the interpreter, and hold a thread for ever. Scripts of these tests
-/// ask for it in their first line.
+/// Crashes the interpreter or blocks its thread, which no script can do, if the first line of the script says so.
 pub fn misbehave(script: &str) {
     match script.lines().next() {
         Some("//! crash") => panic!("as the test asks"),
@@ -34,7 +33,7 @@ fn runs(pool: Pool) -> Runs {
     Runs::new(catalogue, pipeline, pool)
 }
 
-/// Everything is allowed, for as long as a test may take.
+/// Creates a request that is limited only by memory and time.
 fn request(script: &str) -> ExecuteRequest {
     let mut policy = Policy::preset(Preset::Experimental);
     policy.limits.max_tool_calls = 0;
@@ -50,7 +49,7 @@ fn code(outcome: &Outcome) -> &str {
     outcome.result.as_ref().map_or_else(|failure| failure.code.as_str(), |_| "ok")
 }
 
-/// How a run ends that the pool ends: code, logs and the number of tool calls.
+/// Asserts that the pool has ended a run: its code and the number of its tool calls.
 #[track_caller]
 fn assert_ended(outcome: &Outcome, expected: &str, tool_calls: u64) {
     assert_eq!(code(outcome), expected, "{outcome:?}");
@@ -69,7 +68,7 @@ async fn a_script_gives_its_result() {
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let runs = runs(Pool { max_runs: 1, max_queue: 1, queue_timeout: Duration::from_millis(30), ..Pool::default() });
-    let _taken = runs.admission.try_take().expect("the only permit");
+    let _taken = runs.admission.try_acquire().expect("the only permit");
     let late = || execute(&runs, "return 1");
     let (first, second) = tokio::join!(late(), late());
     assert_ended(&first, "QUEUE_TIMEOUT", 0);
@@ -81,8 +80,7 @@ async fn a_full_queue_refuses() {
     assert_ended(&late().await, "POOL_DISPOSED", 0);
 }
 
-/// Scripts that go on for much longer than a test: on their own, in a callback, in one long step, and
-/// while they wait for a tool.
+/// Scripts that do not end by themselves: in a loop, in a callback, in one long operation, and in a tool call.
 const ENDLESS: [&str; 4] = [
     "console.log('began'); await users.get({}); for (;;) {}",
     "console.log('began'); await users.get({}); [2, 1].sort(() => { for (;;) {} })",
@@ -140,10 +138,9 @@ async fn a_thread_that_is_held_is_given_up_and_replaced() {
     assert!(began.elapsed() < Duration::from_millis(1_400), "{:?}", began.elapsed());
 }
 
-/// Until its thread ends, a run keeps its permit and the memory that it may take, whether it was given up,
-/// cancelled, or nobody waits for it.
+/// A run that was given up, cancelled or abandoned keeps its permit and its memory until its thread ends.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_given_up_keeps_what_it_has() {
+async fn a_run_that_is_given_up_keeps_its_permit_and_memory() {
     let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
     for watchdog in [100, 10_000] {
         let wait = Duration::from_millis(50);
@@ -161,15 +158,15 @@ async fn a_run_that_is_given_up_keeps_what_it_has() {
         let dropped = runs.execute(request("//! stall\nreturn 2"), None, CancellationToken::new());
         assert!(tokio::time::timeout(wait, dropped).await.is_err());
         assert_eq!(code(&execute(&runs, "return 1").await), "QUEUE_TIMEOUT", "both permits are taken");
-        assert!(runs.ledger.admit().is_err(), "the memory too");
+        assert!(runs.memory.check_available().is_err(), "the memory too");
         tokio::time::sleep(Duration::from_millis(3_500)).await;
         assert_eq!(code(&execute(&runs, "return 1").await), "ok");
     }
 }
 
-/// Scripts are refused rather than let in to memory that nobody can give back.
+/// Runs are refused while the whole budget belongs to runs that cannot be ended.
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_that_is_taken_refuses() {
+async fn an_exhausted_memory_budget_refuses_runs() {
     let limit = Policy::preset(Preset::Experimental).limits.max_memory_bytes;
     let pool = Pool { watchdog: Duration::from_millis(50), max_memory_bytes: limit, ..Pool::default() };
     let runs = runs(pool);
@@ -198,16 +195,16 @@ async fn long_steps_of_one_run_do_not_hold_up_another() {
     assert!(short_ended < long_ended, "the short run waited for the long one");
 }
 
-/// A run that is cut off by the end of its slice goes on: after pauses in which the watch falls asleep, and beside
-/// short runs without end.
+/// A run that is preempted at the end of its slice is resumed: also after pauses in which the watchdog thread sleeps, and
+/// next to an endless sequence of short runs.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_takes_long_goes_on() {
+async fn preempted_runs_are_resumed() {
     let runs = runs(Pool { threads: 1, ..Pool::default() });
-    let patience = Duration::from_secs(20);
+    let timeout = Duration::from_secs(20);
     let long = "let n = 0; for (let i = 0; i < 2e5; i++) n += i % 7; return n > 0";
     for pause in [0, 80, 95, 100, 105, 110, 120, 150, 250] {
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        let outcome = tokio::time::timeout(patience, execute(&runs, long)).await.expect("ends");
+        let outcome = tokio::time::timeout(timeout, execute(&runs, long)).await.expect("ends");
         assert_eq!(code(&outcome), "ok");
     }
     let short = async {
@@ -217,7 +214,7 @@ async fn what_takes_long_goes_on() {
         }
     };
     tokio::select! {
-        outcome = tokio::time::timeout(patience, execute(&runs, long)) => assert_eq!(code(&outcome.expect("ends")), "ok"),
+        outcome = tokio::time::timeout(timeout, execute(&runs, long)) => assert_eq!(code(&outcome.expect("ends")), "ok"),
         () = short => {}
     }
 }
@@ -239,7 +236,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
     let small = "const kept = []; for (let i = 0; i < 100; i++) { kept.push('y'.repeat(1e5 + i)); await users.get({}) }
         return kept.length";
     let waits = Arc::new(tokio::sync::Notify::new());
-    let watcher: Watcher = Some(Arc::new({
+    let sink: EventSink = Some(Arc::new({
         let waits = Arc::clone(&waits);
         move |event| {
             if matches!(event, RunEvent::CallStarted { .. }) {
@@ -251,7 +248,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
         waits.notified().await;
         execute(&runs, small).await
     };
-    let (large, small) = tokio::join!(runs.execute(request(large), watcher, CancellationToken::new()), later);
+    let (large, small) = tokio::join!(runs.execute(request(large), sink, CancellationToken::new()), later);
     let large = large.outcome;
     assert_ended(&large, "WORKER_MEMORY_EXCEEDED", 1);
     assert_eq!(code(&small), "ok", "{small:?}");
@@ -260,7 +257,7 @@ async fn the_largest_run_ends_when_all_need_too_much() {
 }
 
 #[tokio::test]
-async fn what_a_script_sends_is_bounded() {
+async fn messages_and_calls_of_a_script_are_limited() {
     let runs = runs(Pool { max_messages: 10, max_message_bytes: 1_000, max_pending_calls: 20, ..Pool::default() });
     let deep = "let deep = {}; for (let i = 0; i < 140; i++) deep = { d: deep };";
     for (script, expected, calls) in [
@@ -304,16 +301,16 @@ async fn calls_wait_their_turn_and_fail_alone() {
         pipeline: Arc::clone(&runs.pipeline),
         allowed: None,
         apps: None,
-        at_once: Arc::new(Semaphore::new(1)),
-        context: RunContext::begin(
+        permits: Arc::new(Semaphore::new(1)),
+        context: RunContext::new(
             RunScope { id: RunId::random(), depth: 0, permit: None },
-            &runs.ledger,
+            &runs.memory,
             runs.pool,
             None,
             CancellationToken::new(),
         ),
         log: Arc::new(CallLog::new(false)),
-        dry: false,
+        is_dry_run: false,
     };
     let call = |id, tool: &str, input: &str| Call {
         id: CallId(id),
@@ -333,7 +330,7 @@ async fn calls_wait_their_turn_and_fail_alone() {
     assert_eq!(ended[2].1.as_ref().expect_err("no object").code, "INVALID_INPUT");
 }
 
-/// The calls of a run as its log tells them, without their times.
+/// Returns the logged calls of a run, without their durations.
 fn log(finished: &Finished) -> Value {
     let mut log = finished.meta()["codecall/calls"].clone();
     for call in log["calls"].as_array_mut().into_iter().flatten() {
@@ -380,7 +377,7 @@ async fn every_call_is_in_the_log() {
 }
 
 #[tokio::test]
-async fn the_log_has_an_end() {
+async fn the_log_of_calls_is_limited() {
     let runs = runs(Pool::default());
     let script = "for (let i = 0; i < 120; i++) await users.get({ text: 'é'.repeat(5000) }); return 1";
     let finished = runs.execute(request(script), None, CancellationToken::new()).await;
@@ -397,23 +394,23 @@ async fn a_dry_run_reaches_no_tool() {
         await callTool('users:nothing', {}).catch((e) => e.code); return 'end'";
     let finished =
         runs.execute(ExecuteRequest { dry_run: true, ..request(script) }, None, CancellationToken::new()).await;
-    let told: Value = serde_json::from_str(&finished.dry_run_json()).expect("JSON");
-    assert_eq!((&told["status"], &told["dryRun"], &told["result"]), (&data!("ok"), &data!(true), &data!("end")));
-    assert_eq!(told["logs"], data!(["object"]));
+    let answer: Value = serde_json::from_str(&finished.dry_run_json()).expect("JSON");
+    assert_eq!((&answer["status"], &answer["dryRun"], &answer["result"]), (&data!("ok"), &data!(true), &data!("end")));
+    assert_eq!(answer["logs"], data!(["object"]));
     assert_eq!(
-        told["calls"][0],
+        answer["calls"][0],
         data!({"toolName": "users:slow", "input": {"id": 1}, "fits": true, "result": "unknown"})
     );
-    assert_eq!(told["calls"][1]["fits"], true);
-    assert_eq!(told["calls"][2]["refused"]["code"], "TOOL_NOT_FOUND");
-    assert!(told["note"].is_string());
+    assert_eq!(answer["calls"][1]["fits"], true);
+    assert_eq!(answer["calls"][2]["refused"]["code"], "TOOL_NOT_FOUND");
+    assert!(answer["note"].is_string());
 }
 
-/// Notes what it is told.
+/// Records its calls.
 #[derive(Default)]
-struct Noting(Mutex<Vec<String>>);
+struct RecordingHook(Mutex<Vec<String>>);
 
-impl RunHook for Noting {
+impl RunHook for RecordingHook {
     fn begin<'a>(&'a self, start: &'a RunStart) -> BoxFuture<'a, ()> {
         let nested = if start.parent.is_some() { " nested" } else { "" };
         self.0.lock().expect("not poisoned").push(format!("begin{nested} {}: {}", start.depth, start.script));
@@ -430,23 +427,23 @@ impl RunHook for Noting {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_see_the_beginning_and_the_end_of_each_run() {
-    let noting = Arc::new(Noting::default());
-    let runs = Arc::new(runs(Pool::default()).hooked(vec![Arc::clone(&noting) as _]));
+    let recorded = Arc::new(RecordingHook::default());
+    let runs = Arc::new(runs(Pool::default()).with_hooks(vec![Arc::clone(&recorded) as _]));
     execute(&runs, "await users.get({}); return 1").await;
     execute(&runs, "return nothing").await;
-    // The client goes away in the middle.
+    // The client disconnects during a call.
     let called = Arc::new(tokio::sync::Notify::new());
     let run = tokio::spawn({
         let (runs, called) = (Arc::clone(&runs), Arc::clone(&called));
-        let watcher: Watcher = Some(Arc::new(move |event| {
+        let sink: EventSink = Some(Arc::new(move |event| {
             if matches!(event, RunEvent::CallStarted { .. }) {
                 called.notify_one();
             }
         }));
-        async move { runs.execute(request("await users.slow({})"), watcher, CancellationToken::new()).await.outcome }
+        async move { runs.execute(request("await users.slow({})"), sink, CancellationToken::new()).await.outcome }
     });
     called.notified().await;
-    let lines = || noting.0.lock().expect("not poisoned").clone();
+    let lines = || recorded.0.lock().expect("not poisoned").clone();
     run.abort();
     while lines().len() < 6 {
         tokio::task::yield_now().await;
@@ -464,7 +461,7 @@ async fn hooks_see_the_beginning_and_the_end_of_each_run() {
     );
 }
 
-/// Runs with a tool that runs the script that it is given.
+/// Creates runs with a tool that runs the script in its input.
 fn nesting(pool: Pool) -> Arc<Runs> {
     let within: Arc<OnceLock<Weak<Runs>>> = Arc::default();
     let runs = {
@@ -502,7 +499,7 @@ async fn a_nested_run_takes_no_second_permit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_are_nested_so_deep() {
+async fn nesting_of_runs_is_limited() {
     let runs = nesting(Pool { max_runs: 1, max_queue: 0, ..Pool::default() });
     let script = (0..MAX_NESTING + 1).fold("return 1".to_owned(), |inner, _| {
         format!("return await callTool('scripts:run', {{ script: {} }})", data!(inner))
@@ -513,7 +510,7 @@ async fn runs_are_nested_so_deep() {
     assert!(failure.message.contains("more than 8 deep"), "{}", failure.message);
 }
 
-/// A journal that is full after so many calls.
+/// A journal that accepts this number of calls.
 #[derive(Debug)]
 struct Full(AtomicUsize);
 

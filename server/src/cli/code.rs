@@ -6,7 +6,7 @@ use super::sources::Sources;
 use super::{CommandError, CommandStatus, output};
 use agentscript::Language;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
-use codecall::meta;
+use codecall::meta::{self, AnswerContent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -95,13 +95,13 @@ impl Code {
         running.ready().await;
         let answer = meta::call(&running.hub, "code_execution", arguments, None, running.cancel.clone()).await;
         running.hub.close().await;
-        match answer {
-            Some(answer) if answer.value.is_object() => {
-                output::print_json_line(&output::indent(&answer.value.to_string()))?;
+        let answer = answer.ok_or_else(|| CommandError::new("the configuration disables 'code_execution'"))?;
+        match answer.content {
+            AnswerContent::Structured(value) => {
+                output::print_json_line(&output::indent(&value.to_string()))?;
                 Ok(CommandStatus::from_success(!answer.is_error))
             }
-            Some(answer) => Err(CommandError::new(answer.value.as_str().unwrap_or_default())),
-            None => Err(CommandError::new("the configuration disables 'code_execution'")),
+            AnswerContent::Refusal(problem) => Err(CommandError::new(problem)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `codecall config`: is a configuration valid, what keys are there, and their schema for editors.
+//! `codecall config`: checks a configuration, explains its keys, and prints their JSON schema for editors.
 
 use super::{CommandError, CommandStatus, output};
 use clap::{Args, Subcommand};
@@ -38,30 +38,30 @@ impl Configuration {
                 Config::load(&file)?;
                 output::print_lines(&[format!("{}: valid", file.display())])?;
             }
-            Command::Explain { key } => output::print_lines(&explained(&key)?)?,
+            Command::Explain { key } => output::print_lines(&explain(&key)?)?,
             Command::Schema => output::print_json_line(&output::indent(&codecall::config::schema().to_string()))?,
         }
         Ok(CommandStatus::Success)
     }
 }
 
-/// What there is to say about a key, and about those below it.
-fn explained(path: &str) -> Result<Vec<String>, CommandError> {
+/// Explains a key and the keys below it, in lines.
+fn explain(path: &str) -> Result<Vec<String>, CommandError> {
     let unknown = |problem| CommandError::new(problem).with_help("'codecall config explain' lists all top-level keys");
     let key = Key::find(path).map_err(unknown)?;
     let is_root = key.path().is_empty();
-    let mut lines = if is_root { Vec::new() } else { described(&key, "") };
+    let mut lines = if is_root { Vec::new() } else { describe(&key, "") };
     let inner = key.entry().unwrap_or(key);
     for key in inner.keys() {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        lines.extend(described(&key, if is_root { "" } else { "  " }));
+        lines.extend(describe(&key, if is_root { "" } else { "  " }));
     }
     Ok(lines)
 }
 
-fn described(key: &Key, indent: &str) -> Vec<String> {
+fn describe(key: &Key, indent: &str) -> Vec<String> {
     let mut lines = vec![format!("{indent}{}", key.path()), format!("{indent}  type: {}", key.kind().replace('`', ""))];
     match key.default().replace('`', "").as_str() {
         "" => {}

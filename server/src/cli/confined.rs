@@ -91,8 +91,9 @@ impl Worker {
         use codecall::runs::worker::{Confinement, serve};
         let Self { confine, memory_bytes, cpu_seconds, cold, attempt } = *self;
         if let Some(attempt) = attempt {
-            let walls = codecall::sandbox::confine_worker(memory_bytes, cpu_seconds).map(|walls| walls.describe());
-            let result = format!("{attempt:?}: {} {walls:?}\n", attempt.attempt());
+            let confined = codecall::sandbox::confine_worker(memory_bytes, cpu_seconds);
+            let protections = confined.map(|protections| protections.describe());
+            let result = format!("{attempt:?}: {} {protections:?}\n", attempt.attempt());
             return match std::io::stdout().write_all(result.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::FAILURE,

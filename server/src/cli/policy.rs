@@ -71,8 +71,8 @@ fn flag(limit: &'static Limit) -> Arg {
 
 impl FromArgMatches for LimitFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = |limit: &'static Limit| Some((limit, *matches.get_one::<u64>(limit.flag)?));
-        Ok(Self(LIMITS.iter().filter_map(given).collect()))
+        let set = |limit: &'static Limit| Some((limit, *matches.get_one::<u64>(limit.flag)?));
+        Ok(Self(LIMITS.iter().filter_map(set).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

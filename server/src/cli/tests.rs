@@ -170,7 +170,7 @@ fn a_replay_on_a_terminal() {
     use agentscript::stateless::{Journal, Played, StepCall, StepOptions, play};
     let script = "const [a, b] = await Promise.all([callTool('n:get', { n: 1 }), callTool('n:get', { n: 2 })]);\nreturn await callTool('n:add', { a, b })";
     let options = StepOptions::default();
-    let shown = |journal: &Journal, call_ids: &[String], outcome: Option<&str>| {
+    let replay = |journal: &Journal, call_ids: &[String], outcome: Option<&str>| {
         let mut rounds: Vec<Played> = Vec::new();
         let step = play(
             script,
@@ -182,7 +182,7 @@ fn a_replay_on_a_terminal() {
         (replay::Printer { journal, call_ids, outcome }.to_lines(&rounds, &step).join("\n"), step)
     };
     let begin = Journal::new("code_1", 0, script, &options);
-    let (text, step) = shown(&begin, &[], None);
+    let (text, step) = replay(&begin, &[], None);
     assert_eq!(
         text,
         "round 0\n  #0 n:get {\"n\":1}\n  #1 n:get {\"n\":2}\nThe journal ends here; the script waits for #0, #1"
@@ -192,18 +192,18 @@ fn a_replay_on_a_terminal() {
     let mut journal = calls.journal;
     journal.answer(1, Ok("2".into())).expect("it waits");
     journal.answer(0, Err(agentscript::ToolError::new("GONE", "no\nsuch"))).expect("it waits");
-    let (text, _) = shown(&journal, &["x".into(), "y".into()], Some("{\"status\":\"ok\"}"));
+    let (text, _) = replay(&journal, &["x".into(), "y".into()], Some("{\"status\":\"ok\"}"));
     let expected = "round 0\n  x n:get {\"n\":1}\n  y n:get {\"n\":2}\n  y = 2\n  x failed: GONE: no such\n{\n  \"status\": \"tool_error\",";
     assert!(
         text.starts_with(expected) && text.contains("not as recorded, which was\n{\n  \"status\": \"ok\""),
         "{text}"
     );
     journal.rounds[0].calls[1].input = "{\"n\":3}".into();
-    let (text, _) = shown(&journal, &[], None);
+    let (text, _) = replay(&journal, &[], None);
     assert!(
         text.contains("diverged in round 0 at call #1: it has a call of 'n:get' with {\"n\":3}, but the script calls"),
         "{text}"
     );
     journal.script = "other".into();
-    assert!(shown(&journal, &[], None).0.starts_with("diverged: the script, its language or its context"));
+    assert!(replay(&journal, &[], None).0.starts_with("diverged: the script, its language or its context"));
 }

@@ -42,9 +42,9 @@ const MAX_TEXT_COLUMNS: usize = 300;
 
 /// Formats names and the first lines of descriptions in two columns.
 pub(super) fn table(rows: Vec<(&str, &str)>) -> Vec<String> {
-    let shown = |text: &str| terminal::truncate(&terminal::escape_line(text), MAX_TEXT_COLUMNS).into_owned();
+    let format = |text: &str| terminal::truncate(&terminal::escape_line(text), MAX_TEXT_COLUMNS).into_owned();
     let rows: Vec<(String, String)> =
-        rows.into_iter().map(|(name, text)| (shown(name), shown(text.lines().next().unwrap_or_default()))).collect();
+        rows.into_iter().map(|(name, text)| (format(name), format(text.lines().next().unwrap_or_default()))).collect();
     let widest = rows.iter().map(|(name, _)| terminal::width(name)).max().unwrap_or_default().min(MAX_NAME_COLUMNS);
     let line = |(name, text): (String, String)| {
         let gap = " ".repeat(widest.saturating_sub(terminal::width(&name)));
@@ -143,7 +143,7 @@ async fn print_answer(sources: &Sources, meta_tool: &str, arguments: Value) -> R
     let answer = call_meta_tool(&running, meta_tool, arguments).await;
     running.hub.close().await;
     let answer = answer?;
-    output::print_json(&answer.value.to_string())?;
+    output::print_json(&answer.content.into_value().to_string())?;
     Ok(CommandStatus::from_success(!answer.is_error))
 }
 

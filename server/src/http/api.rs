@@ -15,8 +15,8 @@ use std::sync::Arc;
 pub async fn evaluate(State(hub): State<Arc<Hub>>, body: Bytes) -> Result<Json<Value>, ErrorResponse> {
     let request: Evaluate = read(&body).map_err(|problem| Refusal::Invalid(problem.message))?;
     let (cancel, _guard) = super::cancel_on_drop();
-    let evaluation = hub.stateless().evaluate(request, cancel).await?;
-    Ok(Json(evaluation.value))
+    let answer = hub.stateless().evaluate(request, cancel).await?;
+    Ok(Json(answer.value))
 }
 
 /// The body of `/v1/tools/typescript`.

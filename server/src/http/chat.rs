@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use codecall_base::error::Error;
-use engine::{ChatRequest, Completion, Engine};
+use engine::{ChatRequest, Completion, CompletionMessage, Engine};
 use futures_util::{Stream, StreamExt as _, stream};
 use model::{DONE, ModelServer};
 use output::{Chunk, Output};
@@ -28,6 +28,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
+
+/// A chunk of a streamed response, or the error that ends the stream.
+type ChunkResult = Result<Chunk, ErrorResponse>;
 
 /// The state of the chat endpoints.
 pub struct Chat {
@@ -73,7 +76,7 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
     match ChatRequest::read(body, &chat.hub.config().model)? {
         Ok(request) if request.stream => {
             let wants_usage = request.wants_usage;
-            let (sender, mut chunks) = unbounded_channel::<Chunk>();
+            let (sender, mut chunks) = unbounded_channel::<ChunkResult>();
             let work = async move {
                 let mut output = Output::streaming_to(sender.clone());
                 let last = match chat.complete(request, &mut output, cancel).await {
@@ -93,7 +96,7 @@ pub async fn completions(State(chat): State<Arc<Chat>>, body: Bytes) -> Result<R
                 let _alive = (&task, &guard);
                 chunks.poll_recv(context)
             });
-            let opening = json!({"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null});
+            let opening = Chunk::delta(json!({"role": "assistant", "content": ""}));
             let chunks = stream::iter([Ok(opening), Ok(first)]).chain(rest);
             Ok(Sse::new(events(envelope, chunks)).keep_alive(KeepAlive::default()).into_response())
         }
@@ -130,27 +133,25 @@ impl Envelope {
         Self { id: id.as_str().replacen("code_", "chatcmpl-", 1), created, model }
     }
 
-    /// Wraps a choice, or members that belong to no choice.
-    fn wrap(&self, content: Value) -> Value {
-        let mut chunk =
-            json!({"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model});
-        match content.get("delta") {
-            Some(_) => chunk["choices"] = json!([content]),
-            None => {
-                chunk["choices"] = json!([]);
-                if let (Some(chunk), Value::Object(members)) = (chunk.as_object_mut(), content) {
-                    chunk.extend(members);
-                }
-            }
-        }
-        chunk
+    /// Returns a chunk as an object.
+    fn wrap(&self, chunk: Chunk) -> Value {
+        let mut members = Map::new();
+        members.insert("id".into(), self.id.as_str().into());
+        members.insert("object".into(), "chat.completion.chunk".into());
+        members.insert("created".into(), self.created.into());
+        members.insert("model".into(), self.model.clone());
+        members.extend(chunk.into_members());
+        Value::Object(members)
     }
 }
 
 /// Returns the chunks as server-sent events, followed by the event that ends the stream.
-fn events(envelope: Envelope, chunks: impl Stream<Item = Chunk>) -> impl Stream<Item = Result<Event, Infallible>> {
+fn events(
+    envelope: Envelope,
+    chunks: impl Stream<Item = ChunkResult>,
+) -> impl Stream<Item = Result<Event, Infallible>> {
     let events = chunks.map(move |chunk| match chunk {
-        Ok(content) => envelope.wrap(content),
+        Ok(chunk) => envelope.wrap(chunk),
         Err(error) => error.to_json(),
     });
     let events = events.map(|value| Event::default().data(value.to_string()));
@@ -158,9 +159,13 @@ fn events(envelope: Envelope, chunks: impl Stream<Item = Chunk>) -> impl Stream<
 }
 
 impl Completion {
-    /// As one answer.
+    /// Returns the response that is not streamed.
     fn into_json(self, envelope: &Envelope) -> Value {
-        let choice = json!({"index": 0, "message": self.message, "finish_reason": self.finish_reason});
+        let message = match self.message {
+            CompletionMessage::Calls(message) => message.to_json(),
+            CompletionMessage::Answer(message) => message,
+        };
+        let choice = json!({"index": 0, "message": message, "finish_reason": self.finish_reason});
         let mut completion = self.envelope;
         let own: [(&str, Value); 4] = [
             ("id", envelope.id.as_str().into()),
@@ -181,20 +186,14 @@ impl Completion {
     }
 
     /// Returns the chunks that follow the streamed text: calls, the reason of the end, messages and usage.
-    fn into_last_chunks(self, wants_usage: bool) -> Vec<Chunk> {
+    fn into_last_chunks(self, wants_usage: bool) -> Vec<ChunkResult> {
         let mut chunks = Vec::new();
-        for (index, call) in conversation::calls(&self.message).iter().enumerate() {
-            let mut call = call.clone();
-            call["index"] = index.into();
-            chunks.push(json!({"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": null}));
+        if let CompletionMessage::Calls(message) = &self.message {
+            chunks.extend(message.calls.iter().enumerate().map(|(index, call)| Chunk::call(index, call)));
         }
-        chunks.push(json!({"index": 0, "delta": {}, "finish_reason": self.finish_reason}));
-        if let Some(messages) = self.messages {
-            chunks.push(json!({"codecall": {"messages": messages}}));
-        }
-        if let (true, Some(usage)) = (wants_usage, self.usage) {
-            chunks.push(json!({"usage": usage}));
-        }
+        chunks.push(Chunk::end(self.finish_reason));
+        chunks.extend(self.messages.map(Chunk::CodeMessages));
+        chunks.extend(self.usage.filter(|_| wants_usage).map(Chunk::Usage));
         chunks.into_iter().map(Ok).collect()
     }
 }

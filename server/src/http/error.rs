@@ -30,7 +30,7 @@ macro_rules! errors {
                 }
             }
 
-            /// The code for programs. A wrong request or path has none.
+            /// The code for programs; `None` if the request or its path is wrong.
             #[must_use]
             pub const fn code(&self) -> Option<&'static str> {
                 match self {
@@ -59,13 +59,13 @@ macro_rules! errors {
 }
 
 errors! {
-    /// The request makes no sense.
+    /// The request is invalid.
     InvalidRequest(problem: String) = BAD_REQUEST, None, "{problem}";
     /// There is no endpoint at the path.
     NotFound = NOT_FOUND, None, "There is nothing at this path";
     /// The endpoint has no such method.
     MethodNotAllowed = METHOD_NOT_ALLOWED, None, "This path expects another method";
-    /// The server failed while it made the answer.
+    /// The server has failed to create the response.
     Internal = INTERNAL_SERVER_ERROR, None, "The server failed to answer this request";
     /// The request has no token, or a wrong one.
     Unauthorized = UNAUTHORIZED, Some("UNAUTHORIZED"),
@@ -79,7 +79,7 @@ errors! {
     /// There are `http.maxSessions`, and all are in use.
     TooManySessions = SERVICE_UNAVAILABLE, Some("TOO_MANY_SESSIONS"),
         "All sessions of this server are in use; try again later, or without a session";
-    /// A run of the history did not do what its messages say.
+    /// A code block of the history does not make the calls in its messages.
     ReplayMismatch(problem: String) = BAD_REQUEST, Some(ErrorCode::ReplayMismatch.as_str()), "{problem}";
     /// The code in the history takes longer to replay than `maxDurationMs`.
     HistoryTooLong = BAD_REQUEST, Some("HISTORY_TOO_LONG"),
@@ -93,7 +93,7 @@ errors! {
     /// The model server refuses `model.key`.
     ModelKeyRefused = BAD_GATEWAY, Some("MODEL_KEY_REFUSED"),
         "The model server refuses the key of this server ('model.key')";
-    /// The model server answers with an error, whose status is passed on, or with what makes no sense.
+    /// The model server responds with an error, whose status is passed on, or with an invalid response.
     ModelError(problem: String) = BAD_GATEWAY, Some("MODEL_ERROR"), "The model server {problem}";
     /// The model server does not answer within `model.timeoutMs`.
     ModelTimeout = GATEWAY_TIMEOUT, Some("MODEL_TIMEOUT"), "The model server cannot be reached: it takes too long";
@@ -110,14 +110,14 @@ errors! {
 pub struct ErrorResponse {
     /// The status.
     pub status: StatusCode,
-    /// What is wrong and what to do about it.
+    /// The problem, and what to do about it.
     pub message: String,
     code: Option<&'static str>,
     /// The part of the request that is wrong.
     param: Option<String>,
     /// A body of another shape, in place of the one made from the fields above.
     body: Option<Box<Value>>,
-    /// When to try again, as the model server says it.
+    /// The `Retry-After` of the model server.
     retry_after: Option<HeaderValue>,
 }
 
@@ -127,18 +127,18 @@ impl ErrorResponse {
         Self { status, message, code, param: None, body: None, retry_after: None }
     }
 
-    /// The response to a request that makes no sense.
+    /// Creates the response to an invalid request.
     pub fn invalid(problem: impl Into<String>) -> Self {
         HttpError::InvalidRequest(problem.into()).into()
     }
 
-    /// Names the part of the request that is wrong.
+    /// Sets the part of the request that is wrong.
     #[must_use]
     pub fn with_param(self, param: impl Into<String>) -> Self {
         Self { param: Some(bounded(param.into(), MAX_NAME_BYTES)), ..self }
     }
 
-    /// Passes on what the model server said: its status, the whole body, and when to try again.
+    /// Passes on the error of the model server: its status, the whole body, and when to try again.
     #[must_use]
     pub fn with_upstream(self, status: StatusCode, body: Option<Value>, retry_after: Option<HeaderValue>) -> Self {
         Self { status, body: body.map(Box::new), retry_after, ..self }
@@ -150,11 +150,11 @@ impl ErrorResponse {
         if let Some(body) = &self.body {
             return Value::clone(body);
         }
-        let kind = match self.status.as_u16() {
-            401 => "authentication_error",
-            403 => "permission_error",
-            429 => "rate_limit_error",
-            400..500 => "invalid_request_error",
+        let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::FORBIDDEN => "permission_error",
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_client_error() => "invalid_request_error",
             _ => "server_error",
         };
         json!({"error": {"message": self.message, "type": kind, "code": self.code, "param": self.param}})
@@ -167,7 +167,7 @@ impl From<HttpError> for ErrorResponse {
     }
 }
 
-/// A step that was not taken. Its body is that of `codecall_step`.
+/// The response to a request for a step that was refused. Its body is that of `codecall_step`.
 impl From<Refusal> for ErrorResponse {
     fn from(refusal: Refusal) -> Self {
         let status = match &refusal {
@@ -178,7 +178,7 @@ impl From<Refusal> for ErrorResponse {
             },
         };
         let body = Some(Box::new(refusal.to_json()));
-        Self { body, ..Self::new(status, Some(refusal.code()), refusal.to_string()) }
+        Self { body, ..Self::new(status, Some(refusal.code().as_str()), refusal.to_string()) }
     }
 }
 

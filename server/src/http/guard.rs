@@ -56,10 +56,9 @@ impl Guard {
             && path != super::HEALTH_PATH
             && *method != Method::OPTIONS
         {
-            let given = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
-            let given =
-                given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-            if !given.is_some_and(|given| bool::from(digest(given).ct_eq(token))) {
+            let credentials = text(AUTHORIZATION).and_then(|value| value.split_once(' '));
+            let bearer = credentials.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+            if !bearer.is_some_and(|(_, bearer)| bool::from(digest(bearer.trim()).ct_eq(token))) {
                 return Some(HttpError::Unauthorized);
             }
         }

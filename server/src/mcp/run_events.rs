@@ -3,7 +3,7 @@
 #![expect(deprecated, reason = "logging is deprecated by the newest version; clients of today use it")]
 
 use agentscript::Message;
-use codecall_base::event::{CallUpdate, LogMessage, RunEvent, RunId, Watcher};
+use codecall_base::event::{CallUpdate, EventSink, LogMessage, RunEvent, RunId};
 use rmcp::model::*;
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
@@ -22,7 +22,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Returns the answer after the events before it have been forwarded.
 ///
 /// When the answer is there, `answered` is cancelled, which ends `forwarding` after the queued events: a stuck thread
-/// may hold a watcher, and a client may not read, but neither delays the answer for long.
+/// may hold a sink, and a client may not read, but neither delays the answer for long.
 pub async fn after_events<T>(
     answer: impl Future<Output = T>,
     forwarding: impl Future,
@@ -75,19 +75,19 @@ pub fn parse_level(name: &str) -> LoggingLevel {
     }
 }
 
-/// Creates the watcher for the run of a request, and the future that forwards its events to the client.
+/// Creates the event sink for the run of a request, and the future that forwards its events to the client.
 ///
-/// The future ends when the last watcher is dropped, or with the queued events when `answered` is cancelled. It must be
+/// The future ends when the last clone of the sink is dropped, or with the queued events when `answered` is cancelled. It must be
 /// polled in the task of the request, so that messages go to the stream of the request. If the request calls a `single`
 /// tool, progress of the tool is progress of the request; otherwise each event of a call is one step.
-pub fn watcher(
+pub fn event_sink(
     context: &RequestContext<RoleServer>,
     session: Option<Level>,
     single: bool,
     answered: CancellationToken,
-) -> (Watcher, impl Future<Output = ()> + use<>) {
+) -> (EventSink, impl Future<Output = ()> + use<>) {
     let (sender, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
-    let watcher: Watcher = Some(Arc::new(move |event| drop(sender.try_send(event))));
+    let sink: EventSink = Some(Arc::new(move |event| drop(sender.try_send(event))));
     let token = context.meta.get_progress_token();
     let modern = context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28");
     // Without a session, a request gets log messages only if it names a level.
@@ -114,7 +114,7 @@ pub fn watcher(
             forwarder.forward(event).await;
         }
     };
-    (watcher, forwarding)
+    (sink, forwarding)
 }
 
 struct Forwarder {

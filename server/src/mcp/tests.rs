@@ -109,7 +109,7 @@ async fn without_a_session() {
     assert!(answer["result"]["_meta"]["codecall/stats"].is_object());
 }
 
-/// A stuck thread holds the watcher of its run, but the client gets an answer.
+/// A stuck thread holds the sink of its run, but the client gets an answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_given_up_is_answered() {
     let mut config = Config::default();

@@ -61,7 +61,7 @@ fn meta_tool_entry(hub: &Hub, tool: &dyn MetaTool) -> Tool {
     let name = meta::listed_name(tool, hub.config().tools.names);
     let mut listed = Tool::new(name, tool.description(), Arc::new(object(tool.input_schema())));
     listed.title = Some(tool.title().to_owned());
-    listed.annotations = serde_json::from_value(tool.annotations()).ok();
+    listed.annotations = Some(tool.annotations());
     if hub.config().structured {
         listed.output_schema = Some(Arc::new(object(tool.output_schema())));
     }

@@ -6,9 +6,13 @@ use crate::stateless::LanguageName;
 use agentscript::{Dialect, Failure, Loops, Outcome, Policy, Status};
 use codecall_base::json;
 use codecall_base::offload;
+use codecall_base::tool::ErrorCode;
 use codecall_config::{CodeExecution as Settings, Config};
 use codecall_runs::ExecuteRequest;
 use std::ops::RangeInclusive;
+
+/// The code of a failure that has no other code of this tool.
+const RUNTIME_ERROR: &str = "RUNTIME_ERROR";
 
 pub struct CodeExecution;
 
@@ -71,8 +75,9 @@ impl MetaTool for CodeExecution {
                     "type": "object",
                     "properties": {
                         "code": {"enum": [
-                            "SYNTAX_ERROR", "RUNTIME_ERROR", "TIMEOUT", "MAX_TOOL_CALLS_EXCEEDED", "SERVER_NOT_ALLOWED",
-                            "SERIALIZATION_ERROR",
+                            ErrorCode::SyntaxError.as_str(), RUNTIME_ERROR, ErrorCode::Timeout.as_str(),
+                            ErrorCode::MaxToolCallsExceeded.as_str(), ErrorCode::ServerNotAllowed.as_str(),
+                            ErrorCode::SerializationError.as_str(),
                         ]},
                         "message": {"type": "string"},
                         "stack": {"type": "string"},
@@ -84,25 +89,24 @@ impl MetaTool for CodeExecution {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let script = match self.request(request.hub.config(), request.arguments) {
                 Ok(script) => script,
-                Err(refused) => return *refused,
+                Err(invalid) => return invalid.into(),
             };
-            let finished = request.hub.execute(script, request.watcher, request.cancel).await;
+            let finished = request.hub.execute(script, request.sink, request.cancel).await;
             let bytes = finished.bytes();
             let answer = || {
-                let meta = Some(finished.meta());
+                let meta = finished.meta();
                 for line in &finished.outcome.logs {
                     tracing::info!(target: "codecall::console", "{line}");
                 }
-                let (value, is_error) = to_json(finished.outcome);
-                Answer { value, is_error, meta }
+                to_answer(finished.outcome).with_meta(meta)
             };
             let answered = offload::run(bytes, answer).await;
             answered.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
@@ -111,21 +115,21 @@ impl MetaTool for CodeExecution {
 }
 
 impl CodeExecution {
-    fn request(&self, config: &Config, arguments: Value) -> Result<ExecuteRequest, Box<Answer>> {
+    fn request(&self, config: &Config, arguments: Value) -> Result<ExecuteRequest, InvalidArguments> {
         let Arguments { code, language, input, options } = parse(self, arguments)?;
-        let refused = |problem: &str| Box::new(invalid_arguments(self, problem));
+        let invalid = |problem: &str| InvalidArguments::new(self, problem);
         if code.trim().is_empty() {
-            return Err(refused("'code' is empty"));
+            return Err(invalid("'code' is empty"));
         }
-        let input = ObjectOrText::into_optional_map(input).map_err(|problem| refused(&format!("'input' {problem}")))?;
+        let input = ObjectOrText::into_optional_map(input).map_err(|problem| invalid(&format!("'input' {problem}")))?;
         let mut settings = config.code_execution;
         if let Some(timeout) = options.timeout_ms {
             settings.timeout_ms =
-                parse_integer("timeout_ms", timeout, &Settings::TIMEOUTS).map_err(|problem| refused(&problem))?;
+                parse_integer("timeout_ms", timeout, &Settings::TIMEOUTS).map_err(|problem| invalid(&problem))?;
         }
         if let Some(calls) = options.max_tool_calls {
             settings.max_tool_calls = parse_integer("max_tool_calls", calls, &(0..=u64::from(u32::MAX)))
-                .map_err(|problem| refused(&problem))?;
+                .map_err(|problem| invalid(&problem))?;
         }
         Ok(ExecuteRequest {
             language: language.map(Into::into),
@@ -156,14 +160,14 @@ fn policy(configured: &Policy, settings: Settings) -> Policy {
     policy
 }
 
-/// Converts an outcome to the format of this tool, and returns whether it is a failure.
-fn to_json(outcome: Outcome) -> (Value, bool) {
+/// Converts an outcome to the answer of this tool.
+fn to_answer(outcome: Outcome) -> Answer {
     let failure = match outcome.result {
         Ok(text) => match json::parse(&text) {
-            Ok(value) => return (json!({"ok": true, "value": value}), false),
+            Ok(value) => return Answer::ok(json!({"ok": true, "value": value})),
             Err(_) => {
                 let message = "The result is nested too deeply; return less of it, or a flat form";
-                Failure::new(Status::RuntimeError, "SERIALIZATION_ERROR", message)
+                Failure::from_code(ErrorCode::SerializationError, message)
             }
         },
         Err(failure) => *failure,
@@ -173,20 +177,19 @@ fn to_json(outcome: Outcome) -> (Value, bool) {
         "message": message_of(&failure),
         "stack": failure.stack.unwrap_or_default(),
     });
-    (json!({"ok": false, "error": error}), true)
+    Answer::structured(json!({"ok": false, "error": error}), true)
 }
 
 /// Returns one of the six codes of this tool.
 fn code_of(failure: &Failure) -> &'static str {
-    match (failure.status, failure.code.as_str()) {
-        (Status::Timeout, _) => "TIMEOUT",
+    use ErrorCode::{MaxToolCallsExceeded, SerializationError, ServerNotAllowed};
+    match (failure.status, ErrorCode::parse(&failure.code)) {
+        (Status::Timeout, _) => ErrorCode::Timeout.as_str(),
         // The script was refused before it ran, so it is not valid in this language.
-        (Status::SyntaxError, _) => "SYNTAX_ERROR",
-        (Status::IllegalAccess, _) if !failure.issues.is_empty() => "SYNTAX_ERROR",
-        (_, "MAX_TOOL_CALLS_EXCEEDED") => "MAX_TOOL_CALLS_EXCEEDED",
-        (_, "SERVER_NOT_ALLOWED") => "SERVER_NOT_ALLOWED",
-        (_, "SERIALIZATION_ERROR") => "SERIALIZATION_ERROR",
-        _ => "RUNTIME_ERROR",
+        (Status::SyntaxError, _) => ErrorCode::SyntaxError.as_str(),
+        (Status::IllegalAccess, _) if !failure.issues.is_empty() => ErrorCode::SyntaxError.as_str(),
+        (_, Some(code @ (MaxToolCallsExceeded | ServerNotAllowed | SerializationError))) => code.as_str(),
+        _ => RUNTIME_ERROR,
     }
 }
 

@@ -86,8 +86,8 @@ impl MetaTool for Describe {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(true).idempotent(true).open_world(false)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
@@ -99,7 +99,7 @@ impl MetaTool for Describe {
                         offload::run(offload::INLINE_LIMIT + 1, || self.describe(request.hub, arguments)).await;
                     described.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
                 }
-                Err(refused) => *refused,
+                Err(invalid) => invalid.into(),
             }
         })
     }
@@ -109,14 +109,14 @@ impl Describe {
     fn describe(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let names = match parse_names("toolNames", arguments.tool_names) {
             Ok(names) => names,
-            Err(problem) => return invalid_arguments(self, &problem),
+            Err(problem) => return InvalidArguments::new(self, &problem).into(),
         };
         let max = arguments.max.unwrap_or(hub.config().max_definitions);
         if names.is_empty() {
-            return invalid_arguments(self, "'toolNames' must hold at least one name");
+            return InvalidArguments::new(self, "'toolNames' must hold at least one name").into();
         }
         if !(1..=MAX_TOOLS).contains(&max) {
-            return invalid_arguments(self, &format!("'max' must be from 1 to {MAX_TOOLS}"));
+            return InvalidArguments::new(self, &format!("'max' must be from 1 to {MAX_TOOLS}")).into();
         }
         let snapshot = hub.catalogue().snapshot();
         let mut entries: Vec<&Entry> = Vec::new();

@@ -1,4 +1,4 @@
-//! `codecall_execute`: runs a script, or reads on in a result that was too long.
+//! `codecall_execute`: runs a script, or reads another piece of a truncated result.
 
 use super::*;
 use crate::stateless::LanguageName;
@@ -84,74 +84,75 @@ impl MetaTool for Execute {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let arguments: Arguments = match parse(self, request.arguments) {
                 Ok(arguments) => arguments,
-                Err(refused) => return *refused,
+                Err(invalid) => return invalid.into(),
             };
             if arguments.handle.is_some() {
                 return self.piece(request.hub, arguments).await;
             }
             let mut script = match self.request(request.hub, arguments) {
                 Ok(script) => script,
-                Err(refused) => return *refused,
+                Err(invalid) => return invalid.into(),
             };
-            // What is longer than the policy lets a client see is cut here, not refused there.
+            // The script may return more than the client gets: the rest is stored.
             let limits = &mut script.policy.limits;
-            let shown = limits.max_result_bytes;
-            limits.max_result_bytes = request.hub.results().max_bytes(shown);
-            let dry = script.dry_run;
-            let mut finished = request.hub.execute(script, request.watcher, request.cancel).await;
-            let most = usize::try_from(shown).unwrap_or(usize::MAX);
-            let truncated = cut_result(request.hub, &mut finished, most).await;
-            let answer = offload::run(finished.bytes(), || answer_of(finished, truncated, dry)).await;
+            let max_bytes = limits.max_result_bytes;
+            limits.max_result_bytes = request.hub.results().max_bytes(max_bytes);
+            let is_dry_run = script.dry_run;
+            let mut finished = request.hub.execute(script, request.sink, request.cancel).await;
+            let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+            let truncated = truncate_result(request.hub, &mut finished, max_bytes).await;
+            let answer = offload::run(finished.bytes(), || to_answer(finished, truncated, is_dry_run)).await;
             answer.unwrap_or_else(|busy| Answer::refused(busy.to_string()))
         })
     }
 }
 
-/// Cut a result of more than `most` bytes to its first piece, and store the whole. Gives where the rest is.
-async fn cut_result(hub: &Hub, finished: &mut Finished, most: usize) -> Option<Value> {
+/// Truncates a result of more than `max_bytes` to its first piece, and stores the whole result. Returns its
+/// `truncated` member; `None` if it is not truncated.
+async fn truncate_result(hub: &Hub, finished: &mut Finished, max_bytes: usize) -> Option<Value> {
     let text = match &mut finished.outcome.result {
-        Ok(text) if text.len() > most => std::mem::take(text),
+        Ok(text) if text.len() > max_bytes => std::mem::take(text),
         Ok(_) | Err(_) => return None,
     };
-    let Some((handle, piece)) = store(hub, text, most).await else {
-        let message = format!("The result is longer than its limit of {most} bytes; return only what is needed");
+    let Some((handle, piece)) = store(hub, text, max_bytes).await else {
+        let message = format!("The result is longer than its limit of {max_bytes} bytes; return only what is needed");
         let mut failure = Failure::from_code(ErrorCode::ResultTooLarge, message);
         failure.tool_calls = finished.outcome.stats.tool_calls;
         finished.outcome.result = Err(Box::new(failure));
         return None;
     };
-    finished.outcome.result = Ok(Value::from(with_marker(hub, &handle, &piece)).to_string());
+    finished.outcome.result = Ok(Value::from(with_notice(hub, &handle, &piece)).to_string());
     Some(truncated(&handle, &piece))
 }
 
-/// What a client sees of a run.
-fn answer_of(mut finished: Finished, truncated: Option<Value>, dry: bool) -> Answer {
-    let meta = Some(finished.meta());
-    let json =
-        |finished: &Finished| json::parse(&if dry { finished.dry_run_json() } else { finished.outcome.to_json() });
-    let mut value = json(&finished).unwrap_or_else(|_| {
+/// Converts a run to the answer for its client.
+fn to_answer(mut finished: Finished, truncated: Option<Value>, is_dry_run: bool) -> Answer {
+    let meta = finished.meta();
+    let parse = |finished: &Finished| {
+        json::parse(&if is_dry_run { finished.dry_run_json() } else { finished.outcome.to_json() })
+    };
+    let mut value = parse(&finished).unwrap_or_else(|_| {
         finished.outcome = codecall_runs::without_depth(finished.outcome.clone());
-        json(&finished).unwrap_or_default()
+        parse(&finished).unwrap_or_default()
     });
     if let Some(truncated) = truncated {
         value["truncated"] = truncated;
     }
-    Answer { value, is_error: finished.outcome.status() != Status::Ok, meta }
+    Answer::structured(value, finished.outcome.status() != Status::Ok).with_meta(meta)
 }
 
-/// Store a result that is too long; gives its handle and the first piece of it. A text is stored as such, anything else
-/// as JSON.
-async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> {
-    // Cleaned as a whole: of a secret on the edge of a piece, both halves would pass.
-    let cleaned = offload::run(json.len(), || {
+/// Stores a result: a string as its text, anything else as JSON. Returns the handle and the first piece.
+async fn store(hub: &Hub, json: String, max_bytes: usize) -> Option<(String, Piece)> {
+    // Secrets are redacted before the result is split, because a secret could extend over two pieces.
+    let redacted = offload::run(json.len(), || {
         let mut text = match json::parse(&json) {
             Ok(Value::String(text)) => Value::String(text),
             Ok(_) | Err(_) => Value::String(json),
@@ -159,14 +160,14 @@ async fn store(hub: &Hub, json: String, most: usize) -> Option<(String, Piece)> 
         hub.pipeline().secrets().redactor().redact_value(&mut text);
         text
     });
-    match cleaned.await {
-        Ok(Value::String(text)) => hub.results().put(text, most).await,
+    match redacted.await {
+        Ok(Value::String(text)) => hub.results().put(text, max_bytes).await,
         Ok(_) | Err(_) => None,
     }
 }
 
-/// A piece as a client sees it: where something follows, it says so itself.
-fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
+/// Returns the text of a piece, with a notice at the end if there is more to read.
+fn with_notice(hub: &Hub, handle: &str, piece: &Piece) -> String {
     let Piece { text, offset, next: Some(next), bytes } = piece else { return piece.text.clone() };
     let tool = listed_name(&Execute, hub.config().tools.names);
     let more = json!({"handle": handle, "offset": next});
@@ -175,6 +176,7 @@ fn with_marker(hub: &Hub, handle: &str, piece: &Piece) -> String {
     )
 }
 
+/// Returns the `truncated` member of an answer.
 fn truncated(handle: &str, piece: &Piece) -> Value {
     let mut truncated = json!({"bytes": piece.bytes, "handle": handle});
     if piece.offset > 0 {
@@ -187,36 +189,38 @@ fn truncated(handle: &str, piece: &Piece) -> Value {
 }
 
 impl Execute {
-    /// A piece of a result that was cut.
+    /// Reads a piece of a stored result.
     async fn piece(&self, hub: &Hub, arguments: Arguments) -> Answer {
         let Arguments { script: None, handle: Some(handle), offset, limit, .. } = arguments else {
-            return invalid_arguments(self, "give either 'script' or 'handle', not both");
+            return InvalidArguments::new(self, "give either 'script' or 'handle', not both").into();
         };
-        let most = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
-        match hub.results().read(&handle, offset.unwrap_or(0), limit.map_or(most, |limit| limit.min(most))).await {
+        let max_bytes = usize::try_from(hub.config().policy.limits.max_result_bytes).unwrap_or(usize::MAX);
+        let max_bytes = limit.map_or(max_bytes, |limit| limit.min(max_bytes));
+        match hub.results().read(&handle, offset.unwrap_or(0), max_bytes).await {
             Ok(piece) => {
-                let result = with_marker(hub, &handle, &piece);
+                let result = with_notice(hub, &handle, &piece);
                 Answer::ok(json!({"status": "ok", "result": result, "truncated": truncated(&handle, &piece)}))
             }
             Err(Missing::Offset(bytes)) => {
-                invalid_arguments(self, &format!("'offset' must be below {bytes}, where the result ends"))
+                let problem = format!("'offset' must be below {bytes}, where the result ends");
+                InvalidArguments::new(self, &problem).into()
+            }
+            Err(Missing::Result) => {
+                let problem = "there is no result with this 'handle' (any more); run the script again and return less";
+                InvalidArguments::new(self, problem).into()
             }
             Err(Missing::Busy(busy)) => Answer::refused(busy.to_string()),
-            Err(Missing::Result) => invalid_arguments(
-                self,
-                "there is no result with this 'handle' (any more); run the script again and return less",
-            ),
         }
     }
 
-    fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, Box<Answer>> {
-        let refused = |problem: &str| Box::new(invalid_arguments(self, problem));
-        let script = arguments.script.ok_or_else(|| refused("'script' is missing"))?;
+    fn request(&self, hub: &Hub, arguments: Arguments) -> Result<ExecuteRequest, InvalidArguments> {
+        let invalid = |problem: &str| InvalidArguments::new(self, problem);
+        let script = arguments.script.ok_or_else(|| invalid("'script' is missing"))?;
         if script.trim().is_empty() {
-            return Err(refused("'script' is empty"));
+            return Err(invalid("'script' is empty"));
         }
         if arguments.offset.is_some() || arguments.limit.is_some() {
-            return Err(refused("'offset' and 'limit' belong to 'handle'"));
+            return Err(invalid("'offset' and 'limit' belong to 'handle'"));
         }
         let text = |context: ObjectOrText| {
             offload::run_without_permit(context.weight(), || {
@@ -224,11 +228,11 @@ impl Execute {
             })
         };
         let context = arguments.context.map(text).transpose();
-        let context = context.map_err(|problem| refused(&format!("'context' {problem}")))?;
+        let context = context.map_err(|problem| invalid(&format!("'context' {problem}")))?;
         let allowed = arguments.allowed_tools.map(|allowed| parse_names("allowedTools", allowed)).transpose();
-        let allowed_tools = allowed.map_err(|problem| refused(&problem))?;
+        let allowed_tools = allowed.map_err(|problem| invalid(&problem))?;
         let policy = lowered(&hub.config().policy, arguments.limits.unwrap_or_default());
-        let policy = policy.map_err(|problem| refused(&problem))?;
+        let policy = policy.map_err(|problem| invalid(&problem))?;
         Ok(ExecuteRequest {
             language: arguments.language.map(Into::into),
             context,

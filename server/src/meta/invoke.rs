@@ -71,37 +71,33 @@ impl MetaTool for Invoke {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let Request { hub, arguments, watcher, cancel } = request;
+            let Request { hub, arguments, sink, cancel } = request;
             let bytes = weight(&arguments);
             let parse = || {
                 let original = arguments.clone();
-                match parse::<Arguments>(self, arguments) {
-                    Ok(Arguments { tool, input }) => match ObjectOrText::into_optional_map(input) {
-                        Ok(input) => Ok((tool, input, original)),
-                        Err(problem) => Err(Box::new(record_invalid(
-                            hub,
-                            original,
-                            invalid_arguments(self, &format!("'input' {problem}")),
-                        ))),
-                    },
-                    Err(refused) => Err(Box::new(record_invalid(hub, original, *refused))),
+                match self.parse_call(arguments) {
+                    Ok((tool, input)) => Ok((tool, input, original)),
+                    Err(invalid) => {
+                        record_invalid(hub, original, &invalid);
+                        Err(invalid)
+                    }
                 }
             };
             let (tool, input, original) = match offload::run(bytes, parse).await {
                 Ok(Ok(parsed)) => parsed,
-                Ok(Err(refused)) => return *refused,
+                Ok(Err(invalid)) => return invalid.into(),
                 Err(busy) => return Answer::refused(busy.to_string()),
             };
             let call = ToolCall {
                 tool: tool.clone(),
                 input,
-                context: hub.context(Caller::Invoke, watcher, cancel),
+                context: hub.context(Caller::Invoke, sink, cancel),
                 allowed: None,
                 apps: None,
             };
@@ -113,18 +109,22 @@ impl MetaTool for Invoke {
     }
 }
 
-/// Records a call with invalid arguments, which the pipeline does not see otherwise. Returns the answer.
-fn record_invalid(hub: &Hub, arguments: Value, refused: Answer) -> Answer {
+impl Invoke {
+    /// Returns the name of the tool and the input.
+    fn parse_call(&self, arguments: Value) -> Result<(String, Map<String, Value>), InvalidArguments> {
+        let Arguments { tool, input } = parse(self, arguments)?;
+        let input = ObjectOrText::into_optional_map(input)
+            .map_err(|problem| InvalidArguments::new(self, &format!("'input' {problem}")))?;
+        Ok((tool, input))
+    }
+}
+
+/// Records a call with invalid arguments, which the pipeline does not see otherwise.
+fn record_invalid(hub: &Hub, arguments: Value, InvalidArguments(problem): &InvalidArguments) {
     let tool = ["tool", "toolName", "name"].iter().find_map(|key| arguments.get(key)?.as_str());
     let tool = codecall_base::text::truncate(tool.unwrap_or("codecall:invoke"), MAX_NAME_BYTES).to_owned();
-    let message = refused.value.as_str().unwrap_or("The request does not fit the schema of codecall_invoke");
-    hub.pipeline().refused(
-        &tool,
-        hub.context(Caller::Invoke, None, CancellationToken::new()),
-        arguments,
-        ToolError::new(ErrorCode::InvalidInput, message),
-    );
-    refused
+    let context = hub.context(Caller::Invoke, None, CancellationToken::new());
+    hub.pipeline().refused(&tool, context, arguments, ToolError::new(ErrorCode::InvalidInput, problem.as_str()));
 }
 
 /// Returns the answer to a call that failed. A long input is truncated.
@@ -141,5 +141,5 @@ fn error_answer(error: ToolError, tool: String, arguments: &Value) -> Answer {
     if let Some(details) = error.details.and_then(|details| serde_json::from_str::<Value>(&details).ok()) {
         error_json["details"] = details;
     }
-    Answer { value: json!({"status": "error", "error": error_json}), is_error: true, meta: None }
+    Answer::structured(json!({"status": "error", "error": error_json}), true)
 }

@@ -95,8 +95,8 @@ impl MetaTool for Search {
         })
     }
 
-    fn annotations(&self) -> Value {
-        json!({"readOnlyHint": true, "idempotentHint": true, "openWorldHint": false})
+    fn annotations(&self) -> ToolAnnotations {
+        ToolAnnotations::new().read_only(true).idempotent(true).open_world(false)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
@@ -105,7 +105,7 @@ impl MetaTool for Search {
                 .and_then(|arguments| Criteria::new(self, request.hub, arguments))
             {
                 Ok(criteria) => search(request.hub, &criteria).await,
-                Err(refused) => *refused,
+                Err(invalid) => invalid.into(),
             }
         })
     }
@@ -127,18 +127,21 @@ struct Criteria {
 }
 
 impl Criteria {
-    fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, Box<Answer>> {
-        let refused = |problem: &str| Err(Box::new(invalid_arguments(tool, problem)));
+    fn new(tool: &Search, hub: &Hub, arguments: Arguments) -> Result<Self, InvalidArguments> {
+        let refused = |problem: &str| Err(InvalidArguments::new(tool, problem));
         let names_queries = arguments.queries.is_some();
-        let given: Vec<String> = arguments
+        let requested: Vec<String> = arguments
             .query
             .into_iter()
             .chain(arguments.queries.map(StringOrList::into_vec).unwrap_or_default())
             .collect();
-        if given.is_empty() && !names_queries {
+        if requested.is_empty() && !names_queries {
             return refused("'query' is missing");
         }
-        if given.is_empty() || given.len() > MAX_QUERIES || given.iter().any(|query| query.trim().is_empty()) {
+        if requested.is_empty()
+            || requested.len() > MAX_QUERIES
+            || requested.iter().any(|query| query.trim().is_empty())
+        {
             return refused(&format!("give 1 to {MAX_QUERIES} queries, none of them empty"));
         }
         let top_k = arguments.top_k.unwrap_or(hub.config().top_k);
@@ -150,14 +153,14 @@ impl Criteria {
             return refused("'minScore' must be from 0 to 1");
         }
         let mut queries = Vec::new();
-        for query in given {
+        for query in requested {
             if !queries.contains(&query) {
                 queries.push(query);
             }
         }
         let names = |key: &str, names: Option<StringOrList>| {
             let names = names.map(|names| parse_names(key, names)).transpose();
-            names.map_err(|problem| Box::new(invalid_arguments(tool, &problem)))
+            names.map_err(|problem| InvalidArguments::new(tool, &problem))
         };
         Ok(Self {
             queries,

@@ -1,7 +1,7 @@
 //! `codecall_step`: takes one step of a run whose client owns the tools.
 
 use super::*;
-use crate::stateless::{Evaluate, Evaluation, Refusal};
+use crate::stateless::{Evaluate, Refusal, StepAnswer};
 use codecall_base::event::RunEvent;
 
 pub struct Step;
@@ -67,26 +67,26 @@ impl MetaTool for Step {
         })
     }
 
-    fn annotations(&self) -> Value {
+    fn annotations(&self) -> ToolAnnotations {
         // A step only computes: the client calls the tools.
-        json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+        ToolAnnotations::new().read_only(true).destructive(false).idempotent(true).open_world(false)
     }
 
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             let evaluate: Evaluate = match parse(self, request.arguments) {
                 Ok(evaluate) => evaluate,
-                Err(refused) => return *refused,
+                Err(invalid) => return invalid.into(),
             };
             match request.hub.stateless().evaluate(evaluate, request.cancel).await {
-                Ok(Evaluation { value, is_error, messages }) => {
-                    if let Some(watcher) = &request.watcher {
-                        messages.into_iter().for_each(|message| watcher(RunEvent::Message(message)));
+                Ok(StepAnswer { value, is_error, messages }) => {
+                    if let Some(sink) = &request.sink {
+                        messages.into_iter().for_each(|message| sink(RunEvent::Message(message)));
                     }
-                    Answer { value, is_error, meta: None }
+                    Answer::structured(value, is_error)
                 }
-                Err(Refusal::Invalid(problem)) => invalid_arguments(self, &problem),
-                Err(unavailable) => Answer { value: unavailable.to_json(), is_error: true, meta: None },
+                Err(Refusal::Invalid(problem)) => InvalidArguments::new(self, &problem).into(),
+                Err(unavailable) => Answer::structured(unavailable.to_json(), true),
             }
         })
     }

@@ -13,9 +13,22 @@ fn hub(config: Config) -> Arc<Hub> {
     Hub::start(config, vec![Arc::new(echo)]).expect("starts")
 }
 
-async fn ask(name: &str, arguments: Value) -> Answer {
+/// An answer with its content as one value.
+struct Answered {
+    value: Value,
+    is_error: bool,
+    meta: Option<Map<String, Value>>,
+}
+
+impl From<Answer> for Answered {
+    fn from(Answer { content, is_error, meta }: Answer) -> Self {
+        Self { value: content.into_value(), is_error, meta }
+    }
+}
+
+async fn ask(name: &str, arguments: Value) -> Answered {
     let hub = hub(Config::default());
-    call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+    call(&hub, name, arguments, None, CancellationToken::new()).await.expect("there is such a tool").into()
 }
 
 #[test]
@@ -50,7 +63,7 @@ fn arguments_keep_their_names() {
 
 /// Some clients refuse a whole list of tools for one keyword that they do not know.
 #[test]
-fn schemas_of_arguments_have_common_keywords_only() {
+fn schemas_of_arguments_only_have_common_keywords() {
     const COMMON: [&str; 12] = [
         "type",
         "properties",
@@ -217,8 +230,9 @@ fn hub_with_max_result_bytes(bytes: u64, store: codecall_config::ResultStore) ->
     hub(config)
 }
 
-async fn execute_with(hub: &Hub, arguments: Value) -> Answer {
-    call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await.expect("there is such a tool")
+async fn execute_with(hub: &Hub, arguments: Value) -> Answered {
+    let answer = call(hub, "codecall_execute", arguments, None, CancellationToken::new()).await;
+    answer.expect("there is such a tool").into()
 }
 
 #[tokio::test]
@@ -324,7 +338,7 @@ async fn the_calls_of_a_run_are_in_its_meta() {
 
 /// The catalogue, which knows no meta-tools, keeps these names free.
 #[test]
-fn every_own_name_is_that_of_a_meta_tool() {
+fn reserved_names_are_meta_tools() {
     for name in RESERVED_NAMES {
         assert!(find(name).is_some_and(|tool| listed_name(tool, NameStyle::Dot) == *name), "{name}");
     }

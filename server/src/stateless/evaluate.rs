@@ -1,16 +1,14 @@
-//! One step of a run, from a JSON request to a JSON answer.
+//! A request for one step of a run, and its evaluation.
 
 use super::history::{self, History};
-use super::{ClientToolset, CodeId};
-use agentscript::stateless::{Calls, Journal, Step, StepCall, StepOptions, play_with};
-use agentscript::{Dialect, Inputs, Language, Message, Outcome, Policy, Resumable};
-use codecall_base::json;
-use codecall_base::tool::ErrorCode;
+use super::{ClientToolset, CodeId, Evaluation};
+use agentscript::stateless::{Journal, Step, StepOptions, play_with};
+use agentscript::{Dialect, Inputs, Language, Policy, Resumable};
 use codecall_config::{Pool, StatelessConfig};
 use codecall_runs::{Executor, Replayed, SLICE, StartInputs, ThreadExecutor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_util::sync::CancellationToken;
@@ -90,17 +88,6 @@ pub struct CallResult {
 /// Deserializes a member that is present: `null` is a result too.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
-}
-
-/// The answer to a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evaluation {
-    /// The answer as JSON: an object with `status`.
-    pub value: Value,
-    /// Whether the run has failed, or does not match the journal.
-    pub is_error: bool,
-    /// The messages that the script has sent with `mcpLog` and `mcpNotify` since the step before.
-    pub messages: Vec<Message>,
 }
 
 /// Where steps are evaluated.
@@ -183,42 +170,9 @@ impl Evaluate {
             max_journal_bytes: config.max_journal_bytes,
             ..StepOptions::default()
         };
-        let (journal, mut names) = self.journal(&options, config)?;
-        let id = CodeId::from_text(journal.id.clone());
-        let evaluation = match evaluator.step(&self.code, tools, &journal, &options) {
-            Step::Calls(mut calls) => {
-                let messages = std::mem::take(&mut calls.messages);
-                names.extend(calls.new.iter().map(|call| id.call(call.number)));
-                Evaluation { value: calls_answer(&id, *calls, &names, config), is_error: false, messages }
-            }
-            Step::Done(done) => {
-                let outcome = outcome_json(done.outcome);
-                let is_error = outcome["status"] != "ok";
-                let abandoned: Vec<&String> =
-                    done.abandoned.iter().filter_map(|call| names.get(*call as usize)).collect();
-                let message = outcome.as_object().map(|outcome| history::code_result_message(&id, outcome));
-                let mut value = json!({"status": "done", "id": id.as_str(), "outcome": outcome});
-                if !abandoned.is_empty() {
-                    value["abandoned"] = json!(abandoned);
-                }
-                value["messages"] = json!(message.into_iter().collect::<Vec<_>>());
-                Evaluation { value, is_error, messages: done.messages }
-            }
-            Step::Diverged(divergence) => {
-                let mut error = json!({"code": ErrorCode::ReplayMismatch.as_str(), "message": divergence.to_string()});
-                if let Some(name) = divergence.call.and_then(|call| names.get(call as usize)) {
-                    error["call"] = json!(name);
-                }
-                let value = json!({"status": "diverged", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true, messages: Vec::new() }
-            }
-            Step::Deadlock(failure) => {
-                let error: Value = json::parse(&failure.to_json()).unwrap_or_default();
-                let value = json!({"status": "deadlock", "id": id.as_str(), "error": error});
-                Evaluation { value, is_error: true, messages: Vec::new() }
-            }
-        };
-        Ok(evaluation)
+        let (journal, call_ids) = self.journal(&options, config)?;
+        let step = evaluator.step(&self.code, tools, &journal, &options);
+        Ok(Evaluation::new(CodeId::from_text(journal.id), step, call_ids))
     }
 
     /// Returns the journal so far, and the ids of its calls by number.
@@ -267,47 +221,6 @@ impl Evaluate {
         let names = (0..u32::try_from(calls).unwrap_or(u32::MAX)).map(|number| id.call(number)).collect();
         Ok((journal, names))
     }
-}
-
-/// Converts an outcome to JSON, with long parts of its error cut.
-fn outcome_json(mut outcome: Outcome) -> Value {
-    if let Err(failure) = &mut outcome.result {
-        failure.cut();
-    }
-    json::parse(&outcome.to_json())
-        .or_else(|_| json::parse(&codecall_runs::without_depth(outcome).to_json()))
-        .unwrap_or_default()
-}
-
-/// Returns the answer of a run that waits for results of its client.
-fn calls_answer(id: &CodeId, calls: Calls, names: &[String], config: &StatelessConfig) -> Value {
-    let ids =
-        |numbers: &[u32]| -> Vec<&String> { numbers.iter().filter_map(|call| names.get(*call as usize)).collect() };
-    let rows: Vec<Value> = calls
-        .new
-        .iter()
-        .map(|StepCall { number, tool, input, timeout_ms, .. }| {
-            let input = json::parse(input).unwrap_or_default();
-            json!({"id": id.call(*number), "name": tool, "input": input, "timeoutMs": timeout_ms})
-        })
-        .collect();
-    let message = history::assistant_message(
-        calls.new.iter().map(|call| (id.call(call.number), call.tool.as_str(), call.input.as_str())),
-    );
-    let messages: Vec<Value> = if calls.new.is_empty() { Vec::new() } else { vec![message] };
-    let token = calls.journal.clone().compact().token(config.key.as_deref().map(str::as_bytes));
-    let mut value = json!({
-        "status": "calls",
-        "id": id.as_str(),
-        "calls": rows,
-        "waiting": ids(&calls.waiting),
-        "token": token,
-        "messages": messages,
-    });
-    if !calls.abandoned.is_empty() {
-        value["abandoned"] = json!(ids(&calls.abandoned));
-    }
-    value
 }
 
 fn now() -> i64 {

@@ -1,14 +1,13 @@
-//! Parses the rounds of a run from a history of messages.
+//! Parses the rounds of a run from the messages of a client.
 //!
 //! A code block is followed by messages of an assistant, with tool calls, and of tools, with their results. Each
 //! message of the assistant is a round. The results between it and the next one are the answers of that round, in this
 //! order.
 
-use super::CodeId;
 use agentscript::ToolError;
 use agentscript::stateless::{Answer, Issued, Round};
 use codecall_base::tool::ErrorCode;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 
 /// The rounds of a run, and the ids of its calls in the messages.
@@ -161,24 +160,4 @@ pub fn parse_error(error: &Value) -> ToolError {
         Value::String(message) => ToolError::new(CODE, message.as_str()),
         other => ToolError::new(CODE, other.to_string()),
     }
-}
-
-/// Returns an assistant's message with calls, each `(id, tool, input)`.
-pub fn assistant_message<'a>(calls: impl Iterator<Item = (String, &'a str, &'a str)>) -> Value {
-    let calls: Vec<Value> = calls
-        .map(|(id, tool, input)| json!({"id": id, "type": "function", "function": {"name": tool, "arguments": input}}))
-        .collect();
-    json!({"role": "assistant", "content": "", "tool_calls": calls})
-}
-
-/// Returns the message with the result of a code block.
-pub fn code_result_message(id: &CodeId, outcome: &Map<String, Value>) -> Value {
-    let mut result = match outcome.get("status").and_then(Value::as_str) {
-        Some("ok") => json!({"status": "success", "data": outcome.get("result")}),
-        _ => json!({"status": "error", "error": outcome.get("error")}),
-    };
-    if let Some(logs) = outcome.get("logs") {
-        result["logs"] = logs.clone();
-    }
-    json!({"role": "code_result", "id": id.as_str(), "result": result})
 }

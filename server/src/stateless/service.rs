@@ -1,7 +1,7 @@
 //! Takes steps for a server, on a limited number of threads.
 
-use super::{Evaluate, Evaluation, Evaluator};
-use agentscript::Policy;
+use super::{Evaluate, Evaluator};
+use agentscript::{Message, Policy};
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::ErrorCode;
@@ -25,6 +25,17 @@ pub struct Stateless {
     admission: Admission,
 }
 
+/// The answer to a request for a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepAnswer {
+    /// The answer as JSON: an object with `status`.
+    pub value: Value,
+    /// Whether the run has failed, or does not match its journal.
+    pub is_error: bool,
+    /// The messages that the script has sent with `mcpLog` and `mcpNotify` since the step before.
+    pub messages: Vec<Message>,
+}
+
 /// Why a step was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -39,10 +50,10 @@ pub enum Refusal {
 impl Refusal {
     /// Returns the code that clients see.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Invalid(_) => "INVALID_REQUEST",
-            Self::Unavailable(refused) => refused.code.as_str(),
+            Self::Invalid(_) => ErrorCode::InvalidRequest,
+            Self::Unavailable(refused) => refused.code,
         }
     }
 
@@ -50,7 +61,7 @@ impl Refusal {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let message = bounded(self.to_string(), MAX_MESSAGE_BYTES);
-        json!({"status": "refused", "error": {"code": self.code(), "message": message}})
+        json!({"status": "refused", "error": {"code": self.code().as_str(), "message": message}})
     }
 }
 
@@ -92,21 +103,25 @@ impl Stateless {
     ///
     /// # Errors
     /// The request is invalid, or there is no permit for it.
-    pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<Evaluation, Refusal> {
+    pub async fn evaluate(&self, mut request: Evaluate, cancel: CancellationToken) -> Result<StepAnswer, Refusal> {
         let policy = self.policy(request.limits.take().unwrap_or_default())?;
         let (config, evaluator) = (self.config.clone(), self.evaluator(cancel.clone()));
-        let evaluated = self.blocking(cancel, move || request.run(policy, &config, &evaluator)).await?;
+        let evaluate = move || {
+            let mut evaluation = request.run(policy, &config, &evaluator)?;
+            let (is_error, messages) = (evaluation.is_error(), std::mem::take(&mut evaluation.messages));
+            Ok(StepAnswer { value: evaluation.into_json(&config), is_error, messages })
+        };
+        let evaluated: Result<StepAnswer, String> = self.blocking(cancel, evaluate).await?;
         let redactor = self.secrets.redactor();
-        let mut evaluation =
-            evaluated.map_err(|problem| Refusal::Invalid(redactor.redact_text(&problem).into_owned()))?;
-        offload::run(weight(&evaluation.value), || redactor.redact_value(&mut evaluation.value))
+        let mut answer = evaluated.map_err(|problem| Refusal::Invalid(redactor.redact_text(&problem).into_owned()))?;
+        offload::run(weight(&answer.value), || redactor.redact_value(&mut answer.value))
             .await
             .map_err(|busy| Refused::new(ErrorCode::QueueTimeout, busy.to_string()))?;
         let Pool { max_messages, max_message_bytes, .. } = self.pool;
-        evaluation.messages.retain(|message| length(message) <= max_message_bytes);
-        evaluation.messages.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
-        evaluation.messages.iter_mut().for_each(|message| redactor.redact_message(message));
-        Ok(evaluation)
+        answer.messages.retain(|message| length(message) <= max_message_bytes);
+        answer.messages.truncate(usize::try_from(max_messages).unwrap_or(usize::MAX));
+        answer.messages.iter_mut().for_each(|message| redactor.redact_message(message));
+        Ok(answer)
     }
 
     /// Runs blocking work on a thread with the native stack that scripts need.
@@ -155,7 +170,7 @@ mod tests {
     }
 
     fn code<T>(result: Result<T, Refusal>) -> &'static str {
-        result.err().map_or("ok", |refusal| refusal.code())
+        result.err().map_or("ok", |refusal| refusal.code().as_str())
     }
 
     #[tokio::test]
@@ -190,7 +205,7 @@ mod tests {
         let long = steps.blocking(cancel.clone(), move || resumed.recv().is_ok());
         let (aborted, ()) = tokio::join!(long, async { cancel.cancel() });
         assert_eq!(code(aborted), "EXECUTION_ABORTED");
-        assert!(steps.admission.try_take().is_none());
+        assert!(steps.admission.try_acquire().is_none());
         resume.send(()).expect("it still works");
         assert_eq!(code(steps.evaluate(request("return 1"), CancellationToken::new()).await), "ok");
         let (resume, resumed) = mpsc::channel::<()>();
@@ -218,8 +233,8 @@ mod tests {
             let request = serde_json::from_value(json!({"code": code, "limits": limits})).expect("a request");
             steps.evaluate(request, CancellationToken::new())
         };
-        let turns = "let n = 0; for (let i = 0; i < 200000; i++) n++; return n";
-        let higher = step(json!({"maxIterations": 1_000_000}), turns).await.expect("a step");
+        let loop_script = "let n = 0; for (let i = 0; i < 200000; i++) n++; return n";
+        let higher = step(json!({"maxIterations": 1_000_000}), loop_script).await.expect("a step");
         assert_eq!(higher.value["outcome"]["error"]["code"], "ITERATION_LIMIT");
         assert!(higher.is_error);
         let lower = step(json!({"maxIterations": 10}), "for (let i = 0; i < 20; i++); return 1").await;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 fn evaluate(request: Value) -> Result<Value, String> {
     let request: Evaluate = serde_json::from_value(request).map_err(|error| error.to_string())?;
-    request
-        .run(Policy::default(), &StatelessConfig::default(), &Evaluator::default())
-        .map(|evaluation| evaluation.value)
+    let config = StatelessConfig::default();
+    let evaluation = request.run(Policy::default(), &config, &Evaluator::default())?;
+    Ok(evaluation.into_json(&config))
 }
 
 fn tools() -> Value {
@@ -138,7 +138,7 @@ fn other_spellings_of_messages() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn invalid_requests_are_refused() {
     let call = json!({"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "web_search", "arguments": "{}"}}]});
     let answer = json!({"role": "tool", "tool_call_id": "a", "content": "1"});
     for (request, problem) in [
@@ -299,8 +299,8 @@ fn the_page_names_every_key() {
 
 /// Replays the only code block of a history, and compares its result.
 fn check_history(messages: &[Value]) {
-    let place = |role: &str| messages.iter().position(|message| message["role"] == role).expect("a message");
-    let (code, result) = (place("code"), place("code_result"));
+    let position = |role: &str| messages.iter().position(|message| message["role"] == role).expect("a message");
+    let (code, result) = (position("code"), position("code_result"));
     let evaluated = evaluate(json!({
         "code": messages[code]["code"],
         "id": messages[code]["id"],

@@ -159,7 +159,7 @@ async fn search(config: &SearchConfig, snapshot: &Arc<Snapshot>, queries: &[Quer
 }
 
 #[test]
-fn the_lists_are_worth_measuring() {
+fn the_lists_are_large_enough() {
     let snapshot = snapshot();
     assert!(snapshot.rows().len() >= 250, "{} tools", snapshot.rows().len());
     assert!(snapshot.apps().count() >= 5);

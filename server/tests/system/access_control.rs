@@ -95,7 +95,8 @@ impl World {
     }
 
     async fn ask(&self, tool: &str, arguments: Value) -> Value {
-        meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+        let answer = meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await;
+        answer.expect("a meta-tool").content.into_value()
     }
 
     async fn invoke(&self, name: &str) -> String {
@@ -218,7 +219,7 @@ async fn a_removed_tool_does_not_exist() {
 
 /// Functions of apps: the same tools as members of objects.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_tool_is_no_function_either() {
+async fn a_removed_tool_is_not_a_function() {
     let world = world(CONFIG);
     let mut wrong = Vec::new();
     for (script, ends) in [
@@ -440,16 +441,16 @@ async fn a_dry_run_reaches_no_tool() {
             .replace("'NA' + 'ME'", "'NAME'")
             .replace("['NA', 'ME'].join('')", "'NAME'")
             .replace("NAME", "shop:other");
-        let told = dry_run(&script, agentscript::Dialect::Async).await;
-        assert_eq!((&told["status"], &told["dryRun"]), (&json!("ok"), &json!(true)), "{script}: {told}");
-        let calls = told["calls"].as_array().expect("a list");
-        assert!(calls.iter().any(|call| call["toolName"] == "shop:other"), "{script}: {told}");
+        let answer = dry_run(&script, agentscript::Dialect::Async).await;
+        assert_eq!((&answer["status"], &answer["dryRun"]), (&json!("ok"), &json!(true)), "{script}: {answer}");
+        let calls = answer["calls"].as_array().expect("a list");
+        assert!(calls.iter().any(|call| call["toolName"] == "shop:other"), "{script}: {answer}");
     }
-    let told = dry_run("[1, 2].map(() => call_tool('shop', 'list', {}))", agentscript::Dialect::Sync).await;
-    assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(2)), "{told}");
+    let answer = dry_run("[1, 2].map(() => call_tool('shop', 'list', {}))", agentscript::Dialect::Sync).await;
+    assert_eq!((&answer["status"], answer["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(2)), "{answer}");
     let script = "await parallel([1, 2, 3], () => shop.list({})); return await vault.open({})";
-    let told = world.ask("codecall_execute", json!({"script": script, "dryRun": true})).await;
-    assert_eq!((&told["status"], told["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(4)), "{told}");
+    let answer = world.ask("codecall_execute", json!({"script": script, "dryRun": true})).await;
+    assert_eq!((&answer["status"], answer["calls"].as_array().map(Vec::len)), (&json!("ok"), Some(4)), "{answer}");
     assert_eq!(world.called(), [""; 0]);
     // Without the dry run, the same script calls them.
     assert_eq!(world.ask("codecall_execute", json!({"script": script})).await["status"], "ok");

@@ -519,8 +519,8 @@ async fn streamed_chunks() {
         .map(|data| serde_json::from_str(data).expect("JSON"))
         .collect();
     let deltas: Vec<&Value> = chunks.iter().map(|chunk| &chunk["choices"][0]["delta"]).collect();
-    let said: String = deltas.iter().filter_map(|delta| delta["content"].as_str()).collect();
-    assert_eq!(said, "Let me see.");
+    let text: String = deltas.iter().filter_map(|delta| delta["content"].as_str()).collect();
+    assert_eq!(text, "Let me see.");
     let calls: Vec<&Value> = deltas.iter().filter_map(|delta| delta["tool_calls"].get(0)).collect();
     assert_eq!(calls.iter().map(|call| call["index"].as_u64()).collect::<Vec<_>>(), [Some(0), Some(1)]);
     assert_eq!(calls[1]["function"]["arguments"], "{\"query\":\"world news\"}");
@@ -542,15 +542,18 @@ async fn run_library_client(program: &Path, script: &Path) {
             command.arg(script).arg(options.to_string()).env("BASE_URL", format!("{url}/v1"));
             let ended = finish(&mut command, "").await;
             assert_eq!(ended.code, Some(0), "{ended:?}");
-            let told = ended.json();
-            assert_eq!((&told["requests"], *processes.lock().expect("not poisoned")), (&json!(requests), requests));
-            let messages = told["messages"].as_array().expect("messages");
+            let conversation = ended.json();
+            assert_eq!(
+                (&conversation["requests"], *processes.lock().expect("not poisoned")),
+                (&json!(requests), requests)
+            );
+            let messages = conversation["messages"].as_array().expect("messages");
             let made: Vec<usize> =
                 messages.iter().filter_map(|message| Some(message["tool_calls"].as_array()?.len())).collect();
             assert_eq!(made, calls);
             assert_eq!(messages.last().expect("one")["content"], "Here are the highlights.");
             if streams {
-                assert_eq!(told["spoken"], "Here are the highlights.");
+                assert_eq!(conversation["spoken"], "Here are the highlights.");
             }
             let roles: Vec<&str> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
             let shape = match (visible, made.len()) {

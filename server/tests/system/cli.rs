@@ -35,13 +35,13 @@ async fn a_dry_run_calls_nothing() {
          return all.length",
     );
     let ran = codecall(&["run", &script, "--demo", "--dry-run"]).await;
-    let told = ran.json();
-    assert_eq!((ran.code, &told["status"], &told["dryRun"]), (Some(0), &json!("ok"), &json!(true)), "{ran:?}");
-    let calls = told["calls"].as_array().expect("calls");
-    assert_eq!(calls[0], json!({"toolName": "users:list", "input": {}, "fits": true, "result": "example"}), "{told}");
+    let answer = ran.json();
+    assert_eq!((ran.code, &answer["status"], &answer["dryRun"]), (Some(0), &json!("ok"), &json!(true)), "{ran:?}");
+    let calls = answer["calls"].as_array().expect("calls");
+    assert_eq!(calls[0], json!({"toolName": "users:list", "input": {}, "fits": true, "result": "example"}), "{answer}");
     let last = calls.last().expect("a call");
-    assert_eq!((&last["fits"], &last["refused"]["code"]), (&json!(false), &json!("INVALID_INPUT")), "{told}");
-    assert!(calls.len() > 2 && told["result"].as_u64().is_some_and(|n| n > 0), "{told}");
+    assert_eq!((&last["fits"], &last["refused"]["code"]), (&json!(false), &json!("INVALID_INPUT")), "{answer}");
+    assert!(calls.len() > 2 && answer["result"].as_u64().is_some_and(|n| n > 0), "{answer}");
     let long = folder.file("long.js", "return 'x'.repeat(100)");
     let ran = codecall(&["run", &long, "--max-result-bytes", "50"]).await;
     assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(1), &json!("RESULT_TOO_LARGE")), "{ran:?}");
@@ -250,18 +250,18 @@ async fn examples() {
     let ran = codecall(&words.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let results = ran.json_lines();
     assert!(ran.code == Some(0) && results.len() == 5, "{ran:?}");
-    let of = |name: &str| -> &Value {
+    let result_of = |name: &str| -> &Value {
         let own = |line: &&Value| line["file"].as_str().is_some_and(|file| file.ends_with(name));
         &results.iter().find(own).expect("an example")["result"]
     };
-    assert_eq!(of("cancel-stale-orders.js")["stale"], 5);
+    assert_eq!(result_of("cancel-stale-orders.js")["stale"], 5);
     assert_eq!(
-        (&of("overdue-invoices.js")["overdue"], &of("overdue-invoices.js")["dueCents"]),
+        (&result_of("overdue-invoices.js")["overdue"], &result_of("overdue-invoices.js")["dueCents"]),
         (&json!(19), &json!(1_327_551))
     );
-    assert_eq!(of("parallel.js")["settled"], json!(["Basic Keyboard", "NOT_FOUND"]));
-    assert_eq!(of("restock.js")["scarce"], 11);
-    assert_eq!(of("top-customers.js")["orders"], 237);
+    assert_eq!(result_of("parallel.js")["settled"], json!(["Basic Keyboard", "NOT_FOUND"]));
+    assert_eq!(result_of("restock.js")["scarce"], 11);
+    assert_eq!(result_of("top-customers.js")["orders"], 237);
 }
 
 /// On a terminal the result is indented. `script` gives the program a terminal.

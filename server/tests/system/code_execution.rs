@@ -294,7 +294,7 @@ fn hub(mocks: &str, config: impl FnOnce(&mut Config)) -> Arc<Hub> {
 
 async fn ask(hub: &Hub, request: Value) -> (Value, bool) {
     let answer = meta::call(hub, "code_execution", request, None, CancellationToken::new()).await.expect("it is there");
-    (answer.value, answer.is_error)
+    (answer.content.into_value(), answer.is_error)
 }
 
 #[tokio::test]
@@ -378,9 +378,9 @@ async fn files_and_levels_on_the_command_line() {
     let ran = codecall(&[&with[..], &["--max-tool-calls=0"]].concat()).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
 
-    for (level, told) in [("trace", true), ("debug", true), ("info", true), ("warn", false), ("error", false)] {
+    for (level, is_logged) in [("trace", true), ("debug", true), ("info", true), ("warn", false), ("error", false)] {
         let ran = codecall(&["code", "exec", "--code=console.log('heard'); 1", "--log-level", level]).await;
-        assert_eq!((ran.code, ran.stderr.contains("heard")), (Some(0), told), "{level}: {ran:?}");
+        assert_eq!((ran.code, ran.stderr.contains("heard")), (Some(0), is_logged), "{level}: {ran:?}");
     }
 }
 
@@ -509,7 +509,7 @@ async fn a_cancelled_run_ends() {
         tokio::time::sleep(Duration::from_millis(100)).await;
         cancel.cancel();
     });
-    let answer = answer.expect("it is there");
-    assert_eq!(answer.value["error"]["code"], "RUNTIME_ERROR", "{}", answer.value);
+    let value = answer.expect("it is there").content.into_value();
+    assert_eq!(value["error"]["code"], "RUNTIME_ERROR", "{value}");
     hub.close().await;
 }

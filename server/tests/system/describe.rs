@@ -74,8 +74,8 @@ fn hub(tools: Vec<ToolDefinition>) -> Arc<Hub> {
 async fn describe(hub: &Hub, request: Value) -> Value {
     let answer =
         meta::call(hub, "codecall_describe", request, None, CancellationToken::new()).await.expect("it is there");
-    assert!(!answer.is_error, "{}", answer.value);
-    answer.value
+    assert!(!answer.is_error, "{:?}", answer.content);
+    answer.content.into_value()
 }
 
 /// Describes all tools of a server.

@@ -77,7 +77,7 @@ async fn idle_and_half_open_connections_are_evicted() {
 
 /// A server without free descriptors recovers when it has some again.
 #[tokio::test]
-async fn a_lack_of_descriptors_passes() {
+async fn the_server_recovers_from_a_lack_of_descriptors() {
     let mut command = Command::new("sh");
     let script = format!("ulimit -n 40; exec {PROGRAM} serve --http 0 --demo");
     let server = HttpProcess::start_as(command.args(["-c", &script])).await;
@@ -504,13 +504,13 @@ async fn secrets_are_redacted_in_all_encodings() {
     let script = folder.file("script.js", format!(
         "const texts = {list};
          for (const text of texts) {{ console.log(text); mcpLog('info', text, {{ [text]: text }}); mcpNotify('said', {{ [text]: text }}); }}
-         const told = [];
+         const answers = [];
          for (let at = 0; at < texts.length; at++) {{
-           told.push(await callTool('shop:tell' + at, {{ a: texts[at] }}));
-           told.push(await callTool('shop:tell' + at, {{ fail: true }}, {{ throwOnError: false }}));
-           told.push(getTool('shop:tell' + at));
+           answers.push(await callTool('shop:tell' + at, {{ a: texts[at] }}));
+           answers.push(await callTool('shop:tell' + at, {{ fail: true }}, {{ throwOnError: false }}));
+           answers.push(getTool('shop:tell' + at));
          }}
-         return {{ texts, told, ...Object.fromEntries(texts.map(text => [text, 1])) }}"
+         return {{ texts, answers, ...Object.fromEntries(texts.map(text => [text, 1])) }}"
     ));
     let journal = folder.path("journal.json");
     let more = ["--mock-tools", &fixture, "--config", &config];

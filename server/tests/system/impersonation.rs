@@ -80,7 +80,8 @@ impl World {
     }
 
     async fn ask(&self, tool: &str, arguments: Value) -> Value {
-        meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+        let answer = meta::call(&self.hub, tool, arguments, None, CancellationToken::new()).await;
+        answer.expect("a meta-tool").content.into_value()
     }
 
     /// Calls a name in every possible way.
@@ -250,8 +251,8 @@ async fn patterns_match_only_the_app_that_they_name() {
     for deny in ["users:delete*", "USERS:DELETE*", "Users:Delete_All", "delete_ALL"] {
         let world = World::new(&json!({"includeTools": {"deny": [deny]}}).to_string(), apps);
         assert!(!indexed(&world).contains(&"users:Delete_all".to_owned()), "{deny}");
-        let said = json!({"tools": {deny: {"enabledInCodeCall": false}}});
-        let world = World::new(&said.to_string(), apps);
+        let config = json!({"tools": {deny: {"enabledInCodeCall": false}}});
+        let world = World::new(&config.to_string(), apps);
         assert!(!indexed(&world).contains(&"users:Delete_all".to_owned()), "tools: {deny}");
     }
     for deny in [json!({"app": "USERS"}), json!({"app": "users", "name": "DELETE_all"})] {

@@ -14,22 +14,22 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 /// Whether the kernel supports the whole sandbox. With CI=true it must.
-fn has_walls() -> bool {
+fn is_sandbox_supported() -> bool {
     let allowed = Permissions { connect: Some(vec![80]), ..Permissions::default() };
-    let walls = probe(&allowed);
-    if is_sufficient(walls, &allowed) {
+    let protections = probe(&allowed);
+    if is_sufficient(protections, &allowed) {
         return true;
     }
-    assert!(std::env::var_os("CI").is_none(), "this kernel enforces no more than: {}", walls.describe());
-    skipped(&format!("walls, as this kernel enforces no more than: {}", walls.describe()));
+    assert!(std::env::var_os("CI").is_none(), "this kernel enforces no more than: {}", protections.describe());
+    skipped(&format!("protections, as this kernel enforces no more than: {}", protections.describe()));
     false
 }
 
 /// Returns the worker processes of a process.
-fn workers(of: u32) -> Vec<i32> {
-    let children = |of: u32| -> Vec<i32> {
+fn workers(process: u32) -> Vec<i32> {
+    let children = |process: u32| -> Vec<i32> {
         let mut all = Vec::new();
-        for thread in std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten() {
+        for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
             let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             all.extend(text.split_whitespace().filter_map(|id| id.parse::<i32>().ok()));
         }
@@ -39,7 +39,7 @@ fn workers(of: u32) -> Vec<i32> {
         let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&words).starts_with("codecall\0worker")
     };
-    children(of).into_iter().filter(is_worker).collect()
+    children(process).into_iter().filter(is_worker).collect()
 }
 
 fn kill(id: i32) {
@@ -48,7 +48,7 @@ fn kill(id: i32) {
 
 #[tokio::test]
 async fn a_worker_can_do_nothing_but_compute() {
-    if !has_walls() {
+    if !is_sandbox_supported() {
         return;
     }
     let attempt = async |what: &str| {
@@ -57,8 +57,8 @@ async fn a_worker_can_do_nothing_but_compute() {
         tokio::time::timeout(TIMEOUT, command.output()).await.expect("it ends").expect("it starts")
     };
     let nothing = attempt("nothing").await;
-    let told = String::from_utf8_lossy(&nothing.stdout).into_owned();
-    assert!(nothing.status.success() && told.contains("files, ports, system calls, limits"), "{nothing:?}");
+    let output = String::from_utf8_lossy(&nothing.stdout).into_owned();
+    assert!(nothing.status.success() && output.contains("files, ports, system calls, limits"), "{nothing:?}");
     for what in ["open", "connect", "fork", "thread", "signal"] {
         let ended = attempt(what).await;
         assert_eq!(ended.status.signal(), Some(31), "SIGSYS for {what}: {ended:?}");
@@ -174,7 +174,7 @@ async fn ends(hub: &Hub, script: &str) -> String {
 /// The interpreter's own limit is raised, so the limit of the worker process ends the run.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_without_memory_ends_alone() {
-    let confine = if has_walls() { "required" } else { "best-effort" };
+    let confine = if is_sandbox_supported() { "required" } else { "best-effort" };
     let lifted = json!({"preset": "experimental", "maxMemoryBytes": 64_000_000_000_u64, "maxSteps": 1_000_000_000_000_u64,
         "maxIterations": 1_000_000_000_000_u64, "timeoutMs": 60_000});
     let hub = hub(&json!({"vm": lifted, "isolation": {"maxMemoryBytes": 100_000_000, "confine": confine}}));
@@ -298,7 +298,7 @@ async fn outcomes_are_the_same() {
         "return unknownName",
         "return await new Promise(() => {})",
     ] {
-        let told = async |hub: &Hub| {
+        let observe = async |hub: &Hub| {
             let mut policy = hub.config().policy.clone();
             (policy.limits.timeout_ms, policy.limits.tool_timeout_ms) = (1_500, 300);
             let request = ExecuteRequest { seed: Some(7), ..ExecuteRequest::new(script, policy) };
@@ -308,7 +308,7 @@ async fn outcomes_are_the_same() {
             let unanswered = meta["codecall/calls"]["unanswered"].as_array().map(Vec::len);
             (finished.outcome.to_json(), stats.iterations, stats.tool_calls, unanswered)
         };
-        let (mut here, mut there) = (told(&threads).await, told(&isolated).await);
+        let (mut here, mut there) = (observe(&threads).await, observe(&isolated).await);
         // How many iterations a loop has before its time is over differs each time.
         if here.0.contains("TIMEOUT") {
             (here.1, there.1) = (0, 0);
@@ -360,7 +360,7 @@ process.stdin.on('end', () => process.exit(0));
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_confined_server_stays_confined() {
-    if !has_walls() {
+    if !is_sandbox_supported() {
         return;
     }
     if std::process::Command::new("node").arg("--version").output().is_err() {
@@ -425,12 +425,15 @@ async fn a_confined_server_stays_confined() {
         "EPERM",
         "1000000",
     ];
-    for ((call, told), expected) in calls.iter().zip(&answers).zip(expected) {
-        assert!(told.contains(expected) || (expected == "failed" && told != "6"), "{call}: {told}, not {expected}");
+    for ((call, answer), expected) in calls.iter().zip(&answers).zip(expected) {
+        assert!(
+            answer.contains(expected) || (expected == "failed" && answer != "6"),
+            "{call}: {answer}, not {expected}"
+        );
     }
     assert_eq!(std::fs::read_to_string(&mine).expect("it is there"), "mine");
-    let told = server.end().await;
-    assert!(told.contains("MCP server 'p' is confined by: files, ports, system calls, limits"), "{told}");
+    let output = server.end().await;
+    assert!(output.contains("MCP server 'p' is confined by: files, ports, system calls, limits"), "{output}");
 }
 
 /// `@modelcontextprotocol/server-filesystem`, configured to serve more than the sandbox allows it to read.
@@ -438,7 +441,7 @@ async fn a_confined_server_stays_confined() {
 async fn a_third_party_server_is_confined() {
     let path = "@modelcontextprotocol/server-filesystem/dist/index.js";
     let Some(program) = crate::third_party::node_package(path) else { return };
-    if !has_walls() {
+    if !is_sandbox_supported() {
         return;
     }
     let folder = Folder::new();

@@ -2,7 +2,7 @@
 //! short.
 
 use agentscript::{Dialect, Policy};
-use codecall::event::Watcher;
+use codecall::event::EventSink;
 use codecall::meta;
 use codecall::runs::ExecuteRequest;
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
@@ -94,7 +94,8 @@ async fn execute(hub: &Hub, script: &str) -> Value {
 }
 
 async fn ask(hub: &Hub, tool: &str, arguments: Value) -> Value {
-    meta::call(hub, tool, arguments, None, CancellationToken::new()).await.expect("a meta-tool").value
+    let answer = meta::call(hub, tool, arguments, None, CancellationToken::new()).await;
+    answer.expect("a meta-tool").content.into_value()
 }
 
 /// Measures every few milliseconds how long the reactor was blocked.
@@ -106,12 +107,12 @@ struct Pulse {
 impl Pulse {
     fn begin() -> Self {
         let longest = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&longest);
+        let max = Arc::clone(&longest);
         let task = tokio::spawn(async move {
             loop {
                 let began = Instant::now();
                 tokio::time::sleep(Duration::from_millis(5)).await;
-                told.fetch_max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                max.fetch_max(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
             }
         });
         Self { longest, task }
@@ -203,10 +204,10 @@ async fn errors_are_bounded_and_say_so() {
         assert_eq!(outcome["error"]["code"], "TOOL_EXECUTION_ERROR");
         let answer = ask(&hub, "codecall_invoke", json!({"tool": tool, "input": input})).await;
         assert_eq!(answer["error"]["toolName"], tool);
-        for told in [&outcome, &answer] {
-            let text = told.to_string();
+        for value in [&outcome, &answer] {
+            let text = value.to_string();
             assert!(text.len() < 64_000, "{} bytes", text.len());
-            let message = told["error"]["message"].as_str().expect("a message");
+            let message = value["error"]["message"].as_str().expect("a message");
             assert!(
                 message.starts_with("boom boom") && message.contains("cut") && message.contains("10000000"),
                 "{message}"
@@ -227,14 +228,14 @@ async fn notifications_of_a_call_are_bounded() {
     let hub = hub(plain());
     let long = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&long);
-    let watcher: Watcher = Some(Arc::new(move |event| {
+    let sink: EventSink = Some(Arc::new(move |event| {
         if format!("{event:?}").len() > 100_000 {
             seen.store(true, Ordering::Relaxed);
         }
     }));
     let input = json!({"text": "boom ", "times": 1_000_000, "more": ["y".repeat(1_000_000)]});
     let call = json!({"tool": "t:fail", "input": input});
-    meta::call(&hub, "codecall_invoke", call, watcher, CancellationToken::new()).await.expect("a meta-tool");
+    meta::call(&hub, "codecall_invoke", call, sink, CancellationToken::new()).await.expect("a meta-tool");
     assert!(!long.load(Ordering::Relaxed), "a notification of megabytes");
 }
 

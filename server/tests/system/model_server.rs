@@ -91,12 +91,12 @@ async fn complete(State(script): State<Script>, headers: HeaderMap, body: Bytes)
         let error = json!({"error": {"message": format!("wrong key, not {KEY}"), "type": "authentication_error"}});
         return (StatusCode::UNAUTHORIZED, Json(error)).into_response();
     }
-    let said = script.replies.lock().expect("not poisoned").pop_front();
+    let reply = script.replies.lock().expect("not poisoned").pop_front();
     let call = |code: &str| {
         let arguments = json!({"code": code}).to_string();
         json!([{"id": "call_1", "type": "function", "function": {"name": "run_code", "arguments": arguments}}])
     };
-    let message = match said.expect("a question too many") {
+    let message = match reply.expect("a question too many") {
         ModelReply::Code(code) => json!({"role": "assistant", "content": null, "tool_calls": call(code)}),
         ModelReply::TextAndCode(text, code) => json!({"role": "assistant", "content": text, "tool_calls": call(code)}),
         ModelReply::Text(text) => json!({"role": "assistant", "content": text}),

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use codecall::config::Format;
-use codecall::event::{RunEvent, Watcher};
+use codecall::event::{EventSink, RunEvent};
 use codecall::meta;
 use codecall::pipeline::{Before, Hook, HookCall, Record};
 use codecall::tool::{ToolDefinition, ToolError, ToolResult};
@@ -90,13 +90,14 @@ fn world(config: Value, hooks: Vec<Arc<dyn Hook>>) -> World {
 }
 
 impl World {
-    async fn invoke_watched(&self, tool: &str, arguments: Value, watcher: Watcher) -> Value {
-        meta::call(&self.hub, tool, arguments, watcher, CancellationToken::new()).await.expect("a meta-tool").value
+    async fn invoke_with_sink(&self, tool: &str, arguments: Value, sink: EventSink) -> Value {
+        let answer = meta::call(&self.hub, tool, arguments, sink, CancellationToken::new()).await;
+        answer.expect("a meta-tool").content.into_value()
     }
 
     /// Calls a tool without a script. Returns its result, or the code of its error.
     async fn invoke(&self, tool: &str, input: Value) -> Value {
-        let answer = self.invoke_watched("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
+        let answer = self.invoke_with_sink("codecall_invoke", json!({"tool": tool, "input": input}), None).await;
         if answer["status"] == "ok" { answer["result"].clone() } else { answer["error"]["code"].clone() }
     }
 
@@ -183,7 +184,7 @@ async fn personal_data_is_masked_if_configured() {
         seen.push(data ?? error.message);
     } return seen;";
     let run = async |world: &World| {
-        world.invoke_watched("codecall_execute", json!({"script": script, "context": input}), None).await
+        world.invoke_with_sink("codecall_execute", json!({"script": script, "context": input}), None).await
     };
     let answer = run(&hook(json!({"input": false, "fields": ["pin"]}))).await;
     assert_eq!(answer["result"][0], masked, "{answer}");
@@ -208,12 +209,12 @@ async fn rate_limits() {
     let file = folder.path("audit.jsonl");
     let world = world(json!({"rateLimits": rules, "audit": {"file": file}}), vec![]);
     let script = "let n = 0; try { for (;n < 9;) { await callTool('t:echo', {}); n++ } } catch (e) { return [n, e.code, e.details.limit] }";
-    let answer = world.invoke_watched("codecall_execute", json!({"script": script}), None).await;
+    let answer = world.invoke_with_sink("codecall_execute", json!({"script": script}), None).await;
     assert_eq!(answer["result"], json!([2, "RATE_LIMIT", 2]), "{answer}");
     assert_eq!(world.invoke("t:echo", json!({})).await, "RATE_LIMIT", "whoever calls it");
     assert_eq!(world.invoke("t:number", json!({"n": 1})).await, json!({"n": 1}));
     assert_eq!(world.calls(), 3);
-    let search = || world.invoke_watched("codecall_search", json!({"query": "x"}), None);
+    let search = || world.invoke_with_sink("codecall_search", json!({"query": "x"}), None);
     assert!(search().await.is_object());
     assert!(
         search().await.as_str().is_some_and(|text| text.starts_with("Rate limit exceeded: tool 'codecall:search'"))
@@ -280,11 +281,11 @@ async fn every_call_is_audited() {
     }
     let events: Arc<Mutex<Vec<RunEvent>>> = Arc::default();
     let seen = Arc::clone(&events);
-    let watcher: Watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
+    let sink: EventSink = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)));
     let script = "callTool('t:slow', { to: 'ann@example.com' }); await callTool('t:fail', { to: 'bob@example.com' }, { throwOnError: false });
         await callTool('t:none', {}, { throwOnError: false }); return 1";
     let answer = world
-        .invoke_watched("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), watcher)
+        .invoke_with_sink("codecall_execute", json!({"script": script, "allowedTools": ["t:fail", "t:slow"]}), sink)
         .await;
     assert_eq!(answer["result"], 1, "{answer}");
     let direct = world.hub.direct("t_visible", Map::new(), None, CancellationToken::new()).await;
@@ -295,7 +296,7 @@ async fn every_call_is_audited() {
         json!({"tool": "t:echo", "input": {}, "force": true}),
         json!({"input": {}}),
     ] {
-        let refused = world.invoke_watched("codecall_invoke", wrong, None).await;
+        let refused = world.invoke_with_sink("codecall_invoke", wrong, None).await;
         assert!(refused.as_str().is_some_and(|text| text.starts_with("Invalid arguments: ")), "{refused}");
     }
     until("the last record", || std::fs::read_to_string(&file).expect("a file").lines().count() == 10).await;
@@ -304,7 +305,7 @@ async fn every_call_is_audited() {
     let events = events.lock().expect("not poisoned").clone();
     let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     lines.sort_by_key(|line| line["callId"].as_str().and_then(|id| id.parse::<u64>().ok()));
-    let told: Vec<String> = lines
+    let records: Vec<String> = lines
         .iter()
         .map(|line| {
             let code = line["error"]["code"].as_str().or(line["answeredBy"].as_str()).unwrap_or("-");
@@ -317,7 +318,7 @@ async fn every_call_is_audited() {
         })
         .collect();
     assert_eq!(
-        told,
+        records,
         [
             "invoke t:echo ok -",
             "invoke t:echo ok cache",
@@ -397,16 +398,16 @@ async fn secrets_of_the_configuration_are_redacted() {
     let mut seen = String::new();
     let script = format!(
         "console.log('{TOKEN}'); mcpLog('info', '{TOKEN}', {{ a: '{TOKEN}' }}); mcpNotify('x', {{ a: '{TOKEN}' }});
-         const told = await callTool('leak:tell', {{ a: '{TOKEN}' }});
-         const letters = told.split('').join('-');
+         const secrets = await callTool('leak:tell', {{ a: '{TOKEN}' }});
+         const letters = secrets.split('').join('-');
          const {{ error }} = await callTool('leak:fail', {{}}, {{ throwOnError: false }});
-         return {{ told, letters, error, described: getTool('leak:tell').description }};"
+         return {{ secrets, letters, error, described: getTool('leak:tell').description }};"
     );
     let answer = server.ask("codecall_execute", json!({"script": script})).await;
     assert!(
-        answer["result"]["told"]
+        answer["result"]["secrets"]
             .as_str()
-            .is_some_and(|told| told.starts_with("[secret] ") && told.ends_with(" [secret]")),
+            .is_some_and(|secrets| secrets.starts_with("[secret] ") && secrets.ends_with(" [secret]")),
         "{answer}"
     );
     assert_eq!(answer["result"]["described"], "Signs in with [secret]");
@@ -445,8 +446,8 @@ async fn secrets_of_the_configuration_are_redacted() {
         assert_eq!(before, None, "{part}");
     }
     assert!(seen.matches("[secret]").count() > 10);
-    let heard = std::fs::read_to_string(log).expect("a log");
-    assert!(heard.contains(TOKEN), "the server itself gets what the client has sent: {heard}");
+    let output = std::fs::read_to_string(log).expect("a log");
+    assert!(output.contains(TOKEN), "the server itself gets what the client has sent: {output}");
 }
 
 /// Results of listed tools are those of their server.
@@ -479,16 +480,16 @@ async fn a_cancelled_request_reaches_the_upstream() {
         let folder = Folder::new();
         let (config, log) = leaking(&folder, json!({}));
         let server = Server::start(&["--config", &config]).await;
-        let heard = |what: &str| std::fs::read_to_string(&log).expect("a log").lines().any(|line| line == what);
+        let is_logged = |what: &str| std::fs::read_to_string(&log).expect("a log").lines().any(|line| line == what);
         let request =
             CallToolRequestParams::new(tool).with_arguments(arguments.as_object().expect("an object").clone());
         let request = ClientRequest::CallToolRequest(Request::new(request));
         let sent = server.client.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
         let sent = sent.await.expect("sent");
-        until("the call", || heard("called")).await;
-        assert!(!heard("cancelled"));
+        until("the call", || is_logged("called")).await;
+        assert!(!is_logged("cancelled"));
         sent.cancel(Some("enough".into())).await.expect("cancelled");
-        until("the cancellation", || heard("cancelled")).await;
+        until("the cancellation", || is_logged("cancelled")).await;
         until("the record", || {
             std::fs::read_to_string(folder.path("audit.jsonl")).is_ok_and(|text| text.contains("EXECUTION_ABORTED"))
         })

@@ -97,9 +97,9 @@ async fn unknown_names_and_invalid_requests_are_refused() {
         ("invoke", json!({"tool": "users:get", "input": 3}), ["'input' must be an object", "tool: string"]),
     ] {
         let result = server.call(&format!("codecall_{tool}"), arguments.clone()).await.expect("a result");
-        let told = text(&result);
+        let answer = text(&result);
         assert_eq!(result.is_error, Some(true), "{arguments}");
-        assert!(parts.iter().all(|part| told.contains(part)), "{tool} {arguments} is answered with: {told}");
+        assert!(parts.iter().all(|part| answer.contains(part)), "{tool} {arguments} is answered with: {answer}");
     }
     server.end().await;
 }
@@ -120,26 +120,29 @@ async fn progress_and_messages() {
     let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await.expect("sent");
     let token = sent.progress_token.clone();
     let _ = sent.await_response().await.expect("an answer");
-    let told = |progress: &[ProgressNotificationParam]| -> Vec<(f64, String)> {
-        let own = progress.iter().filter(|told| told.progress_token == token);
-        own.map(|told| (told.progress, told.message.clone().unwrap_or_default())).collect()
+    let own_progress = |progress: &[ProgressNotificationParam]| -> Vec<(f64, String)> {
+        let own = progress.iter().filter(|entry| entry.progress_token == token);
+        own.map(|entry| (entry.progress, entry.message.clone().unwrap_or_default())).collect()
     };
     until("progress", || server.recorded.progress.lock().expect("not poisoned").len() == 4).await;
-    let told = told(&server.recorded.progress.lock().expect("not poisoned"));
-    assert_eq!(told.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0]);
-    assert!(told[0].1.starts_with("users:get") && told[3].1.starts_with("users:get: NOT_FOUND"), "{told:?}");
+    let progress = own_progress(&server.recorded.progress.lock().expect("not poisoned"));
+    assert_eq!(progress.iter().map(|(step, _)| *step).collect::<Vec<_>>(), [1.0, 2.0, 3.0, 4.0]);
+    assert!(
+        progress[0].1.starts_with("users:get") && progress[3].1.starts_with("users:get: NOT_FOUND"),
+        "{progress:?}"
+    );
     let logs = server.recorded.logs.lock().expect("not poisoned").clone();
-    let of = |logger: &str| logs.iter().filter(|log| log["logger"] == logger).collect::<Vec<_>>();
-    let calls = of("codecall.tools");
+    let logs_of = |logger: &str| logs.iter().filter(|log| log["logger"] == logger).collect::<Vec<_>>();
+    let calls = logs_of("codecall.tools");
     let run = &calls[0]["data"]["runId"];
     let expected = json!({"message": "half way", "metadata": {"of": 2}, "runId": run});
-    assert!(run.is_string() && of("codecall.script")[0]["data"] == expected, "{logs:?}");
+    assert!(run.is_string() && logs_of("codecall.script")[0]["data"] == expected, "{logs:?}");
     assert_eq!((calls.len(), &calls[0]["data"]["event"]), (4, &json!("tool_call_start")));
     assert_eq!(calls[3]["data"]["error"]["code"], "NOT_FOUND");
     let events = server.recorded.events.lock().expect("not poisoned").clone();
     let event = &events[0]["params"];
-    let told = (&event["event"], &event["payload"], &event["runId"]);
-    assert_eq!(told, (&json!("stage"), &json!({"name": "first"}), run));
+    let notified = (&event["event"], &event["payload"], &event["runId"]);
+    assert_eq!(notified, (&json!("stage"), &json!({"name": "first"}), run));
     server.end().await;
 }
 
@@ -149,17 +152,17 @@ async fn a_cancelled_request_cancels_its_tool_call() {
     let folder = Folder::new();
     let (config, log) = crate::hostile::config(&folder, &["good"]);
     let server = Server::start(&["--config", &config]).await;
-    let heard = |what: &str| std::fs::read_to_string(&log[0]).expect("a log").lines().any(|line| line == what);
+    let is_logged = |what: &str| std::fs::read_to_string(&log[0]).expect("a log").lines().any(|line| line == what);
     let request = CallToolRequestParams::new("codecall_execute").with_arguments(
         json!({"script": "return await callTool('good:never', {})"}).as_object().expect("an object").clone(),
     );
     let request = ClientRequest::CallToolRequest(Request::new(request));
     let sent = server.client.peer().send_cancellable_request(request, PeerRequestOptions::no_options());
     let sent = sent.await.expect("sent");
-    until("the call", || heard("called")).await;
-    assert!(!heard("cancelled"));
+    until("the call", || is_logged("called")).await;
+    assert!(!is_logged("cancelled"));
     sent.cancel(Some("enough".into())).await.expect("cancelled");
-    until("the cancellation", || heard("cancelled")).await;
+    until("the cancellation", || is_logged("cancelled")).await;
     let after = server.execute("return await callTool('good:last', {})").await;
     assert_eq!(after, json!({"status": "ok", "result": "last"}), "the server goes on");
     server.end().await;
@@ -208,10 +211,10 @@ async fn answers_come_after_the_end_of_input() {
     let ran = finish(Command::new(PROGRAM).args(["serve", "--demo"]), &input).await;
     assert!(ran.code == Some(0) && began.elapsed() < Duration::from_secs(5), "{ran:?}");
     let answers = ran.json_lines();
-    let of = |id: u32| answers.iter().find(|message| message["id"] == id).expect("an answer");
-    assert_eq!(of(1)["result"]["structuredContent"]["result"], "usr_001");
-    assert_eq!(of(2)["result"]["structuredContent"]["result"], 1);
-    assert_eq!(of(3)["error"]["code"], -32602);
+    let answer_to = |id: u32| answers.iter().find(|message| message["id"] == id).expect("an answer");
+    assert_eq!(answer_to(1)["result"]["structuredContent"]["result"], "usr_001");
+    assert_eq!(answer_to(2)["result"]["structuredContent"]["result"], 1);
+    assert_eq!(answer_to(3)["error"]["code"], -32602);
 }
 
 /// Results that the protocol cannot carry unchanged.

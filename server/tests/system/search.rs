@@ -50,9 +50,9 @@ async fn warnings() {
     let server = Server::start(&["--demo", "--config", &config]).await;
     let request = json!({"query": "quux", "filter": {"appIds": ["order"], "tags": ["x"]}});
     let answer = server.ask("codecall_search", request).await;
-    let told: Vec<&str> = answer["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let warnings: Vec<&str> = answer["warnings"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     for part in ["'gone'", "no app 'order'; did you mean 'orders'?", "no tag 'x'", "No tool fits 'quux'"] {
-        assert!(told.iter().any(|warning| warning.contains(part)), "{part}: {told:?}");
+        assert!(warnings.iter().any(|warning| warning.contains(part)), "{part}: {warnings:?}");
     }
     assert_eq!(answer["tools"], json!([]));
     server.end().await;

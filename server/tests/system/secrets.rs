@@ -88,8 +88,8 @@ impl Upstream for Leaky {
 
     fn call(&self, call: UpstreamCall) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         let log = LogMessage { level: "info".into(), logger: Some(SECRET.into()), data: json!({SECRET: SECRET}) };
-        call.watcher.notify(CallUpdate::Progress { progress: 1.0, total: None, message: Some(SECRET.into()) });
-        call.watcher.notify(CallUpdate::Log(log));
+        call.sink.notify(CallUpdate::Progress { progress: 1.0, total: None, message: Some(SECRET.into()) });
+        call.sink.notify(CallUpdate::Log(log));
         let failed = ToolError { details: Some(json!([SECRET]).to_string()), ..ToolError::new("NO", SECRET) };
         let result = if call.tool.name == "fail" { Err(failed) } else { Ok(json!({"told": SECRET, SECRET: 1}).into()) };
         Box::pin(std::future::ready(result))
@@ -379,8 +379,8 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
     let answer =
         meta::call(&hub, "codecall_execute", json!({"script": script}), watcher, CancellationToken::new()).await;
     let answer = answer.expect("a meta-tool");
-    assert_eq!(answer.value, json!({"status": "ok", "result": {"key": "[secret]"}}));
-    let meta = answer.meta.expect("calls").to_string();
+    assert_eq!(answer.content, meta::AnswerContent::Structured(json!({"status": "ok", "result": {"key": "[secret]"}})));
+    let meta = Value::Object(answer.meta.expect("calls")).to_string();
     assert!(meta.contains("[secret]") && !meta.contains(OTHER_SECRET), "{meta}");
     let inputs: Vec<Value> = events
         .lock()

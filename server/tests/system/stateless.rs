@@ -61,12 +61,12 @@ async fn conversations_without_state_in_the_server() {
             let lifecycle = if made.len() % 2 == 0 { ClientLifecycleMode::Initialize } else { modern() };
             let answer = step(&config, lifecycle, &request).await;
             assert_eq!(answer.is_error, Some(false), "{answer:?}");
-            let told = structured(&answer).clone();
-            assert_eq!(told, serde_json::from_str::<Value>(&text(&answer)).expect("JSON"));
-            if told["status"] == "done" {
-                break told;
+            let step = structured(&answer).clone();
+            assert_eq!(step, serde_json::from_str::<Value>(&text(&answer)).expect("JSON"));
+            if step["status"] == "done" {
+                break step;
             }
-            let calls = told["calls"].as_array().expect("calls");
+            let calls = step["calls"].as_array().expect("calls");
             made.push(calls.len());
             // In reverse order: the client decides.
             let results: Vec<Value> = calls
@@ -74,7 +74,7 @@ async fn conversations_without_state_in_the_server() {
                 .rev()
                 .map(|call| json!({"id": call["id"], "result": tool_result(&call["input"])}))
                 .collect();
-            request["token"] = told["token"].clone();
+            request["token"] = step["token"].clone();
             request["results"] = results.into();
         };
         assert_eq!(made, rounds, "both at once, or one after the other");
@@ -85,12 +85,12 @@ async fn conversations_without_state_in_the_server() {
         let by_messages = loop {
             let request = json!({"code": code, "tools": tools(), "id": id, "messages": messages});
             let answer = step(&config, ClientLifecycleMode::Initialize, &request).await;
-            let told = structured(&answer);
-            messages.extend(told["messages"].as_array().expect("messages").iter().cloned());
-            if told["status"] == "done" {
-                break told["outcome"]["result"].clone();
+            let step = structured(&answer);
+            messages.extend(step["messages"].as_array().expect("messages").iter().cloned());
+            if step["status"] == "done" {
+                break step["outcome"]["result"].clone();
             }
-            for call in told["messages"][0]["tool_calls"].as_array().expect("calls") {
+            for call in step["messages"][0]["tool_calls"].as_array().expect("calls") {
                 let input: Value =
                     serde_json::from_str(call["function"]["arguments"].as_str().expect("a text")).expect("JSON");
                 let content = tool_result(&input).to_string();
@@ -119,9 +119,9 @@ async fn messages_of_a_script_are_notified() {
     let logs = || server.recorded.logs.lock().expect("not poisoned").clone();
     until("the first message", || logs().len() == 1).await;
     assert_eq!(logs()[0]["data"]["message"], "one");
-    let told = structured(&first);
-    request["token"] = told["token"].clone();
-    request["results"] = json!([{"id": told["calls"][0]["id"], "result": null}]);
+    let step = structured(&first);
+    request["token"] = step["token"].clone();
+    request["results"] = json!([{"id": step["calls"][0]["id"], "result": null}]);
     let done = server.call("codecall_step", request).await.expect("an answer");
     assert_eq!(structured(&done)["outcome"], json!({"status": "ok", "result": 1}));
     until("the others", || logs().len() == 2 && !server.recorded.events.lock().expect("not poisoned").is_empty()).await;
@@ -139,23 +139,23 @@ async fn invalid_steps_are_refused() {
     assert!(names.contains(&"codecall_step".to_owned()), "{names:?}");
     let ask = |request: Value| server.call("codecall.step", request);
     let first = ask(json!({"code": SEQUENTIAL, "tools": tools()})).await.expect("an answer");
-    let told = structured(&first).clone();
+    let step = structured(&first).clone();
     let again = |code: &str, token: &Value, result: Value| {
         ask(
-            json!({"code": code, "tools": tools(), "token": token, "results": [{"id": told["calls"][0]["id"], "result": result}]}),
+            json!({"code": code, "tools": tools(), "token": token, "results": [{"id": step["calls"][0]["id"], "result": result}]}),
         )
     };
-    let went = again(SEQUENTIAL, &told["token"], json!([{"title": "one"}])).await.expect("an answer");
-    assert_eq!(structured(&went)["calls"][0]["input"]["query"], "news in the US today, not one");
-    let changed = again(PARALLEL, &told["token"], json!([])).await.expect("an answer");
+    let resumed = again(SEQUENTIAL, &step["token"], json!([{"title": "one"}])).await.expect("an answer");
+    assert_eq!(structured(&resumed)["calls"][0]["input"]["query"], "news in the US today, not one");
+    let changed = again(PARALLEL, &step["token"], json!([])).await.expect("an answer");
     assert_eq!(changed.is_error, Some(true));
     assert_eq!(
         (&structured(&changed)["status"], &structured(&changed)["error"]["code"]),
         (&json!("diverged"), &json!("REPLAY_MISMATCH"))
     );
-    let failed = again(SEQUENTIAL, &told["token"], json!([])).await.expect("an answer");
+    let failed = again(SEQUENTIAL, &step["token"], json!([])).await.expect("an answer");
     assert_eq!((failed.is_error, &structured(&failed)["outcome"]["status"]), (Some(true), &json!("runtime_error")));
-    let mut forged = told["token"].as_str().expect("a text").to_owned();
+    let mut forged = step["token"].as_str().expect("a text").to_owned();
     let at = forged.len() / 2;
     forged.replace_range(at..=at, if &forged[at..=at] == "A" { "B" } else { "A" });
     for (request, problem) in [
@@ -166,8 +166,8 @@ async fn invalid_steps_are_refused() {
     ] {
         let answer = ask(request).await.expect("an answer");
         assert_eq!(answer.is_error, Some(true));
-        let told = text(&answer);
-        assert!(told.contains(problem) && told.contains("Expected { code: string, "), "{told}");
+        let message = text(&answer);
+        assert!(message.contains(problem) && message.contains("Expected { code: string, "), "{message}");
     }
     server.end().await;
     let plain = Server::start(&[]).await;
@@ -204,8 +204,8 @@ async fn a_recorded_run_is_replayed() {
     let lines = played.json_lines();
     let (end, rounds) = lines.split_last().expect("lines");
     assert_eq!(end, &json!({"status": "done", "outcome": ran.json(), "asRecorded": true}));
-    for (round, told) in rounds.iter().zip(recording["rounds"].as_array().expect("rounds")) {
-        assert_eq!((&round["calls"], &round["answers"]), (&told["calls"], &told["answers"]));
+    for (round, recorded) in rounds.iter().zip(recording["rounds"].as_array().expect("rounds")) {
+        assert_eq!((&round["calls"], &round["answers"]), (&recorded["calls"], &recorded["answers"]));
     }
     assert_eq!(rounds.len(), calls.len());
 
@@ -303,10 +303,9 @@ async fn recording_does_not_change_a_run() {
 /// Takes a step in this process, for the journals of clients.
 fn stepped(request: &Value) -> Value {
     let request: Evaluate = serde_json::from_value(request.clone()).expect("a request");
-    request
-        .run(agentscript::Policy::default(), &StatelessConfig::default(), &Evaluator::default())
-        .expect("a step")
-        .value
+    let config = StatelessConfig::default();
+    let evaluation = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step");
+    evaluation.into_json(&config)
 }
 
 #[tokio::test]
@@ -351,8 +350,9 @@ async fn journals_of_clients_are_replayed() {
     let request: Evaluate =
         serde_json::from_value(json!({"code": "return await get({ n: 1 })", "tools": [{"name": "get"}]}))
             .expect("a request");
-    let told = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step").value;
-    let token = folder.file("token.txt", format!("{}\n", told["token"].as_str().expect("a token")));
+    let evaluation = request.run(agentscript::Policy::default(), &config, &Evaluator::default()).expect("a step");
+    let step = evaluation.into_json(&config);
+    let token = folder.file("token.txt", format!("{}\n", step["token"].as_str().expect("a token")));
     let script = folder.file("b.js", "return await get({ n: 1 })");
     let refused = codecall(&["replay", &script, "--journal", &token]).await;
     assert!(refused.code == Some(2) && refused.stderr.contains("--config"), "{refused:?}");

@@ -99,8 +99,8 @@ async fn every_status_over_mcp() {
         let status = answer["status"].as_str().unwrap_or_default();
         assert_eq!(format!("{status}{code}"), *ends, "{script}\n{answer}");
         let place = &error["location"];
-        let told = format!("{error} {}:{}", place["line"], place["column"]);
-        assert!(parts.iter().all(|part| told.contains(part)), "{script}\n{answer}");
+        let text = format!("{error} {}:{}", place["line"], place["column"]);
+        assert!(parts.iter().all(|part| text.contains(part)), "{script}\n{answer}");
         assert!(error.is_null() || error["toolCalls"].is_number(), "{answer}");
     }
     let denied =

@@ -167,7 +167,7 @@ async fn progress_of_upstreams() {
     let input = json!({"duration": 0.4, "steps": 4});
     for lifecycle in [rmcp::service::ClientLifecycleMode::Initialize, modern()] {
         let server = Server::start_as(&["--config", &config], lifecycle).await;
-        let told = || std::mem::take(&mut *server.recorded.progress.lock().expect("not poisoned"));
+        let take_progress = || std::mem::take(&mut *server.recorded.progress.lock().expect("not poisoned"));
         let calls = [
             ("trigger-long-running-operation", input.clone()),
             ("codecall_invoke", json!({"tool": tool, "input": input})),
@@ -175,15 +175,18 @@ async fn progress_of_upstreams() {
         for (name, input) in calls {
             let result = server.call(name, input).await.expect("a result");
             assert_ne!(result.is_error, Some(true), "{result:?}");
-            let seen: Vec<(f64, Option<f64>)> = told().iter().map(|told| (told.progress, told.total)).collect();
+            let seen: Vec<(f64, Option<f64>)> =
+                take_progress().iter().map(|progress| (progress.progress, progress.total)).collect();
             // The response may arrive before the last one.
             assert!(seen.len() >= 4, "{name}: {seen:?}");
             assert_eq!(seen[..4], [(0.0, None), (1.0, Some(4.0)), (2.0, Some(4.0)), (3.0, Some(4.0))], "{name}");
         }
         let answer = server.execute(&format!("return await callTool('{tool}', {input})")).await;
         assert_eq!(answer["status"], "ok", "{answer}");
-        let seen: Vec<(f64, String)> =
-            told().into_iter().map(|told| (told.progress, told.message.unwrap_or_default())).collect();
+        let seen: Vec<(f64, String)> = take_progress()
+            .into_iter()
+            .map(|progress| (progress.progress, progress.message.unwrap_or_default()))
+            .collect();
         assert!(seen.iter().zip(1..).all(|((progress, _), step)| *progress == f64::from(step)), "{seen:?}");
         assert_eq!((seen[0].1.as_str(), seen[1].1.as_str()), (&*format!("{tool} …"), &*format!("{tool}: 1 of 4")));
         server.end().await;
@@ -236,13 +239,17 @@ async fn notifications_of_upstreams() {
     let server = Server::start_as(&["--config", &config], modern()).await;
     let peer = server.client.peer();
     let filter = SubscriptionFilter::builder().resources_list_changed().resource_subscription(uri.clone()).build();
-    let mut news = peer.listen(filter).await.expect("accepted");
+    let mut notifications = peer.listen(filter).await.expect("accepted");
     server.call("toggle-subscriber-updates", json!({})).await.expect("a result");
     server.call("gzip-file-as-resource", zip).await.expect("a result");
     let (mut updated, mut listed) = (false, false);
     while !(updated && listed) {
-        match tokio::time::timeout(Duration::from_secs(60), news.next()).await.expect("it comes").expect("open") {
-            Some(ServerNotification::ResourceUpdatedNotification(told)) => updated |= told.params.uri == uri,
+        match tokio::time::timeout(Duration::from_secs(60), notifications.next())
+            .await
+            .expect("it comes")
+            .expect("open")
+        {
+            Some(ServerNotification::ResourceUpdatedNotification(update)) => updated |= update.params.uri == uri,
             Some(ServerNotification::ResourceListChangedNotification(_)) => listed = true,
             other => panic!("{other:?}"),
         }
@@ -347,8 +354,8 @@ async fn the_examples_of_clients() {
         command.arg(&script).env("OPENAI_BASE_URL", format!("{url}/v1")).env("OPENAI_API_KEY", "-");
         let ended = finish(&mut command, "").await;
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Cairo.\n"), "{ended:?}");
-        let told = &model.requests()[1]["messages"][3]["content"];
-        assert_eq!(told, "{\"status\":\"success\",\"data\":{\"city\":\"Cairo\",\"celsius\":24}}");
+        let result = &model.requests()[1]["messages"][3]["content"];
+        assert_eq!(result, "{\"status\":\"success\",\"data\":{\"city\":\"Cairo\",\"celsius\":24}}");
     }
     let _ = std::fs::remove_dir_all(root().join("tests/node/node_modules").join(&folder));
 }

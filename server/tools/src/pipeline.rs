@@ -19,7 +19,7 @@ pub use bound::{MAX_MESSAGE_BYTES, text as bounded};
 pub use cache::canonical;
 use codecall_base::call::{CallContext, Caller};
 use codecall_base::error::Error;
-use codecall_base::event::CallWatcher;
+use codecall_base::event::UpdateSink;
 use codecall_base::offload::{self, weight, weight_of};
 use codecall_base::redact::{Redactor, SecretRegistry};
 use codecall_base::text::nearest;
@@ -324,7 +324,7 @@ impl Pipeline {
             Some(result) => result,
             None => {
                 call.input = input;
-                match self.reach(entry, call, trace.call_watcher()).await {
+                match self.reach(entry, call, trace.update_sink()).await {
                     Ok(result) => {
                         let work = check::work(entry.output_validator(), result.value());
                         let checked = || check::output(entry, result, self.check_output);
@@ -395,7 +395,7 @@ impl Pipeline {
     }
 
     /// Calls the tool once its concurrency limits allow it, within the time limit.
-    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, watcher: CallWatcher) -> Result<ToolResult, ToolError> {
+    async fn reach(&self, entry: &Arc<Entry>, call: ToolCall, sink: UpdateSink) -> Result<ToolResult, ToolError> {
         let cancel = call.context.cancel.child_token();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let answer = async {
@@ -406,7 +406,7 @@ impl Pipeline {
                 timeout: call.context.timeout,
                 cancel: cancel.clone(),
                 run: call.context.run.clone(),
-                watcher,
+                sink,
             };
             entry.upstream.call(call).await
         };
@@ -503,7 +503,7 @@ mod tests {
         let call = ToolCall {
             tool: tool.into(),
             input,
-            context: CallContext { caller: Caller::Script, run: None, timeout, watcher: None, cancel },
+            context: CallContext { caller: Caller::Script, run: None, timeout, sink: None, cancel },
             allowed,
             apps: None,
         };

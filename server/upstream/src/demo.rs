@@ -12,6 +12,7 @@ mod users;
 
 use self::tool::DemoTool;
 use super::{BoxFuture, ToolDefinition, ToolError, ToolResult, Upstream, UpstreamCall};
+use codecall_base::tool::ErrorCode;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,7 +93,8 @@ impl Upstream for DemoApp {
         Box::pin(async move {
             let found = self.tools.iter().find(|(definition, _)| definition.name == call.tool.name);
             let Some((_, tool)) = found else {
-                return Err(ToolError::new("TOOL_NOT_FOUND", format!("There is no tool '{}'", call.tool.full_name())));
+                let message = format!("There is no tool '{}'", call.tool.full_name());
+                return Err(ToolError::new(ErrorCode::ToolNotFound, message));
             };
             tokio::time::sleep(tool.delay).await;
             self.shop.call(tool, Value::Object(call.input)).map(ToolResult::Data)

@@ -4,6 +4,7 @@ mod client;
 
 use super::session::Shared;
 use codecall_config::{HttpConfig, Lifecycle, Secret};
+use reqwest::StatusCode;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 /// How long a server may take to accept a connection. Responses have the timeouts of their calls.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of redirects of a request.
+const MAX_REDIRECTS: usize = 4;
 
 /// Runs one connection, with messages of at most `max_bytes`, until it ends. Returns the reason.
 pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, lifecycle: Lifecycle) -> String {
@@ -44,8 +47,12 @@ pub async fn run(shared: &Shared, config: &HttpConfig, max_bytes: usize, lifecyc
 fn redirect_policy() -> reqwest::redirect::Policy {
     reqwest::redirect::Policy::custom(|attempt| {
         let same_origin = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-        if same_origin && keeps_method && attempt.previous().len() < 5 { attempt.follow() } else { attempt.stop() }
+        let keeps_method = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        if same_origin && keeps_method && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
     })
 }
 

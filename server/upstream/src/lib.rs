@@ -22,7 +22,7 @@ pub mod stdio;
 
 use codecall_base::call::RunScope;
 use codecall_base::error::Error;
-use codecall_base::event::CallWatcher;
+use codecall_base::event::UpdateSink;
 use codecall_base::redact::SecretRegistry;
 use codecall_base::tool::{ToolDefinition, ToolError, ToolResult};
 use codecall_config::{UpstreamConfig, UpstreamKind};
@@ -95,7 +95,7 @@ pub struct UpstreamCall {
     /// them.
     pub run: Option<RunScope>,
     /// Receives progress and log messages of the call.
-    pub watcher: CallWatcher,
+    pub sink: UpdateSink,
 }
 
 /// Starts an upstream. It connects in the background and retries after a failure; its tools appear once it is

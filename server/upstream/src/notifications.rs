@@ -1,7 +1,7 @@
-//! Routes what an MCP server sends without being asked: progress and log messages of calls to the watchers of those
+//! Routes what an MCP server sends without being asked: progress and log messages of calls to the sinks of those
 //! calls, everything else to the subscribers.
 
-use codecall_base::event::{CallUpdate, CallWatcher, LogMessage};
+use codecall_base::event::{CallUpdate, LogMessage, UpdateSink};
 use rmcp::model::ProgressToken;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast;
@@ -24,12 +24,12 @@ pub enum UpstreamNotification {
 
 /// Routes the notifications of one MCP server.
 pub struct NotificationRouter {
-    /// The watchers of the calls in flight, by their progress tokens.
-    calls: Mutex<Vec<(ProgressToken, CallWatcher)>>,
+    /// The sinks of the calls in flight, by their progress tokens.
+    calls: Mutex<Vec<(ProgressToken, UpdateSink)>>,
     subscribers: broadcast::Sender<UpstreamNotification>,
 }
 
-/// Keeps the watcher of a call registered until it is dropped.
+/// Keeps the sink of a call registered until it is dropped.
 pub struct CallGuard<'a>(&'a NotificationRouter, ProgressToken);
 
 impl Default for NotificationRouter {
@@ -44,29 +44,29 @@ impl NotificationRouter {
         self.subscribers.subscribe()
     }
 
-    /// Registers the watcher of a call.
-    pub fn register_call(&self, token: ProgressToken, watcher: CallWatcher) -> CallGuard<'_> {
-        self.lock().push((token.clone(), watcher));
+    /// Registers the sink of a call.
+    pub fn register_call(&self, token: ProgressToken, sink: UpdateSink) -> CallGuard<'_> {
+        self.lock().push((token.clone(), sink));
         CallGuard(self, token)
     }
 
-    /// Passes an update to the watcher of a call. Updates of a call that has ended are dropped.
+    /// Passes an update to the sink of a call. Updates of a call that has ended are dropped.
     pub fn update_call(&self, token: &ProgressToken, update: CallUpdate) {
-        let watcher = self.lock().iter().find(|(other, _)| other == token).map(|(_, watcher)| watcher.clone());
-        if let Some(watcher) = watcher {
-            watcher.notify(update);
+        let sink = self.lock().iter().find(|(other, _)| other == token).map(|(_, sink)| sink.clone());
+        if let Some(sink) = sink {
+            sink.notify(update);
         }
     }
 
-    /// Passes a log message on. MCP does not say which call it belongs to, so the watchers of all calls in flight get
+    /// Passes a log message on. MCP does not say which call it belongs to, so the sinks of all calls in flight get
     /// it; the subscribers get it if there are none.
     pub fn log(&self, message: LogMessage) {
-        let watchers: Vec<CallWatcher> = self.lock().iter().map(|(_, watcher)| watcher.clone()).collect();
-        if watchers.is_empty() {
+        let sinks: Vec<UpdateSink> = self.lock().iter().map(|(_, sink)| sink.clone()).collect();
+        if sinks.is_empty() {
             self.publish(UpstreamNotification::Log(message));
             return;
         }
-        watchers.iter().for_each(|watcher| watcher.notify(CallUpdate::Log(message.clone())));
+        sinks.iter().for_each(|sink| sink.notify(CallUpdate::Log(message.clone())));
     }
 
     /// Sends a notification to all subscribers.
@@ -75,7 +75,7 @@ impl NotificationRouter {
         let _ = self.subscribers.send(notification);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(ProgressToken, CallWatcher)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(ProgressToken, UpdateSink)>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,15 +96,15 @@ mod tests {
     fn each_call_gets_its_own_progress_and_all_log_messages() {
         let (router, received) = (NotificationRouter::default(), Arc::new(Mutex::new(Vec::new())));
         let token = |number| ProgressToken(NumberOrString::Number(number));
-        let watcher = |call: u32| {
+        let sink = |call: u32| {
             let received = Arc::clone(&received);
-            CallWatcher::new(move |update| received.lock().expect("not poisoned").push((call, update)))
+            UpdateSink::new(move |update| received.lock().expect("not poisoned").push((call, update)))
         };
         let progress = |progress| CallUpdate::Progress { progress, total: None, message: None };
         let log = || LogMessage { level: "info".into(), logger: None, data: "x".into() };
         let mut subscriber = router.subscribe();
-        let first = router.register_call(token(1), watcher(1));
-        let second = router.register_call(token(2), watcher(2));
+        let first = router.register_call(token(1), sink(1));
+        let second = router.register_call(token(2), sink(2));
         router.update_call(&token(2), progress(1.0));
         router.update_call(&token(3), progress(1.0));
         router.log(log());

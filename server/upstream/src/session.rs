@@ -131,7 +131,7 @@ impl McpServer {
         let peer = self.peer().await.map_err(|error| ToolError::new(ErrorCode::ToolExecutionError, error.message))?;
         let name = call.tool.name.clone();
         let params = CallToolRequestParams::new(name.clone()).with_arguments(call.input);
-        let response = self.request_tool(&peer, params, call.watcher).await;
+        let response = self.request_tool(&peer, params, call.sink).await;
         response.map_err(|error| {
             if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
                 self.shared.connection_lost.notify_waiters();
@@ -145,11 +145,11 @@ impl McpServer {
         &self,
         peer: &Peer<RoleClient>,
         params: CallToolRequestParams,
-        watcher: CallWatcher,
+        sink: UpdateSink,
     ) -> Result<CallToolResponse, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let _in_flight = self.shared.notifications.register_call(handle.progress_token.clone(), watcher);
+        let _in_flight = self.shared.notifications.register_call(handle.progress_token.clone(), sink);
         let mut cancel = CancelOnDrop(Some((peer.clone(), handle.id.clone())));
         let response = handle.await_response().await;
         cancel.0 = None;

@@ -39,6 +39,6 @@ export function expression({ random, below, pick }) {
   }
   const [receivers, methods] = pick(KINDS);
   const method = pick(methods);
-  // What a method does to its receiver is seen too.
+  // The receiver after the call is compared too.
   return `((r) => [r.${method}(${list()}), r])(${random() < 0.95 ? pick(receivers) : pick(VALUES)})`;
 }

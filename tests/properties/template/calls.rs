@@ -1,6 +1,6 @@
-//! Odd values, and calls of built-in functions with gaps for these.
+//! Unusual values, and templates of calls of built-ins.
 
-/// Values that functions do not expect.
+/// Unusual arguments.
 pub(super) const ODD: &[&str] = &[
     "undefined",
     "null",
@@ -94,7 +94,7 @@ pub(super) const ODD: &[&str] = &[
     "[1, [2, [3, [4]]]]",
 ];
 
-/// Calls of built-in functions, as operands.
+/// Templates of calls of built-ins, which can be operands.
 pub(super) const CALLS: &[&str] = &[
     // strings
     "$t.at($x)",

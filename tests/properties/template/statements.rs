@@ -1,6 +1,6 @@
-//! Statements in rare combinations, with gaps.
+//! Templates of unusual combinations of statements.
 
-/// Statements for everywhere.
+/// Statements that are valid everywhere.
 pub(super) const STATEMENTS: &[&str] = &[
     "try { console.log($k, $k) } catch ($1) { console.log(String($1)) }",
     "try { console.log($k) } catch ($1) { console.log($1) }",
@@ -63,7 +63,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     "console.error($x, $x)",
 ];
 
-/// Statements for asynchronous functions.
+/// Statements that are valid in async functions.
 pub(super) const WAITING: &[&str] = &[
     "console.log(await $x)",
     "try { console.log(await $p) } catch ($1) { console.log(String($1)) }",
@@ -95,7 +95,7 @@ pub(super) const WAITING: &[&str] = &[
     "console.log(Promise.resolve($x), (async () => { throw 1; })().catch(() => 1), new Promise(() => {}))",
 ];
 
-/// Methods that change an array.
+/// Calls of methods that change an array.
 pub(super) const MUTATIONS: &[&str] = &[
     "push(1)",
     "pop()",

@@ -1,10 +1,9 @@
-//! What the program is made of: every crate that goes into `codecall`, and where `unsafe` is.
+//! Lists the dependencies of `codecall`, and their uses of `unsafe`.
 //!
-//! `dependencies` prints the table of docs/dependencies.md; `--write` writes it there, `--check` fails when it is not
-//! the one that is there. `--sbom` prints a bill of materials (CycloneDX 1.6, JSON). All of it is what
-//! `cargo metadata` says for Linux on x86-64, with the features that are on by default, and what stands in the
-//! sources of the crates; tests, benches and examples of theirs are not counted.
-#![expect(clippy::print_stdout, reason = "the table is what it is for")]
+//! `dependencies` prints the table of docs/dependencies.md; `--write` writes it there, `--check` fails if it is out of date.
+//! `--sbom` prints a bill of materials (CycloneDX 1.6, JSON). The data comes from `cargo metadata` for Linux on x86-64 with
+//! the default features, and from the sources of the crates without their tests, benches and examples.
+#![expect(clippy::print_stdout, reason = "it prints a table")]
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,11 +46,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The crates of the program, by the id that cargo gives them.
+/// The crates of the program, by their package ids.
 struct Crates {
     packages: BTreeMap<String, Value>,
-    /// What each depends on, among them.
-    needs: BTreeMap<String, BTreeSet<String>>,
+    /// The dependencies of each crate, by id.
+    dependencies: BTreeMap<String, BTreeSet<String>>,
     program: String,
 }
 
@@ -71,25 +70,25 @@ impl Crates {
             list(&metadata["resolve"]["nodes"]).into_iter().map(|node| (text(&node, "id"), node)).collect();
         let program = packages.iter().find(|(_, package)| package["name"] == "codecall").map(|(id, _)| id.clone());
         let program = program.ok_or("there is no package 'codecall'")?;
-        let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut dependencies: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut open = vec![program.clone()];
         while let Some(id) = open.pop() {
-            if needs.contains_key(&id) {
+            if dependencies.contains_key(&id) {
                 continue;
             }
-            // What only tests need does not go into the program.
+            // Dependencies of tests are not part of the program.
             let is_used = |dependency: &Value| list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"] != "dev");
             let used = nodes.get(&id).map(|node| list(&node["deps"])).unwrap_or_default();
             let used: BTreeSet<String> =
                 used.iter().filter(|dependency| is_used(dependency)).map(|used| text(used, "pkg")).collect();
             open.extend(used.iter().cloned());
-            needs.insert(id, used);
+            dependencies.insert(id, used);
         }
-        packages.retain(|id, _| needs.contains_key(id));
-        Ok(Self { packages, needs, program })
+        packages.retain(|id, _| dependencies.contains_key(id));
+        Ok(Self { packages, dependencies, program })
     }
 
-    /// The crates of others by name and version.
+    /// Returns the third-party crates by name and version.
     fn others(&self) -> impl Iterator<Item = (&String, &Value)> {
         let mut others: Vec<_> = self.packages.iter().filter(|(_, package)| !package["source"].is_null()).collect();
         others.sort_by_key(|(_, package)| (text(package, "name"), text(package, "version")));
@@ -99,7 +98,7 @@ impl Crates {
     fn table(&self) -> Result<String, Box<dyn Error>> {
         let (mut rows, mut all, mut none, mut forbid, mut total) = (String::new(), 0, 0, 0, 0);
         for (id, package) in self.others() {
-            let counted = Counted::of(package)?;
+            let counted = SourceCounts::count(package)?;
             all += 1;
             forbid += usize::from(counted.forbids);
             total += counted.uses;
@@ -108,9 +107,9 @@ impl Crates {
                 continue;
             }
             let mut users: Vec<String> = self
-                .needs
+                .dependencies
                 .iter()
-                .filter(|(_, needs)| needs.contains(id))
+                .filter(|(_, dependencies)| dependencies.contains(id))
                 .map(|(user, _)| text(&self.packages[user], "name"))
                 .collect();
             users.sort();
@@ -129,7 +128,7 @@ impl Crates {
         ))
     }
 
-    /// The bill of materials.
+    /// Returns the bill of materials.
     fn bill(&self) -> Value {
         let reference = |id: &str| {
             let package = &self.packages[id];
@@ -150,9 +149,9 @@ impl Crates {
         let components: Vec<Value> =
             self.packages.keys().filter(|id| **id != self.program).map(|id| component(id)).collect();
         let dependencies: Vec<Value> = self
-            .needs
+            .dependencies
             .iter()
-            .map(|(id, needs)| json!({"ref": reference(id), "dependsOn": needs.iter().map(|need| reference(need)).collect::<Vec<_>>()}))
+            .map(|(id, dependencies)| json!({"ref": reference(id), "dependsOn": dependencies.iter().map(|id| reference(id)).collect::<Vec<_>>()}))
             .collect();
         json!({
             "bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
@@ -166,18 +165,18 @@ fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// What stands in the sources of a crate.
+/// Counts from the sources of a crate.
 #[derive(Default)]
-struct Counted {
-    /// The word `unsafe`: blocks, functions, traits and their implementations.
+struct SourceCounts {
+    /// Number of the keyword `unsafe`: blocks, functions, traits and implementations.
     uses: usize,
-    /// Files in other languages that are compiled into it.
+    /// Number of source files in other languages.
     foreign: usize,
     forbids: bool,
 }
 
-impl Counted {
-    fn of(package: &Value) -> Result<Self, Box<dyn Error>> {
+impl SourceCounts {
+    fn count(package: &Value) -> Result<Self, Box<dyn Error>> {
         let manifest = PathBuf::from(text(package, "manifest_path"));
         let folder = manifest.parent().ok_or("a manifest in a folder")?;
         let mut counted = Self::default();
@@ -197,7 +196,7 @@ impl Counted {
                         let source = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
                         let words = words(&source);
                         counted.uses += words.iter().filter(|word| **word == "unsafe").count();
-                        // Under a condition too: the condition is that nobody has asked for `unsafe`.
+                        // Some crates forbid it under a condition: that no feature that needs it is enabled.
                         counted.forbids |= words.windows(2).any(|pair| pair == ["forbid", "unsafe_code"]);
                     }
                     Some("c" | "S" | "asm" | "cc" | "cpp") => counted.foreign += 1,
@@ -209,7 +208,7 @@ impl Counted {
     }
 }
 
-/// The words of Rust source that stand outside comments and texts.
+/// Returns the words of a Rust source outside comments and literals.
 fn words(source: &str) -> Vec<&str> {
     let bytes = source.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -220,9 +219,9 @@ fn words(source: &str) -> Vec<&str> {
         at += match rest {
             [b'/', b'/', ..] => length_to(rest, b"\n"),
             [b'/', b'*', ..] => block_comment(rest),
-            [b'r', b'"' | b'#', ..] if raw_text(rest) > 0 => raw_text(rest),
+            [b'r', b'"' | b'#', ..] if raw_string(rest) > 0 => raw_string(rest),
             [b'"', ..] => quoted(rest),
-            // A quotation mark as a character; a lifetime has no end.
+            // A character literal. A lifetime has no closing quote.
             [b'\'', b'\\', _, ..] => 3 + length_to(&rest[3..], b"'"),
             [b'\'', _, b'\'', ..] => 3,
             [byte, ..] if is_word(*byte) => {
@@ -236,12 +235,12 @@ fn words(source: &str) -> Vec<&str> {
     words
 }
 
-/// To the end of `end`, or of everything.
+/// Returns the length up to and including `end`, or the whole length.
 fn length_to(bytes: &[u8], end: &[u8]) -> usize {
     bytes.windows(end.len()).position(|part| part == end).map_or(bytes.len(), |found| found + end.len())
 }
 
-/// Comments of this kind nest.
+/// Returns the length of a block comment, which may be nested.
 fn block_comment(bytes: &[u8]) -> usize {
     let (mut at, mut depth) = (0, 0);
     while at < bytes.len() {
@@ -265,8 +264,8 @@ fn quoted(bytes: &[u8]) -> usize {
     at + 1
 }
 
-/// How long `r#"…"#` is; 0: it is not one.
-fn raw_text(bytes: &[u8]) -> usize {
+/// Returns the length of a raw string `r#"…"#`; 0 if it is not one.
+fn raw_string(bytes: &[u8]) -> usize {
     let hashes = bytes[1..].iter().take_while(|byte| **byte == b'#').count();
     if bytes.get(1 + hashes) != Some(&b'"') {
         return 0;

@@ -1,10 +1,9 @@
-//! The differential fuzzer: random scripts, here and on Node, must end the same.
+//! The differential fuzzer: runs random scripts here and on Node, and compares the results.
 //!
-//! `differential [SEED [COUNT [MOST]]]` runs the scripts of `COUNT` seeds from `SEED` on (0 and 10,000) and
-//! ends after `MOST` differences (1). Each is told with its seed, made as small as it stays a difference.
-//! `differential --show SEED` prints a script. The scripts are those of `tests/properties/script.rs`.
-//! `NODE` names another Node.
-#![expect(clippy::print_stdout, reason = "the report is what it is for")]
+//! `differential [SEED [COUNT [MAX]]]` runs the scripts of `COUNT` seeds (10,000) from `SEED` (0), and ends after `MAX`
+//! differences (1). It prints each difference with its seed and a minimized script. `differential --show SEED` prints a
+//! script. `tests/properties/script.rs` generates the scripts. The environment variable `NODE` sets the program of Node.
+#![expect(clippy::print_stdout, reason = "it prints a report")]
 
 #[path = "../../properties/script.rs"]
 mod script;
@@ -20,11 +19,11 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How many scripts go to Node at once.
+/// Number of scripts that are sent to Node at once.
 const BATCH: usize = 200;
 
-/// How long Node may take for them.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time of Node for a batch.
+const NODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,16 +32,16 @@ fn main() -> ExitCode {
         println!("{}", script::script(&choices(number(1, 0))));
         return ExitCode::SUCCESS;
     }
-    // What panics is told as a difference, once.
+    // A panic is reported as a difference.
     std::panic::set_hook(Box::new(|_| {}));
-    let (first, count, most) = (number(0, 0), number(1, 10_000), number(2, 1));
+    let (first, count, max) = (number(0, 0), number(1, 10_000), number(2, 1));
     let began = Instant::now();
     let (mut node, mut shrinker) = (Node::start(), None);
     let (mut compared, mut differences) = (0, 0);
     let mut seeds = first..first + count;
     let mut batch: Vec<Trial> = Vec::new();
-    while differences < most {
-        // Node works on one batch while this side makes and runs the next one.
+    while differences < max {
+        // Node runs one batch while this process generates and runs the next one.
         let next: Vec<Trial> = seeds.by_ref().filter_map(Trial::new).take(BATCH).collect();
         let answers = node.receive(&batch);
         if next.is_empty() && batch.is_empty() {
@@ -51,7 +50,7 @@ fn main() -> ExitCode {
         node.send(&next);
         compared += batch.len();
         let different = batch.iter().zip(&answers).filter(|(trial, answer)| trial.difference(answer).is_some());
-        for (trial, _) in different.take((most - differences) as usize) {
+        for (trial, _) in different.take((max - differences) as usize) {
             differences += 1;
             let (small, problem) = shrink(trial, shrinker.get_or_insert_with(Node::start));
             println!("\n=== seed {}\n{}\n--- {problem}", trial.seed, small.case.script);
@@ -66,22 +65,22 @@ fn main() -> ExitCode {
     if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A script with how it ends here.
+/// A script with its outcome here.
 struct Trial {
     seed: u64,
     choices: Vec<u8>,
     case: Case,
-    /// Nothing when it panics.
+    /// `None` if the run panicked.
     outcome: Option<Outcome>,
 }
 
 impl Trial {
-    /// The script of a seed; none where it comes to a limit, which Node does not have.
+    /// Runs the script of a seed; `None` if it exceeds a limit, which Node does not have.
     fn new(seed: u64) -> Option<Self> {
-        Self::of(seed, choices(seed))
+        Self::from_choices(seed, choices(seed))
     }
 
-    fn of(seed: u64, choices: Vec<u8>) -> Option<Self> {
+    fn from_choices(seed: u64, choices: Vec<u8>) -> Option<Self> {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("properties/tools.json");
         let limits = serde_json::json!({"maxSteps": 50_000, "timeoutMs": 5000});
         let script = script::script(&choices);
@@ -96,7 +95,7 @@ impl Trial {
         (!limited).then_some(Self { seed, choices, case, outcome })
     }
 
-    /// What differs from what Node says, if anything does.
+    /// Returns how the outcome differs from Node's; `None` if it does not.
     fn difference(&self, node: &Value) -> Option<String> {
         let Some(outcome) = &self.outcome else { return Some("panicked".into()) };
         let [kind, text] = ["kind", "text"].map(|key| node["outcome"][key].as_str().unwrap_or_default());
@@ -113,7 +112,7 @@ impl Trial {
     }
 }
 
-/// The choices of a seed: splitmix64, so that seeds beside each other have nothing in common.
+/// Returns the choices of a seed, by splitmix64, so that adjacent seeds have different choices.
 fn choices(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0xD1B5_4A32_D192_ED03);
     let mut next = || {
@@ -126,13 +125,13 @@ fn choices(seed: u64) -> Vec<u8> {
     (0..length).map(|_| next().to_le_bytes()[0]).collect()
 }
 
-/// The smallest trial that still differs, and how: choices are left out and made zero while that holds.
+/// Minimizes a trial that differs, by removing and zeroing choices. Returns the smallest trial and its difference.
 fn shrink(trial: &Trial, node: &mut Node) -> (Trial, String) {
-    let mut best = Trial::of(trial.seed, trial.choices.clone()).expect("it ran before");
+    let mut best = Trial::from_choices(trial.seed, trial.choices.clone()).expect("it ran before");
     let mut problem = best.difference(&node.one(&best)).unwrap_or_else(|| "only after the scripts before it".into());
     let mut size = best.choices.len().div_ceil(2);
     while size > 0 {
-        let trials = smaller(&best, size);
+        let trials = smaller_trials(&best, size);
         node.send(&trials);
         let answers = node.receive(&trials);
         let found =
@@ -145,11 +144,11 @@ fn shrink(trial: &Trial, node: &mut Node) -> (Trial, String) {
     (best, problem)
 }
 
-/// Trials like this one, with `size` choices in a row left out or made zero.
-fn smaller(best: &Trial, size: usize) -> Vec<Trial> {
-    let of = |choices: Vec<u8>| {
+/// Returns variants of a trial with `size` consecutive choices removed or zeroed.
+fn smaller_trials(best: &Trial, size: usize) -> Vec<Trial> {
+    let trial = |choices: Vec<u8>| {
         let weight = |choices: &[u8]| (choices.len(), choices.iter().filter(|choice| **choice != 0).count());
-        (weight(&choices) < weight(&best.choices)).then(|| Trial::of(best.seed, choices)).flatten()
+        (weight(&choices) < weight(&best.choices)).then(|| Trial::from_choices(best.seed, choices)).flatten()
     };
     let starts = (0..best.choices.len()).step_by(size.div_ceil(2));
     starts
@@ -159,13 +158,13 @@ fn smaller(best: &Trial, size: usize) -> Vec<Trial> {
             zeroed[range.clone()].fill(0);
             let mut without = best.choices.clone();
             without.drain(range);
-            [of(without), of(zeroed)]
+            [trial(without), trial(zeroed)]
         })
         .flatten()
         .collect()
 }
 
-/// A process that runs scripts on Node, started again when one of them never ends.
+/// A process that runs scripts on Node. It is restarted if a script does not end.
 struct Node {
     child: Child,
     input: ChildStdin,
@@ -196,16 +195,16 @@ impl Node {
         }
         let scripts: Vec<&str> = trials.iter().map(|trial| trial.case.script.as_str()).collect();
         let line = serde_json::to_string(&scripts).expect("texts are JSON");
-        // A process that has ended is noticed where its answer is missing.
+        // If the process has exited, its answer is missing.
         _ = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
     }
 
-    /// The answers to what was sent last; `null` for a script that never ends.
+    /// Returns the answers to the last batch; `null` for a script that does not end.
     fn receive(&mut self, trials: &[Trial]) -> Vec<Value> {
         if trials.is_empty() {
             return Vec::new();
         }
-        if let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+        if let Ok(line) = self.lines.recv_timeout(NODE_TIMEOUT) {
             return serde_json::from_str(&line).expect("node answers a list");
         }
         *self = Self::start();
@@ -224,7 +223,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         _ = self.child.kill();
         _ = self.child.wait();
     }

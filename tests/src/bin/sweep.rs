@@ -1,24 +1,27 @@
-//! Every built-in with every kind of huge argument, and every function of the server that sees data of others with
-//! every kind of huge value, in processes that are measured from outside.
+//! Calls every built-in with every kind of huge argument, and every function of the server that processes untrusted data
+//! with every kind of huge value, in processes that are measured from outside.
 //!
 //! `sweep [--server] [--only PART] [--sample COUNT] [--setting NAME] [--jobs N] [--results FILE] [--known]
-//! [--report FILE] [--write docs] [--script]`: the built-ins, or the functions of the server, with values of `--bytes`
-//! (60,000,000); of them the cases whose names contain `PART` (all), some `COUNT` of them (all), under one setting
-//! (both). `--script` prints the scripts instead of running them. What passes a bound is told as it comes. Each result
-//! goes to the file of `--results`, and those that are there already are not made again; with `--known`, no others are.
-//! The tables go to the file of `--report`, the one of the parts to `docs/trust.md`. It fails where something passed a
-//! bound.
-#![expect(clippy::print_stdout, reason = "the report is what it is for")]
+//! [--report FILE] [--write docs] [--script]`:
+//! - `--server` calls the functions of the server, with values of `--bytes` (60,000,000), instead of the built-ins.
+//! - `--only` selects cases whose names contain `PART`, `--sample` a sample of `COUNT` cases, `--setting` one of the
+//!   settings.
+//! - `--results` appends each result to a file, and skips cases that are in it; `--known` skips all others too.
+//! - `--report` writes the report to a file, `--write docs` the table of the parts to `docs/trust.md`.
+//! - `--script` prints the scripts instead of running them.
+//!
+//! Cases above a bound are printed as they are found, and the program fails if there are any.
+#![expect(clippy::print_stdout, reason = "it prints a report")]
 
 use codecall_tests::sweep::report::{self, Report};
-use codecall_tests::sweep::{Case, Measured, SETTINGS, cases, script, server, watch, worker};
+use codecall_tests::sweep::{Case, Measured, SETTINGS, cases, runner, script, server, worker};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Bytes of the values that functions of the server get.
+/// Size of the values for functions of the server, in bytes.
 const BYTES: usize = 60_000_000;
 
-/// Where the tables are.
+/// The page with the tables.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/trust.md");
 
 fn main() -> ExitCode {
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
         cases.retain(|case| value("--only").is_none_or(|part| case.name().contains(&part)));
         let report = run_server(&cases, jobs);
         let faults = report.faults();
-        say(&report.table(), &report.markdown(), "server-sweep", &value);
+        write_report(&report.table(), &report.markdown(), "server-sweep", &value);
         println!("{faults} of {} cases are above a bound", report.cases());
         return if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
@@ -62,31 +65,31 @@ fn main() -> ExitCode {
     }
     let all = cases.len();
     let report = run(cases, jobs, value("--results").as_deref(), flag("--known"));
-    say(&report.table(all), &report.markdown(all), "sweep", &value);
+    write_report(&report.table(all), &report.markdown(all), "sweep", &value);
     println!("{} of {} cases are above a bound", report.faults.len(), report.cases());
     if report.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Run cases, but for those whose results are in a file.
-fn run(mut cases: Vec<Case>, jobs: usize, results: Option<&str>, known_alone: bool) -> Report {
+/// Runs cases, except for those whose results are in a file.
+fn run(mut cases: Vec<Case>, jobs: usize, results: Option<&str>, known_only: bool) -> Report {
     let mut report = Report::default();
     let old = results.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
-    let known = report::known(&old);
+    let known = report::parse_lines(&old);
     cases.retain(|case| match known.get(&(SETTINGS[case.setting].name, case.name.as_str())) {
         Some(measured) => {
             report.add(case, measured.clone());
             false
         }
-        None => !known_alone,
+        None => !known_only,
     });
     let open = |file| std::fs::OpenOptions::new().create(true).append(true).open(file);
     let mut file = results.map(|file| open(file).expect("the results can be written"));
     let program = std::env::current_exe().expect("the path of this program");
     let (total, began) = (report.cases() + cases.len(), std::time::Instant::now());
-    watch::run(&program, &cases, jobs, |case, measured: Measured| {
+    runner::run(&program, &cases, jobs, |case, measured: Measured| {
         let setting = &SETTINGS[case.setting];
         if let Some(file) = &mut file {
-            file.write_all(report::line(case, &measured).as_bytes()).expect("the results can be written");
+            file.write_all(report::format_line(case, &measured).as_bytes()).expect("the results can be written");
         }
         if let Some(fault) = measured.fault(setting) {
             let (ms, mb) = (measured.call_ms, measured.grown >> 20);
@@ -112,15 +115,15 @@ fn run_server(cases: &[server::Case], jobs: usize) -> server::report::Report {
     report
 }
 
-/// Where the results are wanted.
-fn say(table: &str, markdown: &str, mark: &str, value: &dyn Fn(&str) -> Option<String>) {
+/// Writes the report to standard output or a file, and the table to the documentation if that is requested.
+fn write_report(table: &str, markdown: &str, mark: &str, value: &dyn Fn(&str) -> Option<String>) {
     match value("--report") {
         Some(file) => std::fs::write(&file, markdown).expect("the report can be written"),
         None => println!("{markdown}"),
     }
     if value("--write").is_some() {
         let page = std::fs::read_to_string(PAGE).expect("the page is there");
-        let page = report::written(&page, mark, table).expect("the page has the marks");
+        let page = report::replace_table(&page, mark, table).expect("the page has the marks");
         std::fs::write(PAGE, page).expect("the page can be written");
     }
 }

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Prints expressions.
 
 use super::{Printer, text};
 use agentscript_lang::ast::{AssignOp, Expr, ExprKind, Property};
@@ -58,7 +58,7 @@ impl Printer {
             ExprKind::Member(object, name, optional) => {
                 let at = self.out.len();
                 self.expr(object);
-                // `5.a` is no member of `5`.
+                // In `5.a` the point would belong to the number.
                 let bare = self.out[at..].bytes().all(|byte| byte.is_ascii_digit());
                 self.put(match optional {
                     true => "?.",
@@ -117,7 +117,7 @@ impl Printer {
         self.expr(operand);
     }
 
-    /// An operator and its operand, with a space where they would become another token.
+    /// Prints a unary operator and its operand, with a space if they would form another token.
     fn prefixed(&mut self, operator: &str, operand: &Expr<'_>) {
         self.put(operator);
         let at = self.out.len();
@@ -136,7 +136,7 @@ impl Printer {
     fn number(&mut self, value: f64) {
         match value {
             _ if value.is_infinite() => self.put("1e999"),
-            // Without a point where there is no fraction, and with an exponent where it is long.
+            // An integer has no decimal point, and a long number an exponent.
             _ if value.fract() == 0.0 && value.abs() < 1e21 => self.put(&format!("{value}")),
             _ => self.put(&format!("{value:?}")),
         }

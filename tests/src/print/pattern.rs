@@ -1,4 +1,4 @@
-//! Patterns and keys.
+//! Prints patterns and property keys.
 
 use super::{Printer, text};
 use agentscript_lang::ast::{Key, Pattern, PatternKind};

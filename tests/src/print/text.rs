@@ -1,18 +1,18 @@
-//! Texts with the escapes they need. A lone surrogate is `\uD800`.
+//! Prints strings with the necessary escapes. A lone surrogate becomes `\uD800`.
 
 use std::fmt::Write;
 
-/// A string literal.
+/// Returns a string literal.
 pub(super) fn quoted(value: &[u8]) -> String {
     format!("'{}'", escaped(value, &|c| matches!(c, '\'' | '\\' | '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\0')))
 }
 
-/// The text of a template literal.
+/// Returns the text of a template literal.
 pub(super) fn template(value: &[u8]) -> String {
     escaped(value, &|c| matches!(c, '`' | '\\' | '$' | '\r' | '\0'))
 }
 
-/// Whether a key needs no quotes; more would be allowed.
+/// Whether a key is printed without quotes. The grammar allows more keys.
 pub(super) fn is_word(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
@@ -30,7 +30,7 @@ fn escaped(mut value: &[u8], special: &dyn Fn(char) -> bool) -> String {
         };
         let (text, rest) = value.split_at(valid);
         characters(&mut out, std::str::from_utf8(text).unwrap_or(""), special);
-        // What is no UTF-8 in WTF-8 is a surrogate of three bytes.
+        // In WTF-8, bytes that are not UTF-8 are a surrogate of three bytes.
         let [first, second, third, ..] = rest else { return out };
         let code = u32::from(first & 0xF) << 12 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F);
         unit(&mut out, code);

@@ -1,8 +1,7 @@
-//! All cases: what is called, on what, with what.
+//! All cases: functions with their receivers and arguments.
 //!
-//! Not every combination: every built-in is called on every kind of receiver with plain arguments, and with every
-//! kind of argument in every position while the others are plain; a huge receiver meets a huge argument where both
-//! stand for many like them.
+//! Each built-in is called on every kind of receiver with plain arguments, and with every kind of argument in each position
+//! next to plain ones. Combinations of a huge receiver and a huge argument are limited to values that represent others.
 
 use super::kinds::{ARGUMENTS, FILLERS, Kind, receivers};
 use super::{Case, SETTINGS, forms};
@@ -10,10 +9,10 @@ use agentscript::{Callable, CompileOptions, Policy, Preset, Use, callables};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How many cases share their values.
-const MOST_TOGETHER: usize = 64;
+/// Maximum number of cases that share their values.
+const MAX_BATCH: usize = 64;
 
-/// All cases under all settings, in an order that mixes them.
+/// Returns all cases under all settings, in an arbitrary but fixed order.
 #[must_use]
 pub fn all() -> Vec<Case> {
     let mut cases = Cases { part: "values".into(), compiles: true, cases: Vec::new() };
@@ -21,7 +20,7 @@ pub fn all() -> Vec<Case> {
         cases.add("value", &[(kind, "a")], "a");
     }
     for callable in callables() {
-        // The name of the object, or of the function where it belongs to none.
+        // The name of the object, or of a function without one.
         let whole = if callable.owner.is_empty() { callable.name } else { &callable.owner };
         let first = whole.split('.').next().unwrap_or_default();
         cases.part = if first.starts_with(char::is_uppercase) { first } else { "functions" }.into();
@@ -37,18 +36,18 @@ pub fn all() -> Vec<Case> {
     all
 }
 
-/// A number that is the same in every build for the same case.
+/// Returns a hash of a case that is the same in all builds.
 fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// About so many of them, the same each time: half of those that are alone, and half of those that share their values,
-/// of which a few are taken from as many values as possible.
+/// Returns a sample of about `count` cases, always the same one. Half of them do not share their values; the others are a
+/// few cases of as many values as possible.
 #[must_use]
 pub fn sample(cases: &[Case], count: usize) -> Vec<Case> {
-    let (alone, shared): (Vec<_>, Vec<_>) = together(cases).into_iter().partition(|batch| batch.len() == 1);
+    let (alone, shared): (Vec<_>, Vec<_>) = batches(cases).into_iter().partition(|batch| batch.len() == 1);
     let some = |batches: Vec<Vec<&Case>>, of_each: usize| -> Vec<Case> {
         let every = (batches.len() * of_each * 2 / count.max(1)).max(1);
         let batches = batches.into_iter().step_by(every);
@@ -59,13 +58,12 @@ pub fn sample(cases: &[Case], count: usize) -> Vec<Case> {
     sample
 }
 
-/// How many cases of the same values are in a sample.
+/// Number of cases in a sample that share their values.
 const OF_EACH: usize = 4;
 
-/// Cases with the same values together, as far as one leaves them as they are for the next; in an order that mixes
-/// what is called and with what.
+/// Returns batches of cases that can share their values, in an arbitrary but fixed order.
 #[must_use]
-pub fn together(cases: &[Case]) -> Vec<Vec<&Case>> {
+pub fn batches(cases: &[Case]) -> Vec<Vec<&Case>> {
     let mut groups: BTreeMap<(usize, &str), Vec<&Case>> = BTreeMap::new();
     let mut batches: Vec<Vec<&Case>> = Vec::new();
     for case in cases {
@@ -75,7 +73,7 @@ pub fn together(cases: &[Case]) -> Vec<Vec<&Case>> {
             groups.entry((case.setting, &case.values)).or_default().push(case);
         }
     }
-    batches.extend(groups.values().flat_map(|group| group.chunks(MOST_TOGETHER)).map(<[&Case]>::to_vec));
+    batches.extend(groups.values().flat_map(|group| group.chunks(MAX_BATCH)).map(<[&Case]>::to_vec));
     batches.sort_by_cached_key(|batch| hash(&(&batch[0].name, batch[0].setting)));
     batches
 }
@@ -84,7 +82,7 @@ fn compiles(script: &str) -> bool {
     agentscript::compile(script, &CompileOptions::for_policy(&Policy::preset(Preset::Experimental))).is_ok()
 }
 
-/// Methods that change what they are called on.
+/// Methods that change their receiver.
 const CHANGING: &[&str] = &[
     "Array#copyWithin",
     "Array#fill",
@@ -114,16 +112,16 @@ const CHANGING: &[&str] = &[
     "Object.setPrototypeOf",
 ];
 
-/// Cases as they are collected.
+/// Collects cases.
 pub struct Cases {
     part: String,
-    /// Whether calls compile: a script with one that does not does nothing.
+    /// Whether calls compile. A script with a call that does not compile would not run.
     compiles: bool,
     cases: Vec<Case>,
 }
 
 impl Cases {
-    /// A case under every setting: values by the names of their variables, and the expression that is measured.
+    /// Adds a case under every setting: values by the names of their variables, and the measured expression.
     pub fn add(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str) {
         let changes = CHANGING.contains(&target)
             || target.contains("#set ")
@@ -133,7 +131,7 @@ impl Cases {
         self.put(target, values, measured, alone);
     }
 
-    /// A case whose values are its own, and whose answer is measured too.
+    /// Adds a case that does not share its values, and whose answer is measured too.
     pub fn add_alone(&mut self, target: &str, values: &[(&Kind, &str)], measured: &str) {
         self.put(target, values, measured, true);
     }
@@ -144,7 +142,7 @@ impl Cases {
         let made: String = values.iter().map(|(kind, name)| format!("const {name} = {};\n", kind.js)).collect();
         for number in 0..SETTINGS.len() {
             let (values, measured) = match target {
-                // The values are made by what is measured, for once, where they are all that is.
+                // If only the value is measured, its creation is included.
                 "value" => (String::new(), values[0].0.js.to_owned()),
                 _ => (made.clone(), measured.to_owned()),
             };
@@ -153,7 +151,7 @@ impl Cases {
         }
     }
 
-    /// A case whose source is what is measured.
+    /// Adds a case whose compilation is measured.
     pub fn add_source(&mut self, name: &str, source: &str) {
         for number in 0..SETTINGS.len() {
             self.cases.push(Case {
@@ -203,7 +201,7 @@ impl Cases {
             for filler in fillers {
                 self.add(target, &[(receiver, "r")], &format!("{callee}({filler}, {filler})"));
             }
-            // What a method does with itself.
+            // Receiver and argument are the same value.
             self.add(target, &[(receiver, "r")], &format!("{callee}(r, r)"));
         }
         self.function(target, callee, Some(&receivers[0]));
@@ -216,12 +214,12 @@ impl Cases {
         }
     }
 
-    /// Arguments in all positions.
+    /// Adds cases with arguments in all positions.
     fn function(&mut self, target: &str, callee: &str, receiver: Option<&Kind>) {
         let with = |kind| -> Vec<(&Kind, &str)> {
             receiver.map(|receiver| (receiver, "r")).into_iter().chain([(kind, "a")]).collect()
         };
-        // What methods and functions have in front of their second argument.
+        // The argument before the one that is tested.
         let others: &[&str] = match receiver {
             Some(_) => &["a, a, a", "'a', a", "5, a"],
             None => &["a, a, a", "'a', a", "[3, 1, 2], a", "{ a: 1 }, a"],

@@ -106,7 +106,7 @@ const TWO: &[&str] = &[
     "(() => { for (;;) a + b })()",
 ];
 
-/// Forms whose answer, or whose last words, are measured too, and those that change what they are given.
+/// Forms whose answer or error is measured too, and forms that change their operands.
 const ALONE: &[&str] = &[
     "throw",
     "throw new",
@@ -124,7 +124,7 @@ const ALONE: &[&str] = &[
     "length cut",
 ];
 
-/// What stands for all others where two meet.
+/// Values that represent all others in combinations of two.
 const MEETING: &[&str] = &[
     "text:ascii",
     "text:digits",
@@ -141,7 +141,7 @@ const MEETING: &[&str] = &[
     "number:6e7",
 ];
 
-/// All forms with all values.
+/// Adds all forms with all values.
 pub fn add(cases: &mut Cases) {
     for kind in ARGUMENTS {
         for (name, form) in ONE {
@@ -151,9 +151,9 @@ pub fn add(cases: &mut Cases) {
                 cases.add(name, &[(kind, "a")], form);
             }
         }
-        // The result itself.
+        // The value itself is the result.
         cases.add_alone("return", &[(kind, "a")], "RETURN");
-        // Two that are equal, but not the same.
+        // Equal values that are not identical.
         for form in TWO {
             two(cases, form, kind, kind);
         }
@@ -173,7 +173,7 @@ fn two(cases: &mut Cases, form: &str, kind: &Kind, other: &Kind) {
     if form == "a[b] = b" { cases.add_alone(form, &values, form) } else { cases.add(form, &values, form) }
 }
 
-/// Sources of nearly 2 MB: compiling them is what is measured.
+/// Adds sources of nearly 2 MB, whose compilation is measured.
 pub fn add_sources(cases: &mut Cases) {
     let full = (2 << 20) - 100;
     let repeated = |unit: &str| unit.repeat(full / unit.len());

@@ -1,6 +1,6 @@
-//! The values that built-ins are called with and on, as expressions of a script.
+//! The receivers and arguments of built-ins, as expressions of a script.
 //!
-//! `S` is the scale of the setting. Cheap operations make them: what they take is not measured.
+//! `S` is the scale of the setting. The values are created by cheap operations, which are not measured.
 
 /// A value.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct Kind {
     pub name: &'static str,
     /// The expression.
     pub js: &'static str,
-    /// Whether it stands for those like it where all would be too many.
+    /// Whether it represents similar values in combinations.
     pub core: bool,
 }
 
@@ -21,7 +21,7 @@ const fn more(name: &'static str, js: &'static str) -> Kind {
     Kind { name, js, core: false }
 }
 
-/// All kinds of arguments.
+/// Returns all kinds of arguments.
 pub static ARGUMENTS: &[Kind] = &[
     // Strings of 60 MB.
     core("text:ascii", "'a'.repeat(6e7 * S)"),
@@ -134,7 +134,7 @@ pub static ARGUMENTS: &[Kind] = &[
     more("set:texts", "(() => { const m = new Set(); for (let i = 0; i < 4e5 * S; i++) m.add('k' + i); return m })()"),
     more("iterator:list", "Array(1e7 * S).fill(1).values()"),
     more("iterator:text", "'a'.repeat(6e7 * S).matchAll(/a/g)"),
-    // What a host gave, unread.
+    // Data of the host that is not parsed yet.
     core("unread:rows", "(await callTool('sweep:rows', { n: 3e5 * S })).rows"),
     more("unread:keys", "(await callTool('sweep:keys', { n: 3e5 * S })).keys"),
     more("unread:text", "(await callTool('sweep:text', { n: 1e7 * S })).text"),
@@ -205,32 +205,39 @@ pub static ARGUMENTS: &[Kind] = &[
     more("error:many", "new AggregateError(Array(1e6 * S).fill(new Error('x')), 'm')"),
 ];
 
-/// What stands in front of an argument that is not the first.
+/// The arguments before the one that is tested.
 pub static FILLERS: &[&str] = &["'a'", "5", "(x) => x", "[3, 1, 2]", "{ a: 1 }"];
 
-/// What the methods of a family are called on, by the name of the family; the first is the plainest.
+/// Returns the receivers of the methods of a family. The first one is the simplest.
 ///
 /// # Panics
-/// If the family has no values: a new one needs some.
+/// If the family has no receivers: add some for a new one.
 #[must_use]
 pub fn receivers(family: &str) -> Vec<Kind> {
-    let of = |prefixes: &[&str]| -> Vec<Kind> {
+    let kinds_with = |prefixes: &[&str]| -> Vec<Kind> {
         ARGUMENTS.iter().filter(|kind| prefixes.iter().any(|prefix| kind.name.starts_with(prefix))).copied().collect()
     };
     let with = |first: &[Kind], prefixes: &[&str]| -> Vec<Kind> {
         let mut all = first.to_vec();
-        all.extend(of(prefixes));
+        all.extend(kinds_with(prefixes));
         all
     };
     match family {
         "String" => with(&[more("text:short", "'abcabc'")], &["text:", "unread:text"]),
         "Array" => with(&[more("list:short", "[3, 1, 2]")], &["list:", "unread:rows", "unread:numbers", "unread:deep"]),
-        "Object" => {
-            of(&["object:", "list:numbers", "list:holes", "text:ascii", "map:wide", "unread:", "error:", "bigint:ones"])
-        }
-        "Number" => of(&["number:"]),
-        "BigInt" => of(&["bigint:"]),
-        "Boolean" => of(&["true"]),
+        "Object" => kinds_with(&[
+            "object:",
+            "list:numbers",
+            "list:holes",
+            "text:ascii",
+            "map:wide",
+            "unread:",
+            "error:",
+            "bigint:ones",
+        ]),
+        "Number" => kinds_with(&["number:"]),
+        "BigInt" => kinds_with(&["bigint:"]),
+        "Boolean" => kinds_with(&["true"]),
         "Function" => with(
             &[
                 more("function:built-in", "Math.max"),
@@ -238,10 +245,10 @@ pub fn receivers(family: &str) -> Vec<Kind> {
             ],
             &["function:"],
         ),
-        "Error" => of(&["error:"]),
-        "Map" => of(&["map:"]),
-        "Set" => of(&["set:"]),
-        "Promise" => of(&["promise:"]),
+        "Error" => kinds_with(&["error:"]),
+        "Map" => kinds_with(&["map:"]),
+        "Set" => kinds_with(&["set:"]),
+        "Promise" => kinds_with(&["promise:"]),
         "Iterator" => with(
             &[
                 more(
@@ -260,8 +267,8 @@ pub fn receivers(family: &str) -> Vec<Kind> {
             ],
             &["regexp:"],
         ),
-        "Url" => of(&["url:"]),
-        "Params" => of(&["params:"]),
+        "Url" => kinds_with(&["url:"]),
+        "Params" => kinds_with(&["params:"]),
         "Collator" => vec![
             more("collator:en", "new Intl.Collator('en')"),
             more(

@@ -1,22 +1,22 @@
-//! What came out, for people: the worst of each target and of each part, and everything above a bound.
+//! The report of a sweep: the maximum of each function and of each part, and all cases above a bound.
 
 use super::{Case, Measured, SETTINGS};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// Results as they come in.
+/// The results so far.
 #[derive(Default)]
 pub struct Report {
     cases: usize,
     not_reached: usize,
     targets: BTreeMap<String, Worst>,
-    /// By setting and part.
+    /// The maximum of each part, by setting and part.
     parts: BTreeMap<(usize, String), Worst>,
-    /// Cases that passed a bound: their faults, the cases and what they took.
+    /// Cases above a bound: the bound, the case and its measurements.
     pub faults: Vec<(&'static str, Case, Measured)>,
 }
 
-/// The largest factors of a target or a part.
+/// The maximum of a function or a part, relative to the limits.
 #[derive(Clone, Default)]
 struct Worst {
     cases: usize,
@@ -43,7 +43,7 @@ impl Worst {
 }
 
 impl Report {
-    /// Add a result.
+    /// Adds a result.
     pub fn add(&mut self, case: &Case, measured: Measured) {
         self.cases += 1;
         self.not_reached += usize::from(!measured.reached && measured.fault(&SETTINGS[case.setting]).is_none());
@@ -54,13 +54,14 @@ impl Report {
         }
     }
 
-    /// How many cases there were.
+    /// Returns the number of cases.
     #[must_use]
     pub fn cases(&self) -> usize {
         self.cases
     }
 
-    /// The parts, as a table for the documentation. `all` is how many cases there are, whether they were run or not.
+    /// Returns the table of the parts for the documentation. `all` is the number of all cases, also of those that were not
+    /// run.
     #[must_use]
     pub fn table(&self, all: usize) -> String {
         let mut out = String::from(
@@ -78,7 +79,7 @@ impl Report {
         out
     }
 
-    /// The whole as Markdown.
+    /// Returns the whole report as Markdown.
     #[must_use]
     pub fn markdown(&self, all: usize) -> String {
         let mut out = self.table(all);
@@ -91,11 +92,11 @@ impl Report {
         for ((target, fault), mut list) in faults {
             list.sort_by_key(|(_, measured)| std::cmp::Reverse((measured.grown, measured.call_ms as u64)));
             let (case, measured) = list[0];
-            let most_ms = list.iter().map(|(_, measured)| measured.call_ms).fold(0.0, f64::max);
-            let most = list.iter().map(|(_, measured)| measured.grown).max().unwrap_or_default() >> 20;
+            let max_ms = list.iter().map(|(_, measured)| measured.call_ms).fold(0.0, f64::max);
+            let max_mb = list.iter().map(|(_, measured)| measured.grown).max().unwrap_or_default() >> 20;
             let ends: String = measured.end.chars().take(60).collect();
             let (count, setting) = (list.len(), SETTINGS[case.setting].name);
-            let cells = [target, fault, &count.to_string(), &format!("{most_ms:.0}"), &most.to_string(), &ends];
+            let cells = [target, fault, &count.to_string(), &format!("{max_ms:.0}"), &max_mb.to_string(), &ends];
             let _ = writeln!(out, "| {} | {setting} `{}` |", cells.join(" | ").replace("||", "\\|\\|"), case.name);
         }
         let _ = writeln!(out, "\n| target | cases | time × | in | memory × | in |\n|---|---|---|---|---|---|");
@@ -113,18 +114,18 @@ impl Report {
     }
 }
 
-/// A result as a line, so that a sweep can go on where it was ended.
+/// Formats a result as a line of the file from which an interrupted sweep is resumed.
 #[must_use]
-pub fn line(case: &Case, measured: &Measured) -> String {
+pub fn format_line(case: &Case, measured: &Measured) -> String {
     let Measured { call_ms, grown, answer_bytes, end, reached, lost } = measured;
     let (setting, name) = (SETTINGS[case.setting].name, &case.name);
     format!("{setting}\t{name}\t{call_ms}\t{grown}\t{answer_bytes}\t{reached}\t{lost}\t{end}\n")
 }
 
-/// Lines that [`line`] has made, by setting and name.
+/// Parses lines of [`format_line`]. Returns the results by setting and name.
 #[must_use]
-pub fn known(lines: &str) -> HashMap<(&str, &str), Measured> {
-    let read = |line| -> Option<_> {
+pub fn parse_lines(lines: &str) -> HashMap<(&str, &str), Measured> {
+    let parse = |line| -> Option<_> {
         let parts: Vec<&str> = str::splitn(line, 8, '\t').collect();
         let [setting, name, call_ms, grown, answer_bytes, reached, lost, end] = parts.try_into().ok()?;
         let measured = Measured {
@@ -137,12 +138,12 @@ pub fn known(lines: &str) -> HashMap<(&str, &str), Measured> {
         };
         Some(((setting, name), measured))
     };
-    lines.lines().filter_map(read).collect()
+    lines.lines().filter_map(parse).collect()
 }
 
-/// A page with a table in place of what stands between the marks `<!-- NAME` and `<!-- /NAME`.
+/// Replaces the text between the marks `<!-- NAME` and `<!-- /NAME` of a page by a table; `None` if there are no marks.
 #[must_use]
-pub fn written(page: &str, name: &str, table: &str) -> Option<String> {
+pub fn replace_table(page: &str, name: &str, table: &str) -> Option<String> {
     let (head, rest) = page.split_once(&format!("<!-- {name}"))?;
     let (mark, rest) = rest.split_once('\n')?;
     let end = format!("<!-- /{name}");

@@ -1,8 +1,8 @@
-//! The process that runs cases: one line of JSON in for each script, one out for each case and one at the end. A line
-//! before each case says that it begins.
+//! The process that runs cases. It reads a line of JSON for each script. For each case it writes a line [`GO`] at the start
+//! and a line of JSON at the end, and then a line [`DONE`].
 //!
-//! The clock of a run is the processor time of its process, and stands still until the script calls `sweep:go`: how
-//! busy the machine is and what it takes to make the values change nothing.
+//! The clock of a run is the CPU time of its process since the script has called `sweep:go`. So neither a busy machine nor
+//! the creation of the values affects it.
 
 use super::{Case, Measured, SETTINGS, Setting, server};
 use agentscript::{Clock, CompileOptions, Event, Inputs, Outcome, Policy, Preset, Progress, Tools};
@@ -14,55 +14,55 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The stack of the thread that runs scripts: as large as those of the server.
+/// Size of the native stack of the thread that runs scripts. Those of the server are larger.
 const STACK: usize = 8 << 20;
 
-/// The line that says that a case begins.
+/// The line at the start of a case.
 pub const GO: &str = "go";
 
-/// The line that says that a script has ended.
+/// The line at the end of a script.
 pub const DONE: &str = "done";
 
-/// Run what standard input says, on a thread like those of the server.
+/// Runs the scripts that standard input requests, on a thread with a large stack.
 pub fn serve() {
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(|| {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            let order: Value = serde_json::from_str(&line).unwrap_or_default();
-            let setting = &SETTINGS[order["setting"].as_u64().unwrap_or_default() as usize];
-            match order["script"].as_str() {
-                Some(script) => measure(script, order["source"] == true, setting),
-                None => server::measure(&order),
+            let request: Value = serde_json::from_str(&line).unwrap_or_default();
+            let setting = &SETTINGS[request["setting"].as_u64().unwrap_or_default() as usize];
+            match request["script"].as_str() {
+                Some(script) => measure(script, request["source"] == true, setting),
+                None => server::measure(&request),
             }
-            say(DONE);
+            print_line(DONE);
         }
     });
     thread.expect("a thread").join().expect("the worker catches what panics");
 }
 
-/// Tell whoever watches. When nobody does, there is nothing left to do.
-pub fn say(line: &str) {
+/// Writes a line to the runner. If it has exited, this process exits too.
+pub fn print_line(line: &str) {
     let mut output = std::io::stdout().lock();
     if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
         std::process::exit(0);
     }
 }
 
-/// What is measured begins: the kernel forgets the most memory there was.
-pub fn go() {
+/// Starts a measurement: resets the peak of the resident memory, and notifies the runner.
+pub fn start_measurement() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
-    say(GO);
+    print_line(GO);
 }
 
-/// Cases with the same values as a line for a worker.
+/// Returns the request that runs cases with the same values.
 #[must_use]
-pub fn order(cases: &[&Case]) -> String {
+pub fn request(cases: &[&Case]) -> String {
     let (source, setting) = (cases[0].is_source, cases[0].setting);
     json!({"script": super::script(cases), "source": source, "setting": setting}).to_string()
 }
 
-/// What a worker says of a case, and which of its script it is.
+/// Parses a line of a response: the index of a case in its script, and its measurements.
 #[must_use]
-pub fn read(line: &str) -> Option<(usize, Measured)> {
+pub fn parse(line: &str) -> Option<(usize, Measured)> {
     let value: Value = serde_json::from_str(line).ok()?;
     let measured = Measured {
         call_ms: value["call"].as_f64()?,
@@ -75,17 +75,17 @@ pub fn read(line: &str) -> Option<(usize, Measured)> {
     Some((value["at"].as_u64()? as usize, measured))
 }
 
-/// A case under way.
+/// A case in progress.
 struct Call {
     at: usize,
     begun: ProcessTime,
-    /// Resident memory before its script began.
+    /// Resident memory before the script, in bytes.
     before: u64,
 }
 
 impl Call {
     fn begin(at: usize, before: u64) -> Self {
-        go();
+        start_measurement();
         Self { at, begun: ProcessTime::now(), before }
     }
 
@@ -95,7 +95,7 @@ impl Call {
         let line = json!({
             "at": self.at, "call": call, "grown": grown, "answer": answer_bytes, "end": end, "reached": true,
         });
-        say(&line.to_string());
+        print_line(&line.to_string());
     }
 }
 
@@ -127,7 +127,7 @@ fn measure(script: &str, is_source: bool, setting: &Setting) {
         Some(call) => call.end(&end, answer),
         None => {
             let line = json!({"at": 0, "call": 0.0, "grown": 0, "answer": 0, "end": end, "reached": false});
-            say(&line.to_string());
+            print_line(&line.to_string());
         }
     }
 }
@@ -139,7 +139,7 @@ fn policy(setting: &Setting) -> Policy {
     limits.timeout_ms = setting.timeout_ms;
     limits.max_result_bytes = setting.result_bytes;
     limits.max_console_bytes = setting.console_bytes;
-    // Time and memory alone have to hold.
+    // Only the limits of time and memory are tested.
     (limits.max_steps, limits.max_iterations, limits.max_tool_calls) = (u64::MAX / 4, u64::MAX / 4, 2000);
     policy
 }
@@ -158,7 +158,7 @@ fn compile_and_run(
     };
     let inputs = Inputs {
         context: None,
-        tools: Arc::new(Anything),
+        tools: Arc::new(SweepTools),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
         seed: 1,
         slice: Some(Duration::from_millis(50)),
@@ -172,7 +172,7 @@ fn compile_and_run(
             Progress::Calls(calls) => {
                 let _ = run.take_messages();
                 if calls.is_empty() {
-                    // What nobody answers: the run is told that its time is over.
+                    // The run waits for nothing: end it by its time limit.
                     clock.jump();
                 }
                 for made in calls {
@@ -192,7 +192,7 @@ fn compile_and_run(
     }
 }
 
-/// What tools answer: text whose parts nobody has read yet.
+/// Returns the answer of a tool: JSON text that is not parsed yet.
 fn answer(tool: &str, input: &str) -> String {
     let input: Value = serde_json::from_str(input).unwrap_or_default();
     let count = input["n"].as_u64().unwrap_or(1).min(10_000_000) as usize;
@@ -208,14 +208,14 @@ fn answer(tool: &str, input: &str) -> String {
     }
 }
 
-/// A line of `/proc/self/status` in bytes; 0 where there is no such file.
+/// Returns the value of a line of `/proc/self/status`, in bytes; 0 if there is no such file.
 pub fn status_bytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default() * 1024
 }
 
-/// Processor time of the process since [`CallClock::begin`], and what was waited on top.
+/// CPU time of the process since [`CallClock::begin`], plus virtual waiting time.
 #[derive(Default)]
 struct CallClock {
     begun: OnceLock<ProcessTime>,
@@ -243,10 +243,10 @@ impl Clock for CallClock {
     }
 }
 
-/// Every tool is there, and every app but those that scripts have variables for.
-struct Anything;
+/// The tools of the app `sweep`.
+struct SweepTools;
 
-impl Tools for Anything {
+impl Tools for SweepTools {
     fn describe(&self, name: &str) -> Option<String> {
         name.starts_with("sweep:").then(|| json!({"name": name, "appId": "sweep"}).to_string())
     }

@@ -5,6 +5,7 @@
 //! contains the code. The model sees a block as one call of `run_code` and its result.
 
 use super::call_ids;
+use crate::stateless::messages::{AssistantMessage, FunctionCall};
 use serde_json::{Value, json};
 
 /// The name of the model's only tool.
@@ -193,12 +194,10 @@ fn too_much_code() -> String {
 fn to_tool_call(block: &Block) -> [Value; 2] {
     let id = call_ids::shorten(&block.id);
     let arguments = json!({"code": block.code}).to_string();
-    let call = json!({"id": id, "type": "function", "function": {"name": RUN_CODE, "arguments": arguments}});
+    let call = FunctionCall { id: id.clone(), name: RUN_CODE.to_owned(), arguments };
+    let message = AssistantMessage { content: Some(block.text.clone()), calls: vec![call] };
     let result = block.result.as_ref().map(Value::to_string).unwrap_or_default();
-    [
-        json!({"role": "assistant", "content": block.text, "tool_calls": [call]}),
-        json!({"role": "tool", "tool_call_id": id, "content": result}),
-    ]
+    [message.to_json(), json!({"role": "tool", "tool_call_id": id, "content": result})]
 }
 
 /// Appends the instructions to the client's system message. Many model servers accept only one, at the beginning.

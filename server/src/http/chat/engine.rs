@@ -7,9 +7,9 @@ use super::model::{CodeRequest, ModelResponse, ModelServer};
 use super::output::Output;
 use crate::http::error::{ErrorResponse, HttpError};
 use crate::hub::Hub;
-use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation};
+use crate::stateless::messages::{AssistantMessage, code_message, code_result_message, failed_code_result};
+use crate::stateless::{ClientToolset, CodeId, Evaluate, Evaluation, PendingCalls, Refusal, StepResult};
 use agentscript::Policy;
-use axum::http::StatusCode;
 use codecall_base::tool::ErrorCode;
 use codecall_config::ModelConfig;
 use serde::Deserialize;
@@ -49,13 +49,22 @@ pub struct Completion {
     /// The members of the model's response besides the choices.
     pub envelope: Map<String, Value>,
     /// The message of the assistant.
-    pub message: Value,
+    pub message: CompletionMessage,
     /// `stop`, `tool_calls`, …
     pub finish_reason: Value,
     /// The messages of code blocks, if the request asks for them. The client keeps them in place of `message`.
     pub messages: Option<Vec<Value>>,
     /// The usage of all requests to the model; `None` if the model server does not report it.
     pub usage: Option<Value>,
+}
+
+/// The message of the assistant in a completion.
+#[derive(Debug)]
+pub enum CompletionMessage {
+    /// The calls of a code block that waits for their results.
+    Calls(AssistantMessage),
+    /// The answer of the model: its message.
+    Answer(Value),
 }
 
 impl ChatRequest {
@@ -150,10 +159,10 @@ fn has_blocks(body: &Map<String, Value>) -> bool {
 
 /// The outcome of a step of a block.
 enum Stepped {
-    /// It waits for results of the calls in this message of the assistant.
-    Calls(Value),
-    /// It has finished with this result.
-    Finished(Value),
+    /// It waits for results of the calls in this message.
+    Calls(AssistantMessage),
+    /// It has ended with this result.
+    Ended(Value),
 }
 
 /// Answers a request.
@@ -177,13 +186,14 @@ impl Engine<'_> {
                 match self.step(block, &request.tools).await? {
                     Stepped::Calls(message) => {
                         let message = call_message(block, message, request.code_messages, output);
-                        messages.push(message.clone());
+                        messages.push(message.to_json());
+                        let message = CompletionMessage::Calls(message);
                         let messages = request.code_messages.then_some(messages);
                         let finish_reason = "tool_calls".into();
                         return Ok(Completion { envelope: Map::new(), message, finish_reason, messages, usage });
                     }
-                    Stepped::Finished(result) => {
-                        messages.push(json!({"role": "code_result", "id": block.id, "result": result}));
+                    Stepped::Ended(result) => {
+                        messages.push(code_result_message(&block.id, result.clone()));
                         block.result = Some(result);
                         // A choice that forces a call applies to the first one; then the model decides.
                         request.tool_choice = match request.tool_choice.as_str() {
@@ -216,9 +226,9 @@ impl Engine<'_> {
                     if !text.is_empty() {
                         messages.push(json!({"role": "assistant", "content": text}));
                     }
-                    messages.push(json!({"role": "code", "id": block.id, "code": block.code}));
+                    messages.push(code_message(&block.id, &block.code));
                     if let Some(result) = &block.result {
-                        messages.push(json!({"role": "code_result", "id": block.id, "result": result}));
+                        messages.push(code_result_message(&block.id, result.clone()));
                     }
                     request.conversation.push(block);
                 }
@@ -229,6 +239,7 @@ impl Engine<'_> {
                     }
                     let messages = request.code_messages.then_some(messages);
                     let ModelResponse { envelope, message, finish_reason } = response;
+                    let message = CompletionMessage::Answer(message);
                     return Ok(Completion { envelope, message, finish_reason, messages, usage });
                 }
             }
@@ -243,41 +254,40 @@ impl Engine<'_> {
                 return Err(ErrorResponse::from(HttpError::HistoryTooLong).with_param("messages"));
             }
             let result = match self.evaluate(block, &request.tools).await {
-                Ok(evaluation) => match block_result(&evaluation.value) {
-                    Some(result) => result,
-                    None => error_result(
-                        "INTERRUPTED",
-                        "The conversation went on before all calls of the code were answered",
-                    ),
-                },
-                Err(error) if error.status == StatusCode::BAD_REQUEST => error_result("INTERRUPTED", &error.message),
-                Err(error) => return Err(error),
+                Ok(evaluation) => evaluation.step.into_code_result().unwrap_or_else(|| {
+                    let message = "The conversation went on before all calls of the code were answered";
+                    error_result(ErrorCode::Interrupted, message)
+                }),
+                Err(Refusal::Invalid(problem)) => {
+                    error_result(ErrorCode::Interrupted, &ErrorResponse::invalid(problem).message)
+                }
+                Err(refusal @ Refusal::Unavailable(_)) => return Err(refusal.into()),
             };
             block.result = Some(result);
         }
         Ok(())
     }
 
+    /// Evaluates a block with the results that the client has sent.
     async fn step(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Stepped, ErrorResponse> {
-        let value = self.evaluate(block, tools).await?.value;
-        if value["status"] == "diverged" {
-            let message = value["error"]["message"].as_str().unwrap_or_default();
-            return Err(ErrorResponse::from(HttpError::ReplayMismatch(message.to_owned())).with_param("messages"));
+        let evaluation = self.evaluate(block, tools).await.map_err(|refusal| match refusal {
+            Refusal::Invalid(problem) => ErrorResponse::invalid(problem).with_param("messages"),
+            Refusal::Unavailable(_) => refusal.into(),
+        })?;
+        let invalid_messages = |error: HttpError| Err(ErrorResponse::from(error).with_param("messages"));
+        match evaluation.step {
+            StepResult::Calls(calls) => match calls.message() {
+                Some(message) => Ok(Stepped::Calls(message)),
+                None => invalid_messages(HttpError::CallsNotAnswered(quoted_ids(&calls))),
+            },
+            StepResult::Diverged(mismatch) => invalid_messages(HttpError::ReplayMismatch(mismatch.message)),
+            StepResult::Done { outcome, .. } | StepResult::Deadlock(outcome) => {
+                Ok(Stepped::Ended(outcome.into_code_result()))
+            }
         }
-        if let Some(result) = block_result(&value) {
-            return Ok(Stepped::Finished(result));
-        }
-        if let Some(message) = value["messages"].get(0) {
-            return Ok(Stepped::Calls(message.clone()));
-        }
-        let names = |key: &str| value[key].as_array().cloned().unwrap_or_default();
-        let abandoned = names("abandoned");
-        let missing: Vec<String> =
-            names("waiting").iter().filter(|call| !abandoned.contains(call)).map(Value::to_string).collect();
-        Err(ErrorResponse::from(HttpError::CallsNotAnswered(missing.join(", "))).with_param("messages"))
     }
 
-    async fn evaluate(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Evaluation, ErrorResponse> {
+    async fn evaluate(&self, block: &Block, tools: &Arc<ClientToolset>) -> Result<Evaluation, Refusal> {
         let config = self.hub.config();
         let (tools, stateless) = (Arc::clone(tools), config.stateless.clone());
         let evaluator = self.hub.stateless().evaluator(self.cancel.clone());
@@ -294,21 +304,18 @@ impl Engine<'_> {
             .stateless()
             .blocking(self.cancel.clone(), move || request.run_with(tools, policy, &stateless, &evaluator))
             .await?;
-        evaluated.map_err(|message| ErrorResponse::invalid(message).with_param("messages"))
+        evaluated.map_err(Refusal::Invalid)
     }
 }
 
-/// Returns the result of a block that has finished.
-fn block_result(value: &Value) -> Option<Value> {
-    match value["status"].as_str() {
-        Some("done") => Some(value["messages"][0]["result"].clone()),
-        Some("deadlock" | "diverged") => Some(json!({"status": "error", "error": value["error"]})),
-        Some(_) | None => None,
-    }
+/// Returns the ids of the calls that the code awaits, as a list of JSON strings.
+fn quoted_ids(calls: &PendingCalls) -> String {
+    calls.awaited().map(|id| Value::from(id).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn error_result(code: &str, message: &str) -> Value {
-    json!({"status": "error", "error": {"code": code, "message": message}})
+/// Returns the result of a block that was not evaluated to its end.
+fn error_result(code: ErrorCode, message: &str) -> Value {
+    failed_code_result(json!({"code": code.as_str(), "message": message}))
 }
 
 /// Creates the block of a model's request, after the text `text`.
@@ -316,12 +323,12 @@ fn new_block(request: CodeRequest, text: &str) -> Block {
     let id = CodeId::new();
     match request {
         CodeRequest::Code(code) if code.trim().is_empty() => Block {
-            result: Some(error_result(ErrorCode::SyntaxError.as_str(), "'code' is empty")),
+            result: Some(error_result(ErrorCode::SyntaxError, "'code' is empty")),
             ..Block::new(id.as_str(), code, text)
         },
         CodeRequest::Code(code) => Block::new(id.as_str(), code, text),
         CodeRequest::Invalid { arguments, problem } => Block {
-            result: Some(error_result(ErrorCode::SyntaxError.as_str(), &problem)),
+            result: Some(error_result(ErrorCode::SyntaxError, &problem)),
             ..Block::new(id.as_str(), arguments, text)
         },
     }
@@ -329,17 +336,21 @@ fn new_block(request: CodeRequest, text: &str) -> Block {
 
 /// Returns the message with a block's calls for the client: with the model's text and, unless the client keeps messages
 /// of code blocks, with the code in the id of the first call.
-fn call_message(block: &Block, mut message: Value, code_messages: bool, output: &Output) -> Value {
+fn call_message(
+    block: &Block,
+    mut message: AssistantMessage,
+    code_messages: bool,
+    output: &Output,
+) -> AssistantMessage {
     let is_first = block.messages.is_empty();
-    if is_first && !code_messages {
-        let call = &mut message["tool_calls"][0]["id"];
-        *call = call_ids::with_code(call.as_str().unwrap_or_default(), &block.code).into();
+    if let Some(call) = message.calls.first_mut().filter(|_| is_first && !code_messages) {
+        call.id = call_ids::with_code(&call.id, &block.code);
     }
-    message["content"] = match output.text() {
+    message.content = match output.text() {
         // The text has a message of its own.
-        _ if code_messages => "".into(),
-        "" => Value::Null,
-        text => text.into(),
+        _ if code_messages => Some(String::new()),
+        "" => None,
+        text => Some(text.to_owned()),
     };
     message
 }

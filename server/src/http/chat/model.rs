@@ -380,17 +380,17 @@ fn parse_response(value: Value) -> Result<ModelResponse, ErrorResponse> {
     Ok(ModelResponse { envelope, message, finish_reason: choice["finish_reason"].take() })
 }
 
-/// A response that makes no sense: `problem` continues "has sent a response that …".
+/// The error for an invalid response: `problem` continues "has sent a response that …".
 fn invalid_response(problem: &str) -> ErrorResponse {
     HttpError::ModelError(format!("has sent a response that {problem}")).into()
 }
 
-/// A response whose body ended too early.
+/// The error for a response whose body ended too early.
 fn incomplete_response(error: &dyn std::error::Error) -> ErrorResponse {
     HttpError::ModelError(format!("has not sent its whole response: {error}")).into()
 }
 
-/// A request without a response.
+/// The error for a request without a response.
 fn unreachable(error: &reqwest::Error) -> ErrorResponse {
     match error.is_timeout() {
         true => HttpError::ModelTimeout.into(),

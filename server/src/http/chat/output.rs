@@ -1,14 +1,66 @@
-//! The text that the model writes while a request is answered: collected, and streamed to the client.
+//! The output of a request: the text of the model, which is collected, and the chunks of a streamed response.
 
-use crate::http::error::ErrorResponse;
-use serde_json::{Value, json};
+use super::ChunkResult;
+use crate::stateless::messages::FunctionCall;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Separates the texts before and after a run of code.
 const SEPARATOR: &str = "\n\n";
 
-/// A choice of a streamed response, or the error that ends the stream.
-pub type Chunk = Result<Value, ErrorResponse>;
+/// The content of a chunk of a streamed response.
+#[derive(Debug)]
+pub enum Chunk {
+    /// A part of the message.
+    Choice {
+        /// The part: members of the message.
+        delta: Value,
+        /// Why the message ends; null if it continues.
+        finish_reason: Value,
+        /// The `logprobs` of the model server.
+        logprobs: Option<Value>,
+    },
+    /// The messages of code blocks.
+    CodeMessages(Vec<Value>),
+    /// The usage of all requests to the model.
+    Usage(Value),
+}
+
+impl Chunk {
+    /// Creates a part of the message, after which it continues.
+    pub fn delta(delta: Value) -> Self {
+        Self::Choice { delta, finish_reason: Value::Null, logprobs: None }
+    }
+
+    /// Creates the part of the message with a tool call. `index` counts the calls of the message.
+    pub fn call(index: usize, call: &FunctionCall) -> Self {
+        let mut call = call.to_json();
+        call["index"] = index.into();
+        Self::delta(json!({"tool_calls": [call]}))
+    }
+
+    /// Creates the end of the message.
+    pub fn end(finish_reason: Value) -> Self {
+        Self::Choice { delta: json!({}), finish_reason, logprobs: None }
+    }
+
+    /// Returns the members of the chunk besides the envelope.
+    pub fn into_members(self) -> Map<String, Value> {
+        let (choices, member) = match self {
+            Self::Choice { delta, finish_reason, logprobs } => {
+                let mut choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
+                if let Some(logprobs) = logprobs {
+                    choice["logprobs"] = logprobs;
+                }
+                (json!([choice]), None)
+            }
+            Self::CodeMessages(messages) => (json!([]), Some(("codecall", json!({"messages": messages})))),
+            Self::Usage(usage) => (json!([]), Some(("usage", usage))),
+        };
+        let members = std::iter::once(("choices", choices)).chain(member);
+        members.map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
 
 /// The text of all turns of the model.
 #[derive(Debug, Default)]
@@ -17,12 +69,12 @@ pub struct Output {
     /// Whether the next text begins with a separator.
     needs_separator: bool,
     /// Receives the text as it comes, if the response is streamed.
-    sender: Option<UnboundedSender<Chunk>>,
+    sender: Option<UnboundedSender<ChunkResult>>,
 }
 
 impl Output {
     /// Creates an output that is streamed.
-    pub fn streaming_to(sender: UnboundedSender<Chunk>) -> Self {
+    pub fn streaming_to(sender: UnboundedSender<ChunkResult>) -> Self {
         Self { sender: Some(sender), ..Self::default() }
     }
 
@@ -63,10 +115,8 @@ impl Output {
         if members.is_empty() {
             return;
         }
-        let mut chunk = json!({"index": 0, "delta": delta, "finish_reason": null});
-        if !choice["logprobs"].is_null() {
-            chunk["logprobs"] = choice["logprobs"].clone();
-        }
+        let logprobs = Some(&choice["logprobs"]).filter(|logprobs| !logprobs.is_null()).cloned();
+        let chunk = Chunk::Choice { delta, finish_reason: Value::Null, logprobs };
         if let Some(sender) = &self.sender {
             // If the receiver is gone, the request is cancelled too.
             let _ = sender.send(Ok(chunk));

@@ -63,7 +63,7 @@ async fn ask_of(upstreams: Vec<Arc<dyn Upstream>>, arguments: Value) -> Value {
     let answer =
         call(&hub, "codecall_search", arguments, None, CancellationToken::new()).await.expect("there is search");
     assert!(!answer.is_error, "{answer:?}");
-    answer.value
+    answer.content.into_value()
 }
 
 async fn ask(arguments: Value) -> Value {
@@ -128,7 +128,7 @@ async fn several_queries_are_fused_by_rank() {
 }
 
 #[tokio::test]
-async fn the_least_score_is_that_of_a_query() {
+async fn the_minimum_score_applies_to_each_query() {
     let all = ask(json!({"query": "delete user"})).await;
     assert_eq!(names(&all).len(), 3);
     let good = ask(json!({"query": "delete user", "minScore": 0.9})).await;

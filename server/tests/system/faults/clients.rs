@@ -28,9 +28,9 @@ async fn connect(victim: &Victim) -> TcpStream {
 }
 
 /// Reads until the other side closes the connection or is silent for a while.
-async fn answered(stream: &mut TcpStream, patience: Duration) -> String {
+async fn answered(stream: &mut TcpStream, timeout: Duration) -> String {
     let mut bytes = vec![0; 65_536];
-    let read = tokio::time::timeout(patience, stream.read(&mut bytes)).await;
+    let read = tokio::time::timeout(timeout, stream.read(&mut bytes)).await;
     let length = read.ok().and_then(Result::ok).unwrap_or(0);
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
@@ -134,7 +134,7 @@ async fn that_never_finish() {
 
 /// Over standard input: invalid lines are answered or skipped, and the end of input ends the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lines_that_are_no_messages() {
+async fn lines_that_are_not_messages() {
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "rude", "version": "1"}}});
     let deep = "[".repeat(100_000);
     let lines = [

@@ -90,7 +90,7 @@ async fn nothing_to_write_to() {
 
 /// Configurations that are not regular files, or far too long, are refused soon with a message.
 #[tokio::test]
-async fn configurations_that_are_none() {
+async fn configurations_that_are_not_files() {
     let folder = Folder::new();
     let long = folder.file("long.toml", "x = 1\n".repeat(2_000_000));
     let wide = folder.file("wide.toml", "x = 1\n".repeat(100_000));
@@ -137,11 +137,11 @@ async fn a_clock_that_jumps() {
     let before = year().await;
     for (jump, years) in [("+3653d", 10), ("-3652d", -10), ("+0", 0)] {
         // It waits for a tool while the clock jumps, and calls others before and after.
-        let script = "let turns = 0;
-            for (let i = 0; i < 20; i++, turns++) await callTool('users:get', { id: 'usr_001' });
+        let script = "let calls = 0;
+            for (let i = 0; i < 20; i++, calls++) await callTool('users:get', { id: 'usr_001' });
             await callTool('app:slow', {});
-            for (let i = 0; i < 20; i++, turns++) await callTool('users:get', { id: 'usr_001' });
-            return turns";
+            for (let i = 0; i < 20; i++, calls++) await callTool('users:get', { id: 'usr_001' });
+            return calls";
         let began = Instant::now();
         let (answer, ()) = tokio::join!(victim.execute(script), async {
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -161,7 +161,7 @@ async fn a_clock_that_jumps() {
     assert_eq!(ended["error"]["code"], "TIMEOUT", "{ended}");
     assert!((LIMIT..2 * LIMIT).contains(&began.elapsed()), "{:?}", began.elapsed());
     let audit = std::fs::read_to_string(folder.path("audit")).expect("calls are recorded");
-    let told = |year: i64| audit.contains(&format!("\"time\":\"{year}-"));
-    assert!(told(before) && (told(before + 10) || told(before + 9)), "{audit}");
+    let has_record = |year: i64| audit.contains(&format!("\"time\":\"{year}-"));
+    assert!(has_record(before) && (has_record(before + 10) || has_record(before + 9)), "{audit}");
     victim.end().await;
 }

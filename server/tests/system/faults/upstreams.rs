@@ -32,8 +32,8 @@ async fn tools() {
         ("good:ok", Ok("fine")),
     ];
     for (tool, wanted) in expected {
-        let patience = if matches!(&wanted, Err((code, _)) if code == "TOOL_TIMEOUT") { SECOND } else { 30 * SECOND };
-        let got = victim.call(tool, patience).await;
+        let timeout = if matches!(&wanted, Err((code, _)) if code == "TOOL_TIMEOUT") { SECOND } else { 30 * SECOND };
+        let got = victim.call(tool, timeout).await;
         match (&got, &wanted) {
             (Ok(_), Ok("")) => {}
             (Ok(value), Ok(text)) => assert_eq!(value, text, "{tool}"),

@@ -2,7 +2,7 @@
 
 use super::{Pipeline, Record, bound, redact, sanitize};
 use codecall_base::call::CallContext;
-use codecall_base::event::{CallUpdate, CallWatcher, LogMessage, RunEvent};
+use codecall_base::event::{CallUpdate, LogMessage, RunEvent, UpdateSink};
 use codecall_base::offload::{self, weight};
 use codecall_base::redact::Redactor;
 use codecall_base::tool::{ErrorCode, ToolError, ToolResult};
@@ -35,7 +35,7 @@ impl<'a> CallTrace<'a> {
         let redactor = pipeline.secrets.redactor();
         let recorded_input = pipeline.shown(sent);
         let event_input =
-            if context.watcher.is_some() { bound::for_event(Arc::clone(&recorded_input)) } else { Arc::default() };
+            if context.sink.is_some() { bound::for_event(Arc::clone(&recorded_input)) } else { Arc::default() };
         let (id, began) = (pipeline.calls.fetch_add(1, Ordering::Relaxed), Instant::now());
         let (answered_by, ended) = (None, false);
         let trace =
@@ -49,12 +49,12 @@ impl<'a> CallTrace<'a> {
         self.id
     }
 
-    /// Returns a watcher that passes the upstream's updates of the call on, masked and redacted.
-    pub fn call_watcher(&self) -> CallWatcher {
-        let Some(watcher) = self.context.watcher.clone() else { return CallWatcher::default() };
+    /// Returns a sink that passes the upstream's updates of the call on, masked and redacted.
+    pub fn update_sink(&self) -> UpdateSink {
+        let Some(sink) = self.context.sink.clone() else { return UpdateSink::default() };
         let (secrets, hooks) = (Arc::clone(&self.pipeline.secrets), Arc::clone(&self.pipeline.hooks));
         let (sanitization, name) = (self.pipeline.sanitization, self.name.clone());
-        CallWatcher::new(move |update| {
+        UpdateSink::new(move |update| {
             let clean = |value: Value| {
                 let masked = hooks.iter().fold(bound::for_event(Arc::new(value)), |value, hook| hook.mask(value));
                 let mut value = Arc::unwrap_or_clone(masked);
@@ -76,7 +76,7 @@ impl<'a> CallTrace<'a> {
                     data: clean(log.data),
                 }),
             };
-            watcher(RunEvent::CallUpdated { tool: name.clone(), update });
+            sink(RunEvent::CallUpdated { tool: name.clone(), update });
         })
     }
 
@@ -122,15 +122,15 @@ impl<'a> CallTrace<'a> {
             return;
         }
         offload::run_without_permit(weight(&self.recorded_input), || redact(&redactor, &mut self.recorded_input));
-        if self.context.watcher.is_some() {
+        if self.context.sink.is_some() {
             self.event_input = bound::for_event(Arc::clone(&self.recorded_input));
         }
         self.redactor = redactor;
     }
 
     fn notify(&self, event: impl FnOnce(String, Arc<Value>) -> RunEvent) {
-        if let Some(watcher) = &self.context.watcher {
-            watcher(event(self.name.clone(), Arc::clone(&self.event_input)));
+        if let Some(sink) = &self.context.sink {
+            sink(event(self.name.clone(), Arc::clone(&self.event_input)));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::orders::{OrderStatus, set_status};
 use super::tool::{DemoTool, Effect, Failure, OrNotFound, default_limit, fail, not_found, string_enum, tool};
 use super::users::{User, UserStatus};
+use codecall_base::tool::ErrorCode;
 use rusqlite::{Connection, Row, named_params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -260,7 +261,7 @@ fn advance_order(db: &Connection, order: &str) -> Result<(), Failure> {
 fn check_amount(what: &str, amount: Option<i64>, limit: i64) -> Result<i64, Failure> {
     match amount {
         None => Ok(limit),
-        Some(amount) if amount < 1 => Err(fail("INVALID_INPUT", "amountCents must be at least 1")),
+        Some(amount) if amount < 1 => Err(fail(ErrorCode::InvalidInput, "amountCents must be at least 1")),
         Some(amount) if amount > limit => {
             let message = format!("{amount} cents are more than the {limit} cents that are {what}");
             Err(fail("AMOUNT_TOO_HIGH", message).with_details(json!({ "amountCents": amount, "limitCents": limit })))

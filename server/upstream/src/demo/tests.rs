@@ -33,7 +33,7 @@ impl TestShop {
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
             run: None,
-            watcher: crate::CallWatcher::default(),
+            sink: crate::UpdateSink::default(),
         };
         let output = runtime().block_on(app.call(call))?.into_data(name)?;
         assert_fits(&format!("output of {name}"), tool.output_schema.as_ref().expect("a schema"), &output);

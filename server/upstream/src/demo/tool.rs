@@ -1,7 +1,7 @@
 //! Defines the tools of the shop: one row for each tool. Its schemas are derived from the types of its function.
 
 use agentscript::ToolError;
-use codecall_base::tool::{Example, ToolDefinition};
+use codecall_base::tool::{ErrorCode, Example, ToolDefinition};
 use rusqlite::Connection;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
@@ -51,7 +51,7 @@ where
     O: Serialize + JsonSchema + 'static,
 {
     let run = move |db: &Connection, input| {
-        let input = serde_json::from_value(input).map_err(|error| fail("INVALID_INPUT", error.to_string()))?;
+        let input = serde_json::from_value(input).map_err(|error| fail(ErrorCode::InvalidInput, error.to_string()))?;
         let output = run(db, input)?;
         serde_json::to_value(output).map_err(|error| fail("INTERNAL_ERROR", error.to_string()))
     };
@@ -118,7 +118,7 @@ impl Effect {
 pub(super) struct Failure(pub(super) ToolError);
 
 /// Creates a failure with a code for scripts and a message for people and models.
-pub(super) fn fail(code: &str, message: impl Into<String>) -> Failure {
+pub(super) fn fail(code: impl Into<String>, message: impl Into<String>) -> Failure {
     Failure(ToolError::new(code, message))
 }
 

@@ -39,7 +39,7 @@ async fn call(upstream: &Arc<dyn Upstream>, name: &str) -> Result<Value, ToolErr
         timeout: Duration::from_secs(5),
         cancel: CancellationToken::new(),
         run: None,
-        watcher: CallWatcher::default(),
+        sink: UpdateSink::default(),
     };
     tokio::time::timeout(Duration::from_secs(5), upstream.call(call)).await.expect("does not hang")?.into_data(name)
 }

@@ -1,4 +1,4 @@
-//! The functions, as the server calls them.
+//! The tested functions, called as the server calls them.
 
 use super::values::{Kind, Made, SECRET};
 use agentscript::stateless::ClientTools as _;
@@ -6,7 +6,7 @@ use codecall::call::{CallContext, Caller};
 use codecall::catalogue::Catalogue;
 use codecall::config::{AuditConfig, PiiConfig, ToolPolicy};
 use codecall::error::{sanitize_serde_error, with_path};
-use codecall::event::Watcher;
+use codecall::event::EventSink;
 use codecall::index::Index;
 use codecall::pipeline::{Pipeline, canonical};
 use codecall::redact::{Redactor, SecretRegistry};
@@ -29,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 pub struct Function {
     /// Its name in reports.
     pub name: &'static str,
-    /// What it is called with.
+    /// The kinds of values that it accepts.
     pub takes: &'static [Kind],
-    /// Nanoseconds that it may take for a byte.
+    /// Maximum time for each byte, in nanoseconds.
     pub nanoseconds: f64,
-    /// Milliseconds that it may take on top, whatever the value.
+    /// Maximum time in addition to that, in milliseconds.
     pub more_ms: f64,
-    /// How often the bytes of the value may be there once more.
+    /// Maximum memory, as a multiple of the memory of the value.
     pub copies: u64,
-    /// Call it.
+    /// Calls the function.
     pub call: fn(&Made),
 }
 
@@ -57,12 +57,12 @@ const fn function(
     Function { name, takes, nanoseconds, more_ms: 200.0, copies, call }
 }
 
-/// A function whose time is bounded, whatever the value.
+/// Defines a function whose time does not depend on the value.
 const fn bounded(name: &'static str, takes: &'static [Kind], more_ms: f64, copies: u64, call: fn(&Made)) -> Function {
     Function { name, takes, nanoseconds: 20.0, more_ms, copies, call }
 }
 
-/// All of them.
+/// All functions.
 pub static FUNCTIONS: &[Function] = &[
     function("error without paths", TEXTS_AND_VALUES, 60.0, 4, |made| {
         let mut error = ToolError::new("CODE", made.text());
@@ -256,7 +256,7 @@ fn results() -> Results {
     Results::new(Arc::new(MemoryResults::new(config)), config, Arc::default())
 }
 
-/// The configuration of everything here: personal data are masked, secrets are hidden.
+/// Returns the configuration: personal data is masked, secrets are redacted.
 fn config() -> Config {
     let mut config = Config::default();
     config.chain.pii = Some(PiiConfig { fields: vec!["*password*".into(), "pin".into()], ..PiiConfig::default() });
@@ -266,7 +266,7 @@ fn config() -> Config {
     config
 }
 
-/// The chain with the masking of personal data alone.
+/// Returns a pipeline that only masks personal data.
 fn personal() -> &'static Pipeline {
     static MADE: OnceLock<Pipeline> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -276,7 +276,7 @@ fn personal() -> &'static Pipeline {
     })
 }
 
-/// The chain that records what is done.
+/// Returns a pipeline that writes audit records.
 fn audited() -> &'static Pipeline {
     static MADE: OnceLock<Pipeline> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -285,7 +285,7 @@ fn audited() -> &'static Pipeline {
         config.chain.audit = Some(AuditConfig { file: Some(file.clone()), stderr: false });
         let made = Pipeline::configured(catalogue(Vec::new()), &config, &Stores::in_memory(&config), Vec::new())
             .expect("a pipeline");
-        // It is open, and nobody else needs it.
+        // The pipeline has opened the file, and nothing else needs its path.
         std::fs::remove_file(file).expect("the file is there");
         made
     })
@@ -302,7 +302,7 @@ fn definition(name: &str) -> ToolDefinition {
     }
 }
 
-/// Tools that answer with their input; `fail` fails with it.
+/// Returns tools that answer with their input. The tool `fail` fails with its input.
 fn echo(tools: Vec<ToolDefinition>) -> Inline {
     tools.into_iter().fold(Inline::new("echo"), |echo, tool| {
         echo.define(tool, |call| async move {
@@ -325,7 +325,7 @@ fn snapshot(tool: ToolDefinition) -> Arc<codecall::catalogue::Snapshot> {
     catalogue(vec![tool]).snapshot()
 }
 
-/// An index of many tools.
+/// Returns an index of many tools.
 fn index() -> &'static Index {
     static MADE: OnceLock<Index> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -351,7 +351,7 @@ fn hub() -> &'static Arc<Hub> {
     })
 }
 
-/// One thread, on which everything is done in place.
+/// Returns a runtime with a single thread.
 fn runtime() -> &'static tokio::runtime::Runtime {
     static MADE: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     MADE.get_or_init(|| tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"))
@@ -364,7 +364,7 @@ fn meta(name: &str, arguments: Value) {
 fn ask(hub: &Arc<Hub>, name: &str, arguments: Value) {
     let answer = runtime().block_on(codecall::meta::call(hub, name, arguments, None, CancellationToken::new()));
     let answer = answer.expect("a meta-tool of that name");
-    black_box(answer.value.to_string());
+    black_box(answer.content.into_value().to_string());
 }
 
 fn call(tool: &str, made: &Made) {
@@ -372,13 +372,13 @@ fn call(tool: &str, made: &Made) {
     direct(hub(), tool, input);
 }
 
-/// A call of a script that somebody watches.
+/// Calls a tool as a script does, with a sink.
 fn context() -> CallContext {
-    let watcher: Watcher = Some(Arc::new(|event| {
+    let sink: EventSink = Some(Arc::new(|event| {
         black_box(&event);
     }));
     let (timeout, cancel) = (std::time::Duration::from_secs(600), CancellationToken::new());
-    CallContext { caller: Caller::Script, run: None, timeout, watcher, cancel }
+    CallContext { caller: Caller::Script, run: None, timeout, sink, cancel }
 }
 
 fn direct(hub: &Arc<Hub>, tool: &str, input: Map<String, Value>) {

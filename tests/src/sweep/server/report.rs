@@ -1,10 +1,10 @@
-//! What came out, for people: the worst of each function.
+//! The report of the server's functions: the maximum of each one.
 
 use super::{Case, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Results as they come in.
+/// The results so far.
 #[derive(Default)]
 pub struct Report {
     rows: BTreeMap<&'static str, Row>,
@@ -16,16 +16,16 @@ pub struct Report {
 struct Row {
     cases: usize,
     faults: usize,
-    /// Milliseconds, and of what.
+    /// The longest time in milliseconds, and its value.
     longest: (f64, String),
-    /// How many times the time of a quarter of the value, where that says anything.
+    /// The time relative to that of a quarter of the value; 0 if it is too short to compare.
     growth: f64,
-    /// Bytes for one of the value, where it is large.
+    /// The memory relative to that of the value; 0 if the value is too small to compare.
     copies: f64,
 }
 
 impl Report {
-    /// Add a result.
+    /// Adds a result.
     pub fn add(&mut self, case: &Case, result: &Result) {
         let Result { part, whole } = result;
         let row = self.rows.entry(case.function.name).or_default();
@@ -54,19 +54,19 @@ impl Report {
         );
     }
 
-    /// How many cases there were.
+    /// Returns the number of cases.
     #[must_use]
     pub fn cases(&self) -> usize {
         self.rows.values().map(|row| row.cases).sum()
     }
 
-    /// How many of them are above a bound.
+    /// Returns the number of cases above a bound.
     #[must_use]
     pub fn faults(&self) -> usize {
         self.rows.values().map(|row| row.faults).sum()
     }
 
-    /// The functions, as a table for the documentation.
+    /// Returns the table of the functions for the documentation.
     #[must_use]
     pub fn table(&self) -> String {
         let mut out = String::from(
@@ -75,8 +75,8 @@ impl Report {
         );
         for (name, row) in &self.rows {
             let (ms, of) = &row.longest;
-            let shown = |factor: f64| if factor > 0.0 { format!("{factor:.1} ×") } else { "–".to_owned() };
-            let (growth, copies) = (shown(row.growth), shown(row.copies));
+            let format_factor = |factor: f64| if factor > 0.0 { format!("{factor:.1} ×") } else { "–".to_owned() };
+            let (growth, copies) = (format_factor(row.growth), format_factor(row.copies));
             let _ =
                 writeln!(out, "| {name} | {} | {ms:.0} ms | {of} | {growth} | {copies} | {} |", row.cases, row.faults);
         }
@@ -84,7 +84,7 @@ impl Report {
         out
     }
 
-    /// The whole as Markdown.
+    /// Returns the whole report as Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let head = "| case | bytes | MB of memory | ms for a quarter | ms | MB | fault |\n|---|---:|---:|---:|---:|---:|---|\n";

@@ -1,4 +1,4 @@
-//! Schemas that somebody wrote to make a server work, each with a value.
+//! Schemas that are expensive to check, each with a value.
 
 use super::values::{Kind, Made, Maker, deep, keys};
 use serde_json::{Map, Value, json};
@@ -17,7 +17,7 @@ macro_rules! schemas {
     };
 }
 
-/// All of them.
+/// All schemas.
 pub static SCHEMAS: &[Maker] = schemas! {
     "properties": |bytes| (properties(bytes / 40, json!({"type": "integer"})), keys(bytes / 60, |at| format!("p{at}"))),
     "properties with texts": |bytes| (properties(bytes / 200, json!({"type": "string", "description": "words ".repeat(10), "default": "x"})), json!({})),
@@ -74,7 +74,7 @@ fn properties(count: usize, schema: Value) -> Value {
     json!({"type": "object", "properties": members})
 }
 
-/// A schema that looks at a value 2^times times.
+/// Returns a schema that checks a value 2^`times` times.
 fn doubled(keyword: &str, times: usize) -> Value {
     let mut schemas = Map::new();
     schemas.insert("d0".into(), json!({"type": "object"}));
@@ -85,7 +85,7 @@ fn doubled(keyword: &str, times: usize) -> Value {
     json!({"$defs": schemas, "$ref": format!("#/$defs/d{times}")})
 }
 
-/// A type whose text has 2^times parts.
+/// Returns a type whose expanded text has 2^`times` parts.
 fn doubled_properties(times: usize) -> Value {
     let mut schemas = Map::new();
     schemas.insert("d0".into(), json!({"type": "string"}));
@@ -99,7 +99,7 @@ fn doubled_properties(times: usize) -> Value {
     json!({"$defs": schemas, "type": "object", "required": ["a"], "properties": {"a": {"$ref": format!("#/$defs/d{times}")}}})
 }
 
-/// A chain of references.
+/// Returns a schema with a chain of references.
 fn references(count: usize) -> Value {
     let link = |at: usize| (format!("d{at}"), json!({"$ref": format!("#/$defs/d{}", at + 1)}));
     let mut schemas: Map<String, Value> = (0..count).map(link).collect();
@@ -107,7 +107,7 @@ fn references(count: usize) -> Value {
     json!({"$defs": schemas, "properties": {"a": {"$ref": "#/$defs/d0"}}})
 }
 
-/// Types that are referred to twice each, and of whose names nothing is left but one letter.
+/// Returns types that are referred to twice each, and whose names all become the same TypeScript name.
 fn types_of_one_name(count: usize) -> Value {
     let name = |at: usize| format!("a{}", format!("{at:b}").replace('0', "-").replace('1', "."));
     let types: Map<String, Value> = (0..count).map(|at| (name(at), json!({"properties": {"id": {}}}))).collect();
@@ -115,7 +115,7 @@ fn types_of_one_name(count: usize) -> Value {
     json!({"$defs": types, "properties": {"a": {"anyOf": uses}}})
 }
 
-/// Objects within objects, as deep as readers of JSON follow, with many beside each other.
+/// Returns many properties with objects that are nested as deeply as JSON parsers accept.
 fn nested(depth: usize, bytes: usize) -> Value {
     let inner = (0..depth).fold(json!({"type": "string"}), |inner, _| json!({"properties": {"o": inner}}));
     json!({"type": "object", "properties": (0..bytes / 1_500).map(|at| (format!("p{at}"), inner.clone())).collect::<Map<_, _>>()})

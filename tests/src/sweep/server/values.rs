@@ -1,37 +1,37 @@
-//! What the server's functions are called with: texts, values of JSON, and schemas with a value each.
+//! The arguments of the server's functions: texts, JSON values, and schemas with a value each.
 
 use super::schemas;
 use serde_json::{Map, Value, json};
 
-/// The secret that functions are to find.
+/// The secret that functions redact.
 pub const SECRET: &str = "s3cr3t/T0ken+42";
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A text.
     Text,
-    /// A text that readers of JSON get.
+    /// A text that is parsed as JSON.
     Json,
-    /// A value.
+    /// A JSON value.
     Value,
-    /// A schema, and a value to be checked.
+    /// A schema, and a value that is checked.
     Schema,
 }
 
-/// A value that is made.
+/// A value that was created.
 #[derive(Clone, Debug)]
 pub enum Made {
     /// A text.
     Text(String),
-    /// A value.
+    /// A JSON value.
     Value(Value),
-    /// A schema, and a value to be checked.
+    /// A schema, and a value that is checked.
     Schema(Value, Value),
 }
 
 impl Made {
-    /// About how many bytes it has as text.
+    /// Returns its approximate size as text, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -41,7 +41,7 @@ impl Made {
         }
     }
 
-    /// About how many bytes of memory it takes: short values take many times their text.
+    /// Returns its approximate size in memory, in bytes. Short values take many times the size of their text.
     #[must_use]
     pub fn memory(&self) -> u64 {
         match self {
@@ -51,7 +51,7 @@ impl Made {
         }
     }
 
-    /// A small one.
+    /// Returns a small value of a kind.
     #[must_use]
     pub fn small(kind: Kind) -> Self {
         match kind {
@@ -62,7 +62,7 @@ impl Made {
         }
     }
 
-    /// The text, or the JSON of the value.
+    /// Returns the text, or the JSON of the value.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -72,13 +72,13 @@ impl Made {
     }
 }
 
-/// How a value is made.
+/// Creates values.
 pub struct Maker {
     /// Its name in reports.
     pub name: &'static str,
-    /// What it is.
+    /// The kind of its values.
     pub kind: Kind,
-    /// Makes it, of about so many bytes.
+    /// Creates a value of about this number of bytes.
     pub make: fn(usize) -> Made,
 }
 
@@ -210,7 +210,7 @@ static PLAIN: &[Maker] = made! { Kind::Value,
 };
 
 fn memory(value: &Value) -> u64 {
-    // A text, a list or a table is a piece of its own, and so is what a table finds its members by.
+    // A text, a list or a map is an allocation, and so is the hash table of a map.
     let (own, piece, place) = (size_of::<Value>() as u64, 16, 16);
     own + match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -223,12 +223,12 @@ fn memory(value: &Value) -> u64 {
     }
 }
 
-/// An object of so many members.
+/// Returns an object with this number of members.
 pub fn keys(count: usize, name: impl Fn(usize) -> String) -> Value {
     Value::Object((0..count).map(|at| (name(at), json!(at))).collect::<Map<String, Value>>())
 }
 
-/// A value that is so deep.
+/// Returns a value that is nested this deeply.
 #[must_use]
 pub fn deep(depth: usize) -> Value {
     (0..depth).fold(json!("end"), |inner, at| if at % 2 == 0 { json!([inner]) } else { json!({"o": inner}) })

@@ -1,4 +1,4 @@
-//! Hands cases to worker processes and looks at them from outside.
+//! Runs cases in worker processes, and measures them from outside.
 
 use super::{Case, Measured, SETTINGS, worker};
 use std::io::{BufRead, BufReader, Write};
@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How many times its time or memory a case may take until its process is ended.
-const MOST: u64 = 5;
+/// A process is killed when a case takes this many times its time or memory.
+const KILL_FACTOR: u64 = 5;
 
-/// Processor time for the values, in milliseconds.
-const PREPARING_MS: u64 = 30_000;
+/// Maximum CPU time for the creation of the values, in milliseconds.
+const MAX_PREPARATION_MS: u64 = 30_000;
 
-/// What a call may wait where nothing takes processor time; long, since others may have the processors.
-const WALL: Duration = Duration::from_secs(1800);
+/// Maximum elapsed time of a call. It is long, because other processes may use the processors.
+const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// How many scripts a process runs: what the allocator keeps would count for nobody.
-const PER_PROCESS: usize = 200;
+/// Maximum number of scripts of a process. Memory that its allocator keeps would hide the growth of later cases.
+const MAX_SCRIPTS: usize = 200;
 
-/// Runs cases on so many worker processes at once; `done` gets each with what it took, in no order.
+/// Runs cases in `jobs` worker processes at once. `done` gets each case with its measurements, in no particular order.
 pub fn run(program: &PathBuf, cases: &[Case], jobs: usize, done: impl FnMut(&Case, Measured) + Send) {
-    let batches = super::cases::together(cases);
+    let batches = super::cases::batches(cases);
     let next = AtomicUsize::new(0);
     let done = Mutex::new(done);
     std::thread::scope(|scope| {
@@ -31,9 +31,9 @@ pub fn run(program: &PathBuf, cases: &[Case], jobs: usize, done: impl FnMut(&Cas
             scope.spawn(|| {
                 let mut process: Option<Process> = None;
                 while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    for (case, mut measured) in together(program, &mut process, batch) {
+                    for (case, mut measured) in run_batch(program, &mut process, batch) {
                         if measured.fault(&SETTINGS[case.setting]).is_some() {
-                            measured = alone(program, case);
+                            measured = run_alone(program, case);
                         }
                         (done.lock().expect("nothing panics with the lock"))(case, measured);
                     }
@@ -43,18 +43,18 @@ pub fn run(program: &PathBuf, cases: &[Case], jobs: usize, done: impl FnMut(&Cas
     });
 }
 
-/// Runs a case by itself, in a process of its own.
+/// Runs a case in a new process.
 #[must_use]
-pub fn alone(program: &PathBuf, case: &Case) -> Measured {
+pub fn run_alone(program: &PathBuf, case: &Case) -> Measured {
     let mut measured = Process::start(program).run(&[case]);
     measured.pop().map(|(_, measured)| measured).unwrap_or_default()
 }
 
-/// Runs cases with the same values; where a case ends the script, those after it are run in another one.
-fn together<'a>(program: &PathBuf, process: &mut Option<Process>, batch: &[&'a Case]) -> Vec<(&'a Case, Measured)> {
+/// Runs cases with the same values. If a case ends the script, the cases after it run in another script.
+fn run_batch<'a>(program: &PathBuf, process: &mut Option<Process>, batch: &[&'a Case]) -> Vec<(&'a Case, Measured)> {
     let mut results = Vec::new();
     while let Some(left) = batch.get(results.len()..).filter(|left| !left.is_empty()) {
-        let ready = process.take().filter(|process| process.scripts < PER_PROCESS);
+        let ready = process.take().filter(|process| process.scripts < MAX_SCRIPTS);
         let mut ready = ready.unwrap_or_else(|| Process::start(program));
         let measured = ready.run(left);
         let is_lost = measured.last().is_none_or(|(_, measured)| measured.lost);
@@ -80,15 +80,15 @@ pub struct Process {
 }
 
 impl Process {
-    /// Start one.
+    /// Starts a worker process.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     #[must_use]
     pub fn start(program: &PathBuf) -> Self {
         let mut command = Command::new(program);
         command.arg("--worker").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // The allocator gives back what is freed, so that a case does not use what an earlier one has left.
+        // The allocator returns freed memory to the system, so that a case does not reuse the memory of an earlier one.
         command.env("MALLOC_ARENA_MAX", "1").env("MALLOC_TRIM_THRESHOLD_", "1048576");
         let mut child = command.spawn().expect("the worker starts");
         let input = child.stdin.take().expect("a pipe");
@@ -104,66 +104,66 @@ impl Process {
         Self { child, input, lines, scripts: 0 }
     }
 
-    /// Run a script; gives the cases that it came to, in their order.
+    /// Runs the script of cases with the same values. Returns the measurements of the cases that it has reached.
     fn run(&mut self, cases: &[&Case]) -> Vec<(usize, Measured)> {
         let setting = &SETTINGS[cases[0].setting];
-        let (most_ms, most_bytes) = (setting.timeout_ms * MOST, setting.memory_bytes * MOST);
-        let (lines, lost) = self.ask(&worker::order(cases), most_ms, most_bytes);
-        let read = |line: &String| {
+        let (max_ms, max_bytes) = (setting.timeout_ms * KILL_FACTOR, setting.memory_bytes * KILL_FACTOR);
+        let (lines, lost) = self.request(&worker::request(cases), max_ms, max_bytes);
+        let parse = |line: &String| {
             let unreadable = || Measured { end: "ended: unreadable".into(), lost: true, ..Measured::default() };
-            worker::read(line).unwrap_or_else(|| (0, unreadable()))
+            worker::parse(line).unwrap_or_else(|| (0, unreadable()))
         };
-        let mut results: Vec<(usize, Measured)> = lines.iter().map(read).collect();
+        let mut results: Vec<(usize, Measured)> = lines.iter().map(parse).collect();
         results.extend(lost.map(|lost| (results.len(), lost)));
         results
     }
 
-    /// Give an order to the worker; gives what it says, and what became of it where it had to be ended: when
-    /// anything after a [`worker::GO`] takes more than so much.
-    pub fn ask(&mut self, order: &str, most_ms: u64, most_bytes: u64) -> (Vec<String>, Option<Measured>) {
+    /// Sends a request to the worker. Returns the lines of its response, and the last measurements of a worker that has
+    /// ended or was killed. It is killed if it takes more than `max_ms` or `max_bytes` after a line [`worker::GO`].
+    pub fn request(&mut self, request: &str, max_ms: u64, max_bytes: u64) -> (Vec<String>, Option<Measured>) {
         self.scripts += 1;
-        let (mut began, mut spent_before) = (Instant::now(), self.processor_ms());
-        let mut said = Vec::new();
-        // What it takes to make the values is not the fault of the call.
-        let (mut patience, mut memory) = (PREPARING_MS, 0);
+        let (mut began, mut spent_before) = (Instant::now(), self.cpu_ms());
+        let mut response = Vec::new();
+        // The creation of the values does not count for the call.
+        let (mut limit_ms, mut memory) = (MAX_PREPARATION_MS, 0);
         let lost = |end: String, call_ms: u64, grown: u64| {
             Some(Measured { end, call_ms: call_ms as f64, grown, lost: true, ..Measured::default() })
         };
-        let sent = writeln!(self.input, "{order}").and_then(|()| self.input.flush());
+        let sent = writeln!(self.input, "{request}").and_then(|()| self.input.flush());
         loop {
             match self.lines.recv_timeout(Duration::from_millis(20)) {
                 Ok(line) if line == worker::GO => {
-                    (spent_before, patience) = (self.processor_ms(), most_ms);
+                    (spent_before, limit_ms) = (self.cpu_ms(), max_ms);
                     (began, memory) = (Instant::now(), 0);
                     continue;
                 }
-                Ok(line) if line == worker::DONE => return (said, None),
+                Ok(line) if line == worker::DONE => return (response, None),
                 Ok(line) => {
-                    said.push(line);
+                    response.push(line);
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-                    return (said, lost(format!("ended: {status}, sent: {}", sent.is_ok()), 0, memory));
+                    return (response, lost(format!("ended: {status}, sent: {}", sent.is_ok()), 0, memory));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            let spent = self.processor_ms().saturating_sub(spent_before);
+            let spent = self.cpu_ms().saturating_sub(spent_before);
             memory = memory.max(self.resident_bytes());
-            if spent > patience || memory > most_bytes || began.elapsed() > WALL {
+            if spent > limit_ms || memory > max_bytes || began.elapsed() > TIMEOUT {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
-                let what = if patience == PREPARING_MS { super::NO_VALUES } else { "killed" };
-                return (said, lost(what.into(), spent, memory));
+                let what = if limit_ms == MAX_PREPARATION_MS { super::NO_VALUES } else { "killed" };
+                return (response, lost(what.into(), spent, memory));
             }
         }
     }
 
-    /// Processor time of the process so far, in milliseconds.
-    fn processor_ms(&self) -> u64 {
+    /// Returns the CPU time of the process, in milliseconds.
+    fn cpu_ms(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
-        // User and system time are the 14th and 15th field, in hundredths of a second.
+        // User and system time are fields 14 and 15, in hundredths of a second.
         fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * 10
     }
 
