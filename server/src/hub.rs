@@ -31,8 +31,8 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of queued notifications for clients. More drop the oldest.
 const MAX_NOTIFICATIONS: usize = 1_000;
 
-/// The extensions of an embedder. Secrets that it knows before the start it adds to [`Config::secrets`], those that it
-/// learns later to [`Hub::secrets`], which is the same registry.
+/// The extensions of an embedder. It adds secrets that it knows before the start to [`Config::secrets`], and later ones to
+/// [`Hub::secrets`], which is the same registry.
 #[derive(Default)]
 pub struct Extensions {
     /// More upstreams: tools written in Rust ([`Inline`](codecall_upstream::inline::Inline)), fixtures.
@@ -41,8 +41,8 @@ pub struct Extensions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Hooks around every run.
     pub run_hooks: Vec<Arc<dyn RunHook>>,
-    /// The stores of results, answers, rates and vectors; `None`: in memory, and vectors in the file that the
-    /// configuration names.
+    /// The stores of results, answers, rates and vectors; `None`: in memory, and vectors in the file that the configuration
+    /// names.
     pub stores: Option<Stores>,
 }
 

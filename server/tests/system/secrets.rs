@@ -374,12 +374,11 @@ async fn a_call_that_adds_a_secret_ends_without_it() {
     let hub = Hub::start(config, vec![Arc::new(sign_in)]).expect("starts");
     let events = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&events);
-    let watcher = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)) as _);
+    let sink = Some(Arc::new(move |event| seen.lock().expect("not poisoned").push(event)) as _);
     let script = format!("return await callTool('leak:signIn', {{ key: '{OTHER_SECRET}' }})");
-    let answer =
-        meta::call(&hub, "codecall_execute", json!({"script": script}), watcher, CancellationToken::new()).await;
+    let answer = meta::call(&hub, "codecall_execute", json!({"script": script}), sink, CancellationToken::new()).await;
     let answer = answer.expect("a meta-tool");
-    assert_eq!(answer.content, meta::AnswerContent::Structured(json!({"status": "ok", "result": {"key": "[secret]"}})));
+    assert_eq!(answer.content.into_value(), json!({"status": "ok", "result": {"key": "[secret]"}}));
     let meta = Value::Object(answer.meta.expect("calls")).to_string();
     assert!(meta.contains("[secret]") && !meta.contains(OTHER_SECRET), "{meta}");
     let inputs: Vec<Value> = events
