@@ -194,7 +194,7 @@ pub async fn call(
             refused
         }
     };
-    let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, |meta| offload::weight_of(meta));
+    let weight = answer.content.weight() + answer.meta.as_ref().map_or(0, offload::weight_of);
     let redact = || {
         let redactor = hub.secrets().redactor();
         answer.content.redact(&redactor);
