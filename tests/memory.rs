@@ -2,8 +2,8 @@
 #![expect(clippy::print_stdout, reason = "a process says what it took, and the test how much that was")]
 
 use agentscript::{
-    CompileOptions, Event, Failure, Inputs, MOST_DETAILS, MOST_MESSAGE, MOST_NAME, MOST_TOOL_INPUT, Outcome, Policy,
-    Preset, Progress, Run, ToolError,
+    CompileOptions, Event, Failure, Inputs, MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES,
+    Outcome, Policy, Preset, Progress, Run, ToolError,
 };
 use codecall_tests::garbage::{KINDS, source};
 use codecall_tests::parallel;
@@ -286,13 +286,13 @@ fn long_texts_of_failures_are_truncated() {
         "throw Object.assign(new TypeError('m'.repeat(2e7)), { name: 'n'.repeat(2e7), code: 'c'.repeat(1e6) })",
     );
     assert!(
-        long.message.len() <= MOST_MESSAGE + note && long.message.contains("… (20000000 bytes, cut) …"),
+        long.message.len() <= MAX_MESSAGE_BYTES + note && long.message.contains("… (20000000 bytes, cut) …"),
         "{}",
         long.message.len()
     );
     let name = long.name.expect("a name");
-    assert!(name.len() <= MOST_NAME + note && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
-    assert!(long.stack.expect("a stack").len() <= MOST_MESSAGE + MOST_NAME + 1024);
+    assert!(name.len() <= MAX_NAME_BYTES + note && name.contains("… (20000000 bytes, cut) …"), "{}", name.len());
+    assert!(long.stack.expect("a stack").len() <= MAX_MESSAGE_BYTES + MAX_NAME_BYTES + 1024);
     assert!(failure_of("throw 'é'.repeat(1e7)").message.contains("… (20000000 bytes, cut) …"));
 
     let policy = Policy::preset(Preset::Experimental);
@@ -306,11 +306,14 @@ fn long_texts_of_failures_are_truncated() {
         panic!("it ends")
     };
     let failure = outcome.result.expect_err("the tool failed");
-    assert!(failure.code.len() <= MOST_NAME + note && failure.message.len() <= MOST_MESSAGE + note);
+    assert!(failure.code.len() <= MAX_NAME_BYTES + note && failure.message.len() <= MAX_MESSAGE_BYTES + note);
     let input = failure.tool_input.as_deref().expect("an input");
-    assert!(input.len() <= MOST_TOOL_INPUT + note && input.contains("bytes, cut)"), "{input}");
+    assert!(input.len() <= MAX_TOOL_INPUT_BYTES + note && input.contains("bytes, cut)"), "{input}");
     assert!(
-        failure.details.as_deref().is_some_and(|details| details.len() <= MOST_DETAILS && details.contains("cut)"))
+        failure
+            .details
+            .as_deref()
+            .is_some_and(|details| details.len() <= MAX_DETAILS_BYTES && details.contains("cut)"))
     );
     let _: serde_json::Value = serde_json::from_str(&failure.to_json()).expect("it is JSON");
 

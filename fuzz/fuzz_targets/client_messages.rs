@@ -13,7 +13,7 @@ mod streams;
 use hub::{configuration, hub};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
-use streams::{Clock, PATIENCE, block_on};
+use streams::{Clock, TIMEOUT, block_on};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const GREETING: &str = concat!(
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Real, async {
         let _ = requests.shutdown().await;
     };
     let mut text = Vec::new();
-    let ended = tokio::time::timeout(PATIENCE, async {
+    let ended = tokio::time::timeout(TIMEOUT, async {
         let (_, read) = tokio::join!(said, answers.read_to_end(&mut text));
         let _ = read;
         served.await

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Two values of one shape: what tells them apart tells of them. A text may hold either itself.
 const SECRETS: [&str; 2] = ["sk-a-value-of-the-environment", "sk-b-other-of-the-environment"];
 /// For a few kilobytes; they take less than a thousandth of it.
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 fuzz_target!(|text: &str| {
     for format in [Format::Toml, Format::Json] {
@@ -30,7 +30,7 @@ fn said(text: &str, format: Format, secret: &str) -> Option<String> {
         "TWICE" => Some("${SECRET}${TWICE}".to_owned()),
         _ => None,
     });
-    assert!(began.elapsed() < LONGEST, "{:?}", began.elapsed());
+    assert!(began.elapsed() < MAX_TIME, "{:?}", began.elapsed());
     let message = read.err()?.to_string();
     assert!(
         !message.is_empty() && message.len() <= 4 * text.len() + 4_000,

@@ -19,7 +19,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::time::Duration;
-use streams::{Clock, PATIENCE, block_on};
+use streams::{Clock, TIMEOUT, block_on};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     let knows = has_token || request.headers().values().any(|value| value.as_bytes().ends_with(TOKEN.as_bytes()));
     block_on(Clock::Real, async {
         let router = router();
-        let answered = tokio::time::timeout(PATIENCE, router.oneshot(request)).await.expect("an answer");
+        let answered = tokio::time::timeout(TIMEOUT, router.oneshot(request)).await.expect("an answer");
         let answer = answered.unwrap_or_else(|never| match never {});
         let status = answer.status();
         if !knows && path != "/healthz" && method != Method::OPTIONS {
@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
         let headers = answer.headers().clone();
         keep_session(&headers);
         let streams = headers.get("content-type").is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-        let limit = if streams { STREAM } else { PATIENCE };
+        let limit = if streams { STREAM } else { TIMEOUT };
         let body = tokio::time::timeout(limit, to_bytes(answer.into_body(), 1 << 24)).await;
         match body {
             Ok(body) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// Longest time that anything may take; a machine that fuzzes is busy.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const TIMEOUT: Duration = Duration::from_secs(15);
 
 thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };

@@ -11,13 +11,13 @@ use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
 
 const KEY: &[u8] = b"a key of this target";
-const LONGEST_JOURNAL: usize = 100_000;
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_JOURNAL_BYTES: usize = 100_000;
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 fuzz_target!(|text: &str| {
     let began = ThreadTime::now();
     for key in [None, Some(KEY)] {
-        if let Ok(journal) = Journal::from_token(text, key, LONGEST_JOURNAL) {
+        if let Ok(journal) = Journal::from_token(text, key, MAX_JOURNAL_BYTES) {
             round_trip(&journal);
         }
     }
@@ -40,20 +40,20 @@ fuzz_target!(|text: &str| {
             assert!(value["status"].is_string(), "{value}");
         }
     }
-    assert!(began.elapsed() < LONGEST, "{:?}", began.elapsed());
+    assert!(began.elapsed() < MAX_TIME, "{:?}", began.elapsed());
 });
 
 fn round_trip(journal: &Journal) {
     for key in [None, Some(KEY)] {
         let token = journal.token(key);
-        assert_eq!(Journal::from_token(&token, key, LONGEST_JOURNAL * 4).as_ref(), Ok(journal));
+        assert_eq!(Journal::from_token(&token, key, MAX_JOURNAL_BYTES * 4).as_ref(), Ok(journal));
         let other = if key.is_some() { None } else { Some(KEY) };
-        assert!(Journal::from_token(&token, other, LONGEST_JOURNAL * 4).is_err());
+        assert!(Journal::from_token(&token, other, MAX_JOURNAL_BYTES * 4).is_err());
     }
     // One letter in the middle of a signed token.
     let token = journal.token(Some(KEY));
     let at = token.len() / 2;
     let letter = if token.as_bytes()[at] == b'A' { "B" } else { "A" };
     let changed = format!("{}{letter}{}", &token[..at], &token[at + 1..]);
-    assert!(Journal::from_token(&changed, Some(KEY), LONGEST_JOURNAL * 4).is_err(), "{changed}");
+    assert!(Journal::from_token(&changed, Some(KEY), MAX_JOURNAL_BYTES * 4).is_err(), "{changed}");
 }

@@ -18,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
-use streams::{Clock, PATIENCE, block_on};
+use streams::{Clock, TIMEOUT, block_on};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 
 /// What answers the greeting of a client, unless the bytes begin with `-`.
@@ -57,7 +57,7 @@ fuzz_target!(|data: &[u8]| block_on(Clock::Paused, async {
         let _ = upstream.unavailable_reason();
         upstream.close().await;
     };
-    tokio::time::timeout(PATIENCE, used).await.expect("an upstream that has ended is not waited for");
+    tokio::time::timeout(TIMEOUT, used).await.expect("an upstream that has ended is not waited for");
     said.await.expect("its side does not panic");
 }));
 

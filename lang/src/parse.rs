@@ -70,9 +70,9 @@ fn diagnostic(source: &str, error: ParseError<u32, Token<'_>, Box<Diagnostic>>) 
 
 /// The beginning of a token, for messages.
 fn shortened(text: &str) -> String {
-    const LONGEST: usize = 40;
+    const MAX_BYTES: usize = 40;
     let line = text.lines().next().unwrap_or("");
-    match line.char_indices().nth(LONGEST) {
+    match line.char_indices().nth(MAX_BYTES) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None if line.len() < text.len() => format!("{line}…"),
         None => line.into(),

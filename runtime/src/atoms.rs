@@ -2,7 +2,7 @@
 
 use crate::atom::{Atom, known};
 use crate::builtins::registry::registry;
-use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
+use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::value::Value;
 use crate::vm::Vm;
 use agentscript_lang::program::Texts;
@@ -282,7 +282,7 @@ impl Vm {
 
     /// The text of an atom for messages; a long one is cut.
     pub fn atom_text(&self, atom: Atom) -> String {
-        cut_message_bytes(self.atoms.text(atom), MOST_MESSAGE)
+        cut_message_bytes(self.atoms.text(atom), MAX_MESSAGE_BYTES)
     }
 }
 

@@ -36,7 +36,7 @@ pub const LARGE: usize = 64 << 10;
 /// A list of more bytes reserves address space for its largest possible size.
 const HUGE: usize = 2 << 20;
 /// The most address space that is reserved so.
-const MOST_ADDRESSES: usize = 1 << 30;
+const MAX_ADDRESS_SPACE: usize = 1 << 30;
 
 /// Gives access to the meter of a run: its [`Vm`], its [`Heap`], or the [`Meter`] itself.
 pub trait Metered {
@@ -239,7 +239,7 @@ impl<T> Buffer<T> {
     /// Memory is committed, and counted, when it is written to. Gives whether that succeeded.
     #[cold]
     fn reserve_all(&mut self, meter: &Meter, capacity: usize) -> bool {
-        let all = meter.most_bytes().min(MOST_ADDRESSES) / size_of::<T>().max(1);
+        let all = meter.most_bytes().min(MAX_ADDRESS_SPACE) / size_of::<T>().max(1);
         capacity < all && self.items.try_reserve_exact(all - self.items.len()).is_ok()
     }
 }

@@ -11,7 +11,7 @@ use crate::charge::Buffer;
 use crate::code::FunctionRef;
 use crate::heap::object::{CODED, HIDDEN_CAUSE, HIDDEN_MESSAGE};
 use crate::heap::{Class, block};
-use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, Status, cut_message_bytes, cut_text};
+use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, Status, cut_message_bytes, cut_text};
 use crate::thrown::{Cause, Result, Thrown};
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -170,10 +170,10 @@ impl Vm {
     pub fn short_error(&mut self, error: Value) -> Result<String> {
         let name = self.part_of_error(error, known::NAME, "Error")?;
         let message = self.part_of_error(error, known::MESSAGE, "")?;
-        if (self.heap.str(name).bytes + self.heap.str(message).bytes) as usize <= MOST_MESSAGE {
+        if (self.heap.str(name).bytes + self.heap.str(message).bytes) as usize <= MAX_MESSAGE_BYTES {
             return Ok(lossy(&self.text_of_error(error)?).into_owned());
         }
-        let mut parts = vec![self.short_text(name, MOST_NAME)?, self.short_text(message, MOST_MESSAGE)?];
+        let mut parts = vec![self.short_text(name, MAX_NAME_BYTES)?, self.short_text(message, MAX_MESSAGE_BYTES)?];
         parts.retain(|part| !part.is_empty());
         Ok(parts.join(": "))
     }
@@ -194,7 +194,7 @@ impl Vm {
             let name = self.function_name(code);
             text.push_str(&match name.as_str() {
                 "" => format!("\n    at script:{line}:{column}"),
-                name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MOST_NAME)),
+                name => format!("\n    at {} (script:{line}:{column})", cut_text(name, MAX_NAME_BYTES)),
             });
         }
         text
@@ -203,10 +203,10 @@ impl Vm {
     /// The message for a thrown value that is no error; strings as they are.
     pub fn uncaught_text(&mut self, value: Value) -> String {
         if value.is_string() {
-            return self.short_text(value, MOST_MESSAGE).unwrap_or_default();
+            return self.short_text(value, MAX_MESSAGE_BYTES).unwrap_or_default();
         }
         let tag = self.object_tag(value);
-        self.inspect(value, Options { limit: MOST_DETAILS, ..Options::default() }).unwrap_or(tag)
+        self.inspect(value, Options { limit: MAX_DETAILS_BYTES, ..Options::default() }).unwrap_or(tag)
     }
 
     /// The text of an error as `Error.prototype.toString` gives it (ECMAScript 20.5.3.4), charged and counted.

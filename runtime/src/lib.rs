@@ -120,8 +120,8 @@ pub use error_code::{ErrorCode, Origin};
 pub use host::*;
 pub use limits::{LIMITS, Limit, Limits, Policy, Preset, Unit};
 pub use linker::{Arguments, LinkError, Linker};
-pub use outcome::{Failure, Issue, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
-pub use outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, MOST_TOOL_INPUT};
+pub use outcome::{Failure, Issue, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
+pub use outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES};
 pub use run::Run;
 pub use script::{CompileError, CompileOptions, Script, compile};
 #[doc(hidden)]

@@ -5,7 +5,7 @@ use crate::convert::{Hint, type_of};
 use crate::heap::object::NULL_PROTOTYPE;
 use crate::heap::{Class, Str};
 use crate::numeric::{NumberText, as_int32, to_int32};
-use crate::outcome::MOST_MESSAGE;
+use crate::outcome::MAX_MESSAGE_BYTES;
 use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
@@ -224,7 +224,7 @@ impl Vm {
     pub fn to_text_lossy(&mut self, value: Value) -> String {
         match value.is_object() {
             true => self.object_tag(value),
-            false => self.short_text(value, MOST_MESSAGE).unwrap_or_default(),
+            false => self.short_text(value, MAX_MESSAGE_BYTES).unwrap_or_default(),
         }
     }
 

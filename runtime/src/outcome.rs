@@ -7,13 +7,13 @@ use agentscript_lang::{Code, Diagnostic, Location, Refusal};
 use std::fmt::Write as _;
 
 /// Most bytes of the `message` and the `hint` of a failure, and of each frame list; longer texts are cut, with a note.
-pub const MOST_MESSAGE: usize = 8 << 10;
+pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
 /// Most bytes of the `code`, the `name` and the `toolName` of a failure.
-pub const MOST_NAME: usize = 256;
+pub const MAX_NAME_BYTES: usize = 256;
 /// Most bytes of the `toolInput` of a failure. Of a longer one the beginning of its JSON text is there, as a string.
-pub const MOST_TOOL_INPUT: usize = 2 << 10;
+pub const MAX_TOOL_INPUT_BYTES: usize = 2 << 10;
 /// Most bytes of the `details` of a failure. Longer ones become a string with a note.
-pub const MOST_DETAILS: usize = 64 << 10;
+pub const MAX_DETAILS_BYTES: usize = 64 << 10;
 /// Most bytes of the note of a cut.
 const SAID: usize = 64;
 /// Bytes of the end of a text that are kept where its middle is cut.
@@ -29,14 +29,14 @@ pub struct Outcome {
     /// What the run used.
     pub stats: Stats,
     /// Tool calls that had no answer when the run ended, in the order of the calls; no more than
-    /// [`MOST_UNANSWERED`] of them.
+    /// [`MAX_UNANSWERED`] of them.
     pub unanswered: Vec<Unanswered>,
     /// Whether it awaited a promise that nothing can settle.
     pub deadlocked: bool,
 }
 
 /// Most unanswered calls that an outcome lists.
-pub const MOST_UNANSWERED: usize = 100;
+pub const MAX_UNANSWERED: usize = 100;
 
 /// A call that had no answer when its run ended: it was not awaited, or the run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,12 +143,12 @@ pub struct Issue {
 }
 
 impl Failure {
-    /// A failure with nothing but the essentials; `code` and `message` are cut at [`MOST_NAME`] and [`MOST_MESSAGE`].
+    /// A failure with nothing but the essentials; `code` and `message` are cut at [`MAX_NAME_BYTES`] and [`MAX_MESSAGE_BYTES`].
     pub fn new(status: Status, code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             status,
-            code: cut(code.into(), MOST_NAME),
-            message: cut(message.into(), MOST_MESSAGE),
+            code: cut(code.into(), MAX_NAME_BYTES),
+            message: cut(message.into(), MAX_MESSAGE_BYTES),
             refusal: None,
             name: None,
             hint: None,
@@ -167,16 +167,16 @@ impl Failure {
         Self::new(code.status(), code, message)
     }
 
-    /// Cut each text at its bound: [`MOST_MESSAGE`], [`MOST_NAME`], [`MOST_TOOL_INPUT`], [`MOST_DETAILS`]. For hosts
+    /// Cut each text at its bound: [`MAX_MESSAGE_BYTES`], [`MAX_NAME_BYTES`], [`MAX_TOOL_INPUT_BYTES`], [`MAX_DETAILS_BYTES`]. For hosts
     /// that make or change a failure; those of runs are cut already.
     pub fn cut(&mut self) {
         let shorten = |text: &mut String, most: usize| *text = cut(std::mem::take(text), most);
-        shorten(&mut self.code, MOST_NAME);
-        shorten(&mut self.message, MOST_MESSAGE);
+        shorten(&mut self.code, MAX_NAME_BYTES);
+        shorten(&mut self.message, MAX_MESSAGE_BYTES);
         let names = [&mut self.name, &mut self.tool_name];
-        names.into_iter().flatten().for_each(|name| shorten(name, MOST_NAME));
-        [&mut self.stack, &mut self.hint].into_iter().flatten().for_each(|text| shorten(text, MOST_MESSAGE));
-        for (text, most) in [(&mut self.tool_input, MOST_TOOL_INPUT), (&mut self.details, MOST_DETAILS)] {
+        names.into_iter().flatten().for_each(|name| shorten(name, MAX_NAME_BYTES));
+        [&mut self.stack, &mut self.hint].into_iter().flatten().for_each(|text| shorten(text, MAX_MESSAGE_BYTES));
+        for (text, most) in [(&mut self.tool_input, MAX_TOOL_INPUT_BYTES), (&mut self.details, MAX_DETAILS_BYTES)] {
             if let Some(json) = text.take_if(|json| json.len() > most) {
                 *text = Some(cut_json(&json, most));
             }
@@ -213,10 +213,10 @@ impl Failure {
 
 /// The message of a diagnostic with its hint, as one text.
 fn described(diagnostic: &Diagnostic) -> String {
-    let mut text = cut_text(&diagnostic.message, MOST_MESSAGE / 2);
+    let mut text = cut_text(&diagnostic.message, MAX_MESSAGE_BYTES / 2);
     if let Some(hint) = &diagnostic.hint {
         text.push_str(": ");
-        text.push_str(&cut_text(hint, MOST_MESSAGE / 4));
+        text.push_str(&cut_text(hint, MAX_MESSAGE_BYTES / 4));
     }
     text
 }
@@ -343,7 +343,7 @@ impl Issue {
         let mut object = Object::new();
         object.text("code", self.diagnostic.code.as_str());
         object.optional("kind", self.diagnostic.refusal.map(Refusal::as_str));
-        object.text("message", &cut_text(&self.diagnostic.message, MOST_NAME * 4));
+        object.text("message", &cut_text(&self.diagnostic.message, MAX_NAME_BYTES * 4));
         object.optional("hint", self.diagnostic.hint.as_deref());
         object.json("location", Some(&location_json(self.location)));
         object.finish()

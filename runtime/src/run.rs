@@ -6,8 +6,8 @@ use crate::execute::{Exit, stopped};
 use crate::host::{Event, Inputs, Message, OpenCall, Progress, Resumable};
 use crate::limits::Policy;
 use crate::meter::GRANT;
-use crate::outcome::{Failure, MOST_UNANSWERED, Outcome, Stats, Status, Unanswered};
-use crate::outcome::{MOST_DETAILS, MOST_MESSAGE, MOST_NAME, cut_text};
+use crate::outcome::{Failure, MAX_UNANSWERED, Outcome, Stats, Status, Unanswered};
+use crate::outcome::{MAX_DETAILS_BYTES, MAX_MESSAGE_BYTES, MAX_NAME_BYTES, cut_text};
 use crate::promise::State;
 use crate::script::Script;
 use crate::stress::Stress;
@@ -302,19 +302,19 @@ impl Run {
             if value.is_undefined() { None } else { vm.short_text(value, most).ok() }
         };
         let (message, name, code) = if is_error {
-            let message = text(known::MESSAGE, MOST_MESSAGE).unwrap_or_default();
-            (message, text(known::NAME, MOST_NAME), text(known::CODE, MOST_NAME))
+            let message = text(known::MESSAGE, MAX_MESSAGE_BYTES).unwrap_or_default();
+            (message, text(known::NAME, MAX_NAME_BYTES), text(known::CODE, MAX_NAME_BYTES))
         } else {
             (String::new(), None, None)
         };
         if let Some(call) = trace.as_ref().and_then(|trace| trace.call.as_deref()) {
             let mut failure = Failure::new(Status::ToolError, code.unwrap_or_default(), message);
-            failure.tool_name = Some(cut_text(&call.tool, MOST_NAME));
+            failure.tool_name = Some(cut_text(&call.tool, MAX_NAME_BYTES));
             failure.tool_input = Some(call.input.to_string());
             failure.location = location;
             let details = vm.get(value, known::DETAILS).unwrap_or(Value::UNDEFINED);
             if !details.is_undefined() {
-                failure.details = vm.json_within(details, MOST_DETAILS).ok();
+                failure.details = vm.json_within(details, MAX_DETAILS_BYTES).ok();
             }
             return failure;
         }
@@ -353,7 +353,7 @@ impl Run {
             self.stage = Stage::Done;
         }
         let awaited: Vec<bool> = self.open_calls().into_iter().map(|call| call.awaited).collect();
-        let unanswered = self.vm.host.calls.take_unanswered(MOST_UNANSWERED).into_iter().zip(awaited);
+        let unanswered = self.vm.host.calls.take_unanswered(MAX_UNANSWERED).into_iter().zip(awaited);
         let unanswered = unanswered.map(|((id, call, started), awaited)| Unanswered {
             id,
             tool: self.vm.heap.text(call.tool).into_owned(),

@@ -15,9 +15,9 @@ use crate::vm::Vm;
 use agentscript_lang::Span;
 
 /// Longest name that is compared with others.
-const LONGEST: usize = 40;
+const MAX_NAME_CHARS: usize = 40;
 /// Most names of a script that are compared, as this work is not charged.
-const MOST_NAMES: usize = 5_000;
+const MAX_NAMES: usize = 5_000;
 
 impl Vm {
     /// The error for a callee that is no function, given its value and receiver.
@@ -80,7 +80,7 @@ impl Vm {
     fn similar_name(&self, name: &str) -> Option<String> {
         let mut names = agentscript_lang::names(self.realm.script.source(), FENCE_TAGS);
         names.retain(|own| *own != name);
-        names.truncate(MOST_NAMES);
+        names.truncate(MAX_NAMES);
         names.extend(registry().globals().map(|(global, _)| global));
         names.extend(self.realm.script.linker.names());
         nearest(name, names.into_iter()).map(did_you_mean)
@@ -140,7 +140,7 @@ fn function_of(owner: u32, name: &str) -> Option<String> {
 /// The name nearest to another one by edit distance, if it is near enough.
 fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
-    if length > LONGEST {
+    if length > MAX_NAME_CHARS {
         return None;
     }
     let lower = name.to_lowercase();
@@ -150,7 +150,7 @@ fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<
         _ => 2,
     };
     candidates
-        .filter(|candidate| candidate.len() <= LONGEST && candidate.chars().count().abs_diff(length) <= allowed)
+        .filter(|candidate| candidate.len() <= MAX_NAME_CHARS && candidate.chars().count().abs_diff(length) <= allowed)
         .map(|candidate| (distance(&lower, candidate), candidate))
         .filter(|&(distance, _)| distance <= allowed)
         .min_by_key(|&(distance, _)| distance)

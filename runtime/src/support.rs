@@ -5,7 +5,7 @@ use crate::builtins::registry::registry;
 use crate::code::{Frame, FunctionRef};
 use crate::execute::function_of;
 use crate::heap::{Action, NativeClosure};
-use crate::outcome::{MOST_MESSAGE, cut_message_bytes};
+use crate::outcome::{MAX_MESSAGE_BYTES, cut_message_bytes};
 use crate::property::PropertyKey;
 use crate::thrown::{Result, Thrown};
 use crate::timer::timed_out;
@@ -56,7 +56,7 @@ impl Vm {
     /// The `name` of a callable, for messages: a long one is cut.
     pub fn callable_name(&mut self, function: Value) -> String {
         let name = self.callable_name_string(function);
-        cut_message_bytes(self.heap.bytes(name), MOST_MESSAGE)
+        cut_message_bytes(self.heap.bytes(name), MAX_MESSAGE_BYTES)
     }
 
     /// The `name` of a callable.

@@ -536,8 +536,8 @@ fn may_be_function(value: &Expr) -> bool {
 
 /// A pattern for messages.
 fn abbreviated(pattern: &str) -> std::borrow::Cow<'_, str> {
-    const LONGEST: usize = 1000;
-    match pattern.char_indices().nth(LONGEST) {
+    const MAX_BYTES: usize = 1000;
+    match pattern.char_indices().nth(MAX_BYTES) {
         Some((end, _)) => format!("{}…", &pattern[..end]).into(),
         None => pattern.into(),
     }

@@ -15,7 +15,7 @@ use crate::thrown::Result;
 use crate::value::{Kind, Value};
 use crate::vm::Vm;
 use agentscript_lang::program::{Binary, Unary};
-use large::{MOST_STEPS, TEXT_LIMBS, product_steps, quotient_steps, text_steps};
+use large::{MAX_STEPS, TEXT_LIMBS, product_steps, quotient_steps, text_steps};
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{FromPrimitive as _, Signed as _, ToPrimitive as _};
 
@@ -168,7 +168,7 @@ fn to_bigint(vm: &mut Vm, value: Value) -> Result {
             }
         }
         _ => {
-            let text = vm.short_text(value, crate::outcome::MOST_MESSAGE)?;
+            let text = vm.short_text(value, crate::outcome::MAX_MESSAGE_BYTES)?;
             // bounded: a long text is cut
             Err(vm.type_error(&format!("Cannot convert {text} to a BigInt")))
         }
@@ -233,7 +233,7 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
     let _room = match operator {
         Binary::Multiply => {
             let steps = product_steps(a, b);
-            if steps > MOST_STEPS {
+            if steps > MAX_STEPS {
                 return large_operation(vm, operator, left, right);
             }
             vm.work(steps)?;
@@ -242,7 +242,7 @@ pub fn binary(vm: &mut Vm, operator: Binary, left: Value, right: Value) -> Resul
         }
         Binary::Divide | Binary::Remainder => {
             let steps = quotient_steps(a, b);
-            if steps > MOST_STEPS {
+            if steps > MAX_STEPS {
                 return large_operation(vm, operator, left, right);
             }
             vm.work(steps)?;
@@ -318,7 +318,7 @@ fn power(vm: &mut Vm, left: Value, right: Value) -> Result {
     let _room = vm.hold(size * 40)?;
     // The last squaring takes half of the size, each earlier one half of the next.
     let steps = product_steps(size / 2 + 1, size / 2 + 1).saturating_mul(2);
-    if steps > MOST_STEPS {
+    if steps > MAX_STEPS {
         let base = vm.heap.bigints[left.index()].clone(); // charged: above
         let sign = if base.is_negative() && exponent % 2 == 1 { Sign::Minus } else { Sign::Plus };
         let result = large::power(base.magnitude(), exponent, &mut |steps| vm.work(steps))?;

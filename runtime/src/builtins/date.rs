@@ -134,10 +134,10 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// Bytes of the longest text that is parsed as a date, as the parser charges nothing.
-const LONGEST: u32 = 1 << 20;
+const MAX_DATE_BYTES: u32 = 1 << 20;
 
 fn parsed(vm: &mut Vm, text: Value) -> Result<f64> {
-    if vm.heap.str(text).bytes > LONGEST {
+    if vm.heap.str(text).bytes > MAX_DATE_BYTES {
         return Ok(f64::NAN);
     }
     vm.work(vm.heap.str(text).bytes as usize / 8)?;

@@ -49,13 +49,13 @@ fn texts(vm: &mut Vm, texts: &[String]) -> Value {
 }
 
 /// Most bytes of an option that is read in full; valid ones are far shorter.
-const LONGEST_WORD: usize = 256;
+const MAX_OPTION_BYTES: usize = 256;
 
 /// An option as text. One that is too long to be valid is cut, for messages.
 pub fn word(vm: &mut Vm, value: Value) -> Result<String> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.bytes(string); // charged: by a bound on what is read of it
-    let mut end = bytes.len().min(LONGEST_WORD);
+    let mut end = bytes.len().min(MAX_OPTION_BYTES);
     // A character is not cut in two.
     while end < bytes.len() && end > 0 && bytes[end] & 0xC0 == 0x80 {
         end -= 1;

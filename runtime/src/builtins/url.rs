@@ -89,19 +89,19 @@ fn parse(vm: &mut Vm, _: Value, arguments: &[Value]) -> Result {
 }
 
 /// Most bytes of a text that is parsed, as in Chrome; longer URLs are invalid, as the parser charges nothing.
-const LONGEST: usize = 2 << 20;
+const MAX_URL_BYTES: usize = 2 << 20;
 
 /// An argument as text, counted until it is dropped; only the beginning of one that is too long to be a URL, and
 /// whether it is.
 fn text(vm: &mut Vm, value: Value) -> Result<(String, Hold, bool)> {
     let string = vm.to_string(value)?;
     let bytes = vm.heap.str(string).bytes as usize;
-    let length = bytes.min(LONGEST);
+    let length = bytes.min(MAX_URL_BYTES);
     vm.work(4 + length / 8)?;
     // Every byte may become three in a URL, in a string that grows to twice of that.
     let hold = vm.hold(length.saturating_mul(7))?;
     let text = lossy(&vm.heap.bytes(string)[..length]).into_owned(); // charged: above
-    Ok((text, hold, bytes > LONGEST))
+    Ok((text, hold, bytes > MAX_URL_BYTES))
 }
 
 /// Both arguments as text, and the URL they make.
@@ -175,7 +175,7 @@ fn change(vm: &mut Vm, this: Value, arguments: &[Value], set: impl FnOnce(&mut U
     vm.work(4 + before / 8)?;
     let _copy = vm.hold(before.saturating_mul(2))?;
     // A value that makes the URL too long is ignored.
-    if !too_long && before + text.len() <= LONGEST {
+    if !too_long && before + text.len() <= MAX_URL_BYTES {
         set(&mut state(vm, this)?.url, &text);
     }
     params::refresh(vm, this)?;

@@ -123,10 +123,10 @@ impl Heap {
     /// Reserve room for up to so many entries.
     pub fn map_reserve(&mut self, map: Value, entries: usize) {
         // Many of the keys may be equal.
-        const MOST: usize = 64;
+        const MAX_RESERVED: usize = 64;
         let data = &mut self.maps[map.index()];
         let before = data.cost();
-        let more = entries.min(MOST);
+        let more = entries.min(MAX_RESERVED);
         data.entries.reserve(more);
         data.hashes.reserve(more);
         data.numbers.reserve(more);

@@ -2,7 +2,7 @@
 
 use super::read::{Fault, Parsed, Reader};
 use super::record::Records;
-use super::unread::{LEAST, container_end};
+use super::unread::{MIN_BYTES, container_end};
 use crate::atom::Atom;
 use crate::charge::{Buffer, Hold};
 use crate::heap::Heap;
@@ -264,7 +264,7 @@ impl Parser<'_> {
             return None;
         };
         let length = end - at;
-        if length < LEAST && !vm.stress.lazy_json {
+        if length < MIN_BYTES && !vm.stress.lazy_json {
             self.looked = end;
             match self.spared.checked_sub(length) {
                 Some(spared) => self.spared = spared,

@@ -100,7 +100,7 @@ impl Reader<'_> {
             let plain = plain_length::<false>(rest);
             if plain > 0 {
                 if high.is_some() {
-                    out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                    out.write(self.vm, MAX_UNIT_BYTES, |out| flush(&mut high, out))?;
                 }
                 out.extend_from_slice(self.vm, &rest[..plain])?;
                 self.at += plain;
@@ -110,7 +110,7 @@ impl Reader<'_> {
                 Some(b'"') => {
                     self.at += 1;
                     if high.is_some() {
-                        out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                        out.write(self.vm, MAX_UNIT_BYTES, |out| flush(&mut high, out))?;
                     }
                     return Ok(out);
                 }
@@ -128,7 +128,7 @@ impl Reader<'_> {
                 Some(b'u') => {
                     self.at += 1;
                     let unit = self.hex_unit()?;
-                    out.write(self.vm, 2 * MOST_UNIT, |out| push_unit(unit, &mut high, out))?;
+                    out.write(self.vm, 2 * MAX_UNIT_BYTES, |out| push_unit(unit, &mut high, out))?;
                     continue;
                 }
                 // V8 has no such message for characters beyond Latin-1.
@@ -137,7 +137,7 @@ impl Reader<'_> {
             };
             self.at += 1;
             if high.is_some() {
-                out.write(self.vm, MOST_UNIT, |out| flush(&mut high, out))?;
+                out.write(self.vm, MAX_UNIT_BYTES, |out| flush(&mut high, out))?;
             }
             out.push(self.vm, character)?;
         }
@@ -264,9 +264,9 @@ impl Reader<'_> {
 
     /// The bounds of the excerpt that a message shows; no character is cut.
     fn surroundings(&self) -> (usize, usize) {
-        const MOST: usize = 2 * CONTEXT * MOST_UNIT;
+        const MAX_BYTES: usize = 2 * CONTEXT * MAX_UNIT_BYTES;
         let is_inside = |at: usize| self.text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
-        let (mut start, mut end) = (self.at.saturating_sub(MOST), self.text.len().min(self.at + MOST));
+        let (mut start, mut end) = (self.at.saturating_sub(MAX_BYTES), self.text.len().min(self.at + MAX_BYTES));
         while is_inside(start) {
             start -= 1;
         }
@@ -289,7 +289,7 @@ impl Reader<'_> {
 const USUAL: usize = 64;
 
 /// Most bytes of a UTF-16 code unit.
-const MOST_UNIT: usize = 3;
+const MAX_UNIT_BYTES: usize = 3;
 
 /// Powers of ten.
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];

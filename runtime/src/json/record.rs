@@ -36,12 +36,12 @@ impl Record {
     fn new(vm: &Vm, shape: u32) -> Option<Self> {
         let keys = vm.heap.shape_keys(shape);
         let length: usize = keys.iter().map(|&atom| vm.atoms.text(atom).len() + size_of::<Name>()).sum();
-        if length > LONGEST || keys.iter().any(|&atom| vm.atoms.text(atom).len() > LONG) {
+        if length > MAX_NAME_LIST_BYTES || keys.iter().any(|&atom| vm.atoms.text(atom).len() > LONG) {
             return None;
         }
-        let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by LONGEST
+        let mut text = Vec::with_capacity(keys.len() * 16); // bounded: by MAX_NAME_LIST_BYTES
         let mut is_readable = true;
-        let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by LONGEST
+        let mut names: Vec<Name> = Vec::with_capacity(keys.len()); // bounded: by MAX_NAME_LIST_BYTES
         for (slot, &atom) in keys.iter().enumerate() {
             let (start, name) = (text.len(), vm.atoms.text(atom));
             quote_bytes(name, &mut text);
@@ -79,9 +79,9 @@ impl Record {
 }
 
 /// Most records, and the sizes of the lookup tables.
-const MOST: usize = 256;
+const MAX_RECORDS: usize = 256;
 /// Most bytes of the names of a record. Records are not counted: together they take a few megabytes at most.
-const LONGEST: usize = 8 << 10;
+const MAX_NAME_LIST_BYTES: usize = 8 << 10;
 const SHAPES: usize = 32;
 const FIRST: usize = 16;
 const NAMES: usize = 64;
@@ -106,7 +106,7 @@ pub struct Records {
 impl Default for Records {
     fn default() -> Self {
         Self {
-            list: Vec::new(), // bounded: by MOST
+            list: Vec::new(), // bounded: by MAX_RECORDS
             by_shape: [NONE; SHAPES],
             by_first: [NONE; FIRST],
             names: [known::EMPTY; NAMES],
@@ -139,7 +139,7 @@ impl Records {
     fn find_shape(&mut self, vm: &Vm, shape: u32) -> Option<u16> {
         let number = match self.list.iter().position(|record| record.shape == shape) {
             Some(number) => number,
-            None if self.list.len() >= MOST => return None,
+            None if self.list.len() >= MAX_RECORDS => return None,
             None => {
                 self.list.push(Record::new(vm, shape)?);
                 self.list.len() - 1
@@ -190,6 +190,6 @@ impl Records {
 impl Vm {
     /// Take the records of the run while a text is read or written.
     pub(super) fn take_records(&mut self) -> Box<Records> {
-        self.pools.records.take().filter(|records| records.list.len() < MOST).unwrap_or_default()
+        self.pools.records.take().filter(|records| records.list.len() < MAX_RECORDS).unwrap_or_default()
     }
 }

@@ -16,7 +16,7 @@ use crate::vm::Vm;
 pub const LEVELS: u8 = 4;
 
 /// A container with a shorter text is parsed at once, which is faster than coming back to it.
-pub const LEAST: usize = 512;
+pub const MIN_BYTES: usize = 512;
 
 /// The greatest nesting of a container that is left unread.
 const DEPTH: u32 = u64::BITS;

@@ -12,7 +12,7 @@ use num_traits::{One as _, Pow as _, Zero as _};
 pub type Ask<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// Most steps of a piece: some 3 milliseconds.
-pub const MOST_STEPS: usize = 1 << 16;
+pub const MAX_STEPS: usize = 1 << 16;
 /// Most limbs that are converted to text at once.
 pub const TEXT_LIMBS: usize = 512;
 
@@ -51,7 +51,7 @@ pub fn product(a: &BigUint, b: &BigUint, ask: Ask<'_>) -> Result<BigUint> {
     let (a, b) = if a.bits() < b.bits() { (b, a) } else { (a, b) };
     let (long, short) = (limbs(a), limbs(b));
     let steps = product_steps(long, short);
-    if steps <= MOST_STEPS {
+    if steps <= MAX_STEPS {
         ask(steps)?;
         return Ok(a * b);
     }
@@ -90,7 +90,7 @@ fn normal_quotient(a: &BigUint, b: &BigUint, ask: Ask<'_>) -> Result<(BigUint, B
     }
     let (long, short) = (limbs(a), limbs(b));
     let steps = quotient_steps(long, short);
-    if steps <= MOST_STEPS {
+    if steps <= MAX_STEPS {
         ask(steps)?;
         return Ok((a / b, a % b));
     }
@@ -260,6 +260,6 @@ mod tests {
         zeros.resize(100_001, b'0');
         assert!(write(&ten, 10, &mut made, ask).is_ok() && made == zeros);
         assert!(read(b"12x", 10, ask).is_ok_and(|read| read.is_none()));
-        assert!(most <= MOST_STEPS * 2, "a piece of {most} steps");
+        assert!(most <= MAX_STEPS * 2, "a piece of {most} steps");
     }
 }

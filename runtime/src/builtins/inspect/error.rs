@@ -9,7 +9,7 @@ use crate::value::{Kind, Value};
 /// The start of the first frame in a stack.
 const FRAMES: &str = "\n    at";
 /// Frames of a stack that are compared with those of its cause.
-const MOST_FRAMES: usize = 1000;
+const MAX_FRAMES: usize = 1000;
 
 impl Inspector<'_> {
     /// The text of an error; takes properties away that are part of it and adds those that are hidden.
@@ -77,11 +77,11 @@ impl Inspector<'_> {
         let stack = self.stack(cause)?;
         let Some(others) = stack.find(FRAMES).map(|at| &stack[at + 1..]) else { return Ok(frames.into()) };
         // Real stacks are far shorter, but a script can set any text.
-        if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MOST_FRAMES) {
+        if [frames, others].iter().any(|frames| memchr::memchr_iter(b'\n', frames.as_bytes()).count() >= MAX_FRAMES) {
             return Ok(frames.into());
         }
-        let mut lines: Vec<&str> = frames.split('\n').collect(); // bounded: by MOST_FRAMES
-        let others: Vec<&str> = others.split('\n').collect(); // bounded: by MOST_FRAMES
+        let mut lines: Vec<&str> = frames.split('\n').collect(); // bounded: by MAX_FRAMES
+        let others: Vec<&str> = others.split('\n').collect(); // bounded: by MAX_FRAMES
         let Some((first, length)) = shared(&lines, &others) else { return Ok(frames.into()) };
         let skipped = length - 2;
         let note = format!("    ... {skipped} lines matching cause stack trace ..."); // bounded: a number

@@ -6,7 +6,7 @@ use crate::error_code::ErrorCode;
 use crate::heap::Class;
 use crate::host::{CallId, ToolError};
 use crate::json::LEVELS;
-use crate::outcome::{Failure, MOST_DETAILS, MOST_NAME, MOST_TOOL_INPUT, Status, cut_json};
+use crate::outcome::{Failure, MAX_DETAILS_BYTES, MAX_NAME_BYTES, MAX_TOOL_INPUT_BYTES, Status, cut_json};
 use crate::promise::State;
 use crate::thrown::{Result, Thrown};
 use crate::value::Value;
@@ -22,7 +22,7 @@ impl Vm {
         let Open { tool, promise, style, .. } = call;
         let result = match result {
             Ok(text) => self.tool_data(text)?,
-            Err(error) if error.fatal => return Err(fatal(error, self.short_text(tool, MOST_NAME)?)),
+            Err(error) if error.fatal => return Err(fatal(error, self.short_text(tool, MAX_NAME_BYTES)?)),
             Err(error) => Err(error),
         };
         let answer = match (result, style) {
@@ -48,8 +48,8 @@ impl Vm {
             (Err(error), Style::Throws) => {
                 let object = self.new_error(Class::Error, &error.message);
                 self.describe_failure(object, &error, Some(tool));
-                let tool = self.short_text(tool, MOST_NAME)?;
-                let failed = Box::new(Failed { tool, input: cut_json(&call.input, MOST_TOOL_INPUT).into() });
+                let tool = self.short_text(tool, MAX_NAME_BYTES)?;
+                let failed = Box::new(Failed { tool, input: cut_json(&call.input, MAX_TOOL_INPUT_BYTES).into() });
                 self.heap.traces.entry(object.payload()).or_default().call = Some(failed);
                 self.reject_promise(promise, object);
                 return Ok(());
@@ -102,6 +102,6 @@ pub(super) fn fatal(error: ToolError, tool: String) -> Thrown {
     let mut failure = Failure::new(Status::IllegalAccess, error.code, error.message);
     failure.refusal = Some(Refusal::IllegalBuiltinAccess);
     failure.tool_name = Some(tool);
-    failure.details = error.details.map(|details| cut_json(&details, MOST_DETAILS));
+    failure.details = error.details.map(|details| cut_json(&details, MAX_DETAILS_BYTES));
     Thrown::stop(failure)
 }

@@ -332,7 +332,7 @@ fn changed(vm: &mut Vm, this: Value) -> Result {
     let (query, _hold) = serialized(vm, this)?;
     let url = &mut state(vm, url)?.url;
     let before = url.as_str().len();
-    if query.len() > super::LONGEST {
+    if query.len() > super::MAX_URL_BYTES {
         return Err(vm.range_error("The query is too long for a URL"));
     }
     url.set_query((!query.is_empty()).then_some(&query));
