@@ -40,12 +40,17 @@ export function withImpliedReturn(script, tree, exported = null) {
   const entry = exported ?? 'main';
   const declared = tree.body.some((node) => node.type === 'FunctionDeclaration' ? node.id.name === entry : node.declarations?.some(({ id, init }) => id.name === entry && isFunction(init)));
   if (declared && count(tree, (node) => node.type === 'Identifier' && node.name === entry) === 1) return `${script}\nreturn ${entry}();`;
+  // The completion value of the script, which `eval` gives where nothing is awaited.
+  const called = tree.body.findLast((node) => !/Declaration|Empty/.test(node.type));
+  if (!isFunction(called?.expression) && !hasAwait(tree) && isStrict(script)) return `return eval(${JSON.stringify(script)});`;
   const last = tree.body.findLast((node) => node.type === 'ExpressionStatement');
   if (!last) return script;
   const { start, end } = last.expression;
   const isLast = tree.body.slice(tree.body.indexOf(last) + 1).every((node) => /Declaration|Empty/.test(node.type));
   return `let $last;${script.slice(0, last.start)}$last = (${script.slice(start, end)});${script.slice(last.end)}\nreturn $last${isLast && isFunction(last.expression) ? '()' : ''};`;
 }
+
+const AsyncFunction = (async () => {}).constructor;
 
 function isFunction(node) {
   return /^(Arrow)?FunctionExpression$/.test(node?.type);
@@ -71,6 +76,23 @@ function hasReturn(node) {
   if (Array.isArray(node)) return node.some(hasReturn);
   if (/Function/.test(node.type)) return false;
   return node.type === 'ReturnStatement' || Object.values(node).some(hasReturn);
+}
+
+/** Whether a script can be strict mode code. */
+function isStrict(script) {
+  try {
+    new AsyncFunction(`"use strict";\n${script}\n`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function hasAwait(node) {
+  if (!node || typeof node !== 'object') return false;
+  if (Array.isArray(node)) return node.some(hasAwait);
+  if (/Function/.test(node.type)) return false;
+  return node.type === 'AwaitExpression' || node.await === true || Object.values(node).some(hasAwait);
 }
 
 function count(tree, holds) {

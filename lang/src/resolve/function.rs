@@ -26,6 +26,8 @@ pub(super) struct Running {
     /// Whether the walk is among the parameters.
     pub(super) in_parameters: bool,
     pub(super) labels: Labels,
+    /// Where each statement puts its value, while the walk is in a last statement that may run several of them.
+    pub(super) completion: Option<Slot>,
 }
 
 impl Resolver<'_> {

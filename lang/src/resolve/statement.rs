@@ -55,6 +55,12 @@ impl Resolver<'_> {
     pub(super) fn statement(&mut self, statement: &Ast<'_>, out: &mut Vec<Stmt>) {
         let span = statement.span;
         let tail = self.tail.take();
+        if tail.is_some() && is_repeated(statement) {
+            return self.with_completion(statement, tail, out);
+        }
+        if self.current.completion.is_some() && has_own_value(statement) {
+            self.set_completion(span, out);
+        }
         match &statement.kind {
             S::Block(body) => {
                 self.tail = tail;
@@ -93,6 +99,31 @@ impl Resolver<'_> {
         }
     }
 
+    /// A last statement of which any part can give the value: it is the value of the part that ran last
+    /// (ECMA-262, `UpdateEmpty`), so each of them keeps its own.
+    fn with_completion(&mut self, statement: &Ast<'_>, tail: Option<Tail>, out: &mut Vec<Stmt>) {
+        let span = statement.span;
+        let slot = self.temp();
+        self.current.completion = Some(slot);
+        if !has_own_value(statement) {
+            self.set_completion(span, out);
+        }
+        self.statement(statement, out);
+        self.current.completion = None;
+        let value = expr(ExprKind::Temp(slot), span);
+        out.push(match tail {
+            Some(Tail::Keep(slot)) => stmt(StmtKind::Expr(expr(ExprKind::SetTemp(slot, Box::new(value)), span)), span),
+            _ => stmt(StmtKind::Return(Some(value)), span),
+        });
+    }
+
+    /// The completion value is `undefined` again.
+    fn set_completion(&mut self, span: Span, out: &mut Vec<Stmt>) {
+        if let Some(slot) = self.current.completion {
+            effect(ExprKind::SetTemp(slot, Box::new(expr(ExprKind::Undefined, span))), span, out);
+        }
+    }
+
     /// The statements of a block with its scope.
     fn block(&mut self, statements: &[ast::Stmt<'_>], out: &mut Vec<Stmt>) {
         let declares = |statement: &ast::Stmt<'_>| matches!(statement.kind, S::Declare(..) | S::Function(_));
@@ -127,7 +158,7 @@ impl Resolver<'_> {
     }
 
     fn expression_statement(&mut self, value: &Value<'_>, tail: Option<Tail>, span: Span, out: &mut Vec<Stmt>) {
-        let kind = match tail {
+        let kind = match tail.or(self.current.completion.map(Tail::Keep)) {
             None => StmtKind::Expr(self.effect(value)),
             Some(Tail::Return) => StmtKind::Return(Some(self.expression(value))),
             Some(Tail::Keep(slot)) => {
@@ -246,7 +277,9 @@ impl Resolver<'_> {
             if let S::Declare(declares @ (Declares::Const | Declares::Let), declarators) = &init.kind {
                 declarators.iter().for_each(|declarator| self.declare_pattern(declarator.target, (*declares).into()));
             }
+            let completion = self.current.completion.take();
             self.statement(init, out);
+            self.current.completion = completion;
             self.separate_from_init(init.span, out);
         }
         let test = test.map(|test| self.expression(test));
@@ -422,9 +455,24 @@ impl Resolver<'_> {
         let body = self.block_list(body);
         self.tail = None;
         let catch = catch.map(|catch| self.catch(catch, tail));
-        let finally = finally.map(|finally| self.block_list(finally));
+        let finally = finally.map(|finally| self.finally(finally));
         let completion = (self.temp(), self.temp());
         out.push(stmt(StmtKind::Try(Box::new(Try { body, catch, finally, completion })), span));
+    }
+
+    /// A block whose completion value counts only if it is left by a jump.
+    fn finally(&mut self, body: &[ast::Stmt<'_>]) -> Vec<Stmt> {
+        let Some(completion) = self.current.completion else { return self.block_list(body) };
+        let span = Span::default();
+        let mut list = Vec::new();
+        let before = self.temp();
+        let value = expr(ExprKind::Temp(completion), span);
+        effect(ExprKind::SetTemp(before, Box::new(value)), span, &mut list);
+        self.set_completion(span, &mut list);
+        list.append(&mut self.block_list(body));
+        let value = expr(ExprKind::Temp(before), span);
+        effect(ExprKind::SetTemp(completion, Box::new(value)), span, &mut list);
+        list
     }
 
     fn catch(&mut self, catch: &ast::Catch<'_>, tail: Option<Tail>) -> (Slot, Vec<Stmt>) {
@@ -437,6 +485,8 @@ impl Resolver<'_> {
         };
         self.declare_lexical(catch.body);
         self.hoist(catch.body, &mut list);
+        // What the block has given before it failed does not count.
+        self.set_completion(Span::default(), &mut list);
         self.tail = tail;
         self.statements(catch.body, &mut list);
         self.tail = None;
@@ -475,6 +525,21 @@ pub(super) fn is_empty(statement: &ast::Stmt<'_>) -> bool {
         S::Declare(..) | S::Empty | S::Function(_) => true,
         S::Block(body) => body.iter().all(is_empty),
         _ => false,
+    }
+}
+
+/// Whether parts of a statement may run several times or be left by a jump.
+fn is_repeated(statement: &Ast<'_>) -> bool {
+    use ast::StmtKind::{DoWhile, For, ForIn, ForOf, Labeled, Switch, While};
+    matches!(statement.kind, DoWhile(..) | For(..) | ForIn(..) | ForOf(..) | Labeled(..) | Switch(..) | While(..))
+}
+
+/// Whether a statement without a value in it gives `undefined`, where others leave the value before it.
+fn has_own_value(statement: &Ast<'_>) -> bool {
+    match &statement.kind {
+        S::If(..) | S::Try(..) => true,
+        S::Labeled(..) => false,
+        _ => is_repeated(statement),
     }
 }
 
