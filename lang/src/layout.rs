@@ -421,7 +421,7 @@ impl<'s> Layout<'s> {
                 Ended::Cast => !next.continues_expression() || next.opens(),
                 Ended::Arrow => !matches!(next, T::Comma | T::Semicolon | T::Colon | T::RParen | T::RBracket),
             },
-            Position::Restricted => next == T::RBrace || newline,
+            Position::Restricted => next == T::RBrace || newline && next != T::Semicolon,
             Position::DoWhile => next != T::Semicolon,
             _ => false,
         };

@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::diagnostic::{Diagnostic, Result};
 use crate::span::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the parser notes beside the tree.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(crate) struct Covers {
     /// Spans of `name = default` in object literals (CoverInitializedName): an error unless the literal turns
     /// out to be a pattern.
     defaults: BTreeMap<u32, u32>,
+    /// Where the last spread of a literal begins that a comma follows: an error if the literal turns out to be a pattern.
+    commas: BTreeSet<u32>,
     /// The statement that is the default export.
     export: Option<Span>,
 }
@@ -22,6 +24,20 @@ impl Covers {
     /// Notes a default.
     pub(crate) fn open(&mut self, name: Span) {
         self.defaults.insert(name.start, name.end);
+    }
+
+    /// Notes a comma behind the last item of an array literal.
+    pub(crate) fn array_comma(&mut self, items: &[Option<Expr<'_>>]) {
+        if let Some(Some(Node { kind: ExprKind::Spread(value), .. })) = items.last() {
+            self.commas.insert(value.span.start);
+        }
+    }
+
+    /// Notes a comma behind the last property of an object literal.
+    pub(crate) fn object_comma(&mut self, properties: &[Property<'_>]) {
+        if let Some(Property::Spread(value)) = properties.last() {
+            self.commas.insert(value.span.start);
+        }
     }
 
     /// Notes that a default belongs to a pattern.
@@ -71,7 +87,7 @@ fn array<'s>(arena: &'s Arena, items: &[Option<Expr<'s>>], covers: &mut Covers) 
     for (index, item) in items.iter().enumerate() {
         let element = match item {
             Some(item) => Some(match item.kind {
-                ExprKind::Spread(rest) if index == last => {
+                ExprKind::Spread(rest) if index == last && !covers.commas.contains(&rest.span.start) => {
                     if matches!(rest.kind, ExprKind::Assign(..)) {
                         return Err(invalid(rest.span));
                     }
@@ -103,7 +119,7 @@ fn object<'s>(
                 shorthand(arena, name, default)?
             }
             Property::Value(key, value) => (key, element(arena, value, covers)?),
-            Property::Spread(value) if index == last => {
+            Property::Spread(value) if index == last && !covers.commas.contains(&value.span.start) => {
                 rest = Some(update_target(arena, value)?);
                 continue;
             }

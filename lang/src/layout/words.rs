@@ -84,6 +84,10 @@ impl<'s> Layout<'s> {
         let word = lexer.next();
         match word {
             _ if lexer.span() != (0..name.len()) => Err(Diagnostic::syntax("invalid escape in a name", span)),
+            Some(Ok(Token::Contextual("interface"))) => match self.property_name(Token::Keyword(text), span) {
+                Some(_) => Ok(Token::Keyword(text)),
+                None => Err(reserved("interface", span)),
+            },
             Some(Ok(Token::Ident(_) | Token::Contextual(_))) => Ok(Token::Ident(text)),
             Some(Ok(_)) if is_word(&name) => {
                 let names_property = self.property_name(Token::Keyword(text), span).is_some();

@@ -150,8 +150,8 @@ f3 (0) captures $2: return y@0
 f4 (0) captures $3: return z@0",
     );
     gives(
-        "for (let x of xs) { f(() => x = 1) }",
-        "Of:0 %0 %2 xs {enter @1; init @1 %2; ~f(f1)}
+        "for (let x of xs) { f(() => x = 1) } return 0",
+        "Of:0 %0 %2 xs {enter @1; init @1 %2; ~f(f1)}; return 0
 f1 (0) captures $1: return (x@0 = 1)",
     );
 }
@@ -191,12 +191,12 @@ fn destructuring() {
         "(%3 = (object:- d)); ~(%4 = ~(ToPropertyKey ~f())); init $0 %3[%4]; init $1 %3[0]; init $2 (rest %3 [%4, '0'])",
     );
     gives(
-        "for (let [a, b] = [1, 2]; a < b; a++) {} for (x.y of z) {} for ({a} of z); for (var q of z) q;",
-        "enter $0 undefined; (%3 = (iterator [1, 2])); init $1 next:%3; init $2 next:%3; for:0 (Less a$1 b$2); (+1 a$1) {}; Of:1 %4 %5 z (set.y x %5); Of:2 %6 %7 z {(object:a %7); (a =global %7.a)}; Of:3 %8 %9 z {init $0 %9; q$0}",
+        "for (let [a, b] = [1, 2]; a < b; a++) {} for (x.y of z) {} for ({a} of z); for (var q of z) q; return 0",
+        "enter $0 undefined; (%3 = (iterator [1, 2])); init $1 next:%3; init $2 next:%3; for:0 (Less a$1 b$2); (+1 a$1) {}; Of:1 %4 %5 z (set.y x %5); Of:2 %6 %7 z {(object:a %7); (a =global %7.a)}; Of:3 %8 %9 z {init $0 %9; q$0}; return 0",
     );
     gives(
-        "for (const x of x) {} for (const [k, v] of o) k;",
-        "Of:0 %0 %1 x!! {}; Of:1 %2 %3 o {(%6 = (iterator %3)); init $4 next:%6; init $5 next:%6; k$4}",
+        "for (const x of x) {} for (const [k, v] of o) k; return 0",
+        "Of:0 %0 %1 x!! {}; Of:1 %2 %3 o {(%6 = (iterator %3)); init $4 next:%6; init $5 next:%6; k$4}; return 0",
     );
 }
 
@@ -278,8 +278,8 @@ fn operators() {
 #[test]
 fn statements() {
     gives(
-        "switch (x) { case 1: let a = 1; a; break; default: a; function g() {} g() }",
-        "enter $1; init $2 f1; switch:0 %0 x case 1{init $1 1; a$1; break:0} case -{a$1!; ~g$2()}
+        "switch (x) { case 1: let a = 1; a; break; default: a; function g() {} g() } return 0",
+        "enter $1; init $2 f1; switch:0 %0 x case 1{init $1 1; a$1; break:0} case -{a$1!; ~g$2()}; return 0
 f1 g(0):",
     );
     gives(
@@ -288,8 +288,8 @@ f1 g(0):",
 f1 (0) captures $0: return e@0",
     );
     gives(
-        "outer: for (const a in o) { for (;;) { continue outer; break } } lbl: { break lbl; }",
-        "In:0 %0 %1 o for:1 -; - {continue:0; break:1}; label:2 break:2",
+        "outer: for (const a in o) { for (;;) { continue outer; break } } lbl: { break lbl; } return 0",
+        "In:0 %0 %1 o for:1 -; - {continue:0; break:1}; label:2 break:2; return 0",
     );
     gives(
         "do { continue } while (x); while (y) break; if (x) ; else y;",
@@ -325,11 +325,18 @@ f1 main(0):",
         "if (a) { 1 } else { 2; let y = 3; }",
         "if a return 1 else {(%1 = undefined); (%1 = 2); init $0 3; return %1}",
     );
-    gives("let s = 0; for (const x of xs) s += x;", "init $0 0; Of:0 %1 %2 xs (s$0 = (Add s$0 x$2))");
+    gives(
+        "let s = 0; for (const x of xs) s += x;",
+        "init $0 0; (%1 = undefined); Of:0 %2 %3 xs (%1 = (s$0 = (Add s$0 x$3))); return %1",
+    );
     gives(
         "1; {} ; function f() {}",
         "init $0 f1; (%1 = undefined); (%1 = 1); return %1
 f1 f(0):",
+    );
+    gives(
+        "for (x = 1;;) { if (a) b; else break }",
+        "(%0 = undefined); (x =global 1); for:0 -; - {(%0 = undefined); if a (%0 = b) else break:0}; return %0",
     );
     gives("1; if (a) return 2;", "1; if a return 2");
 }
